@@ -10,6 +10,12 @@ command -v tcptrace >/dev/null || missing="$missing tcptrace"
 command -v zstd >/dev/null || missing="$missing zstd"
 command -v xz >/dev/null || missing="$missing xz-utils"
 command -v iperf3 >/dev/null || missing="$missing iperf3"
+# Hosts' services in the lab: IPsec, BGP, FTP.
+[ -x /usr/lib/ipsec/charon ] && [ -e /usr/lib/ipsec/plugins/libstrongswan-kernel-libipsec.so ] && command -v swanctl >/dev/null ||
+    missing="$missing strongswan-charon strongswan-swanctl libcharon-extra-plugins libstrongswan-standard-plugins libstrongswan-extra-plugins"
+[ -x /usr/sbin/bird ] || missing="$missing bird2"
+[ -x /usr/sbin/vsftpd ] || missing="$missing vsftpd"
+command -v ip >/dev/null && command -v ss >/dev/null || missing="$missing iproute2"
 # What `check` says to type for a clamped MSS.
 command -v nft >/dev/null || missing="$missing nftables"
 command -v curl >/dev/null || missing="$missing curl"

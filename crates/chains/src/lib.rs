@@ -6,6 +6,7 @@
 //! scenario's [`topology`]. Of datagrams it notes with an [`ArrivalMeter`] what arrives and what the path drops.
 
 mod arrivals;
+mod assumed;
 mod e_model;
 mod fairness;
 mod interval;
@@ -15,6 +16,7 @@ mod topology;
 mod way;
 
 pub use arrivals::{ArrivalMeter, NumberSet};
+pub use assumed::assume;
 pub use e_model::{SpeechLoss, mos, r_factor};
 pub use summary::{FlowTally, Whole, outcome};
 pub use topology::{settings, topology};

@@ -215,6 +215,10 @@ pub struct RunArgs {
     /// variant (docs/run.md).
     #[arg(long, value_name = "FLOW", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "expect", "repeat", "pcap", "resume"])]
     pub operating_point: Option<Option<String>>,
+    /// Prints behind the table what routers would show (docs/networks.md): on the kernel tunnels, security associations, BGP
+    /// sessions and routes of each customer, on either clock the counters of limiters.
+    #[arg(long)]
+    pub show: bool,
     /// Exit code 1 where a measurement on the kernel is not to be trusted (docs/lab.md); else it is only said.
     #[arg(long)]
     pub strict: bool,

@@ -36,6 +36,8 @@ const EXAMPLES: &[Example] = built_in![
     "overseas-office",
     "policer-or-shaper",
     "real-programs",
+    "sdwan-faults",
+    "sdwan-full",
     "sdwan-limiter",
     "web-pages"
 ];

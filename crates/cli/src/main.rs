@@ -37,6 +37,7 @@ mod proxy;
 mod regular;
 mod report;
 mod reproduce;
+mod router;
 mod run;
 mod settings;
 mod shell;

@@ -15,11 +15,13 @@ use crate::problem::CliProblem;
 use crate::progress::terminal;
 use crate::provenance::Provenance;
 use crate::report::Folder;
+use crate::router;
 use crate::warn;
 use crate::work::{Work, Worked, order};
 use experiment::VariantOutcomes;
 use report::{Bands, PlottedSeries, Shown, Style};
 use result::{Clock, FlowSeries, Outcome, Run, VariantResult, to_json};
+use scenario::Experiment;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
@@ -58,7 +60,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     warnings.iter().for_each(|(warning, _)| tell!("warning: {warning}\n"));
     budget.told(cores).iter().for_each(|told| tell!("longfat: {told}\n"));
     let (started, begun) = (SystemTime::now(), Instant::now());
-    let Worked { outcomes, missing, signal } = work.play()?;
+    let Worked { outcomes, missing, signal, answers } = work.play()?;
     let elapsed = begun.elapsed().as_secs_f64();
     if let Some(missing) = &missing {
         let kind = if signal.is_some() { "ended-early" } else { "run-failed" };
@@ -108,10 +110,33 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     }
     let drawn = plots(&args.drawn, &shown)?;
     let plots = counted(&args.drawn, &drawn);
+    let shown_text = router_view(args, &experiment, &run, &finished, &answers);
     let kept = format!("results in {} (open report.html)\n{plots}", folder.display());
     let series: Vec<&[FlowSeries]> = series.iter().map(|s| s.flows).collect();
-    show(args, &run, &series, &kept)?;
+    show(args, &run, &series, &format!("{shown_text}{kept}"))?;
     Ok(exit_code(args, &run, signal))
+}
+
+/// What faults cost each flow, and with `--show` what routers would show.
+fn router_view(
+    args: &RunArgs,
+    experiment: &Experiment,
+    run: &Run,
+    finished: &[&[Outcome]],
+    answers: &[(String, String)],
+) -> String {
+    let mut text = String::new();
+    for (result, outcomes) in run.variants.iter().zip(finished) {
+        let Some(variant) = experiment.variants.iter().find(|v| v.name == result.name) else { continue };
+        text += &router::faults(&variant.scenario, result, &outcomes[0].flow_series);
+        if args.show {
+            text += &router::counters(&variant.scenario, result);
+        }
+    }
+    for (variant, answer) in answers {
+        text += &format!("variant {variant}, kernel\n\n{answer}");
+    }
+    text
 }
 
 /// What a folder holds already, held against what is expected now.

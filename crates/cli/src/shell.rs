@@ -78,7 +78,7 @@ fn serve(scenario: &Scenario, text: &str) -> Result<Serve, CliProblem> {
 
 /// Where a user at a terminal is, who else is there, and the way out.
 fn greeting(scenario: &Scenario, variant: &str, host: usize) -> String {
-    let named = |h: usize| format!("{} ({})", scenario.hosts[h].name, lab::address(h));
+    let named = |h: usize| format!("{} ({})", scenario.hosts[h].name, scenario.address(h));
     let others: Vec<String> = (0..scenario.hosts.len()).filter(|&h| h != host).map(named).collect();
     format!(
         "{}, variant {variant}: you are on {}\nother hosts: {}\nexit ends it\n",

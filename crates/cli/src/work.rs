@@ -33,6 +33,8 @@ pub struct Worked {
     pub missing: Option<String>,
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// What daemons answered after runs on the kernel, with the variant.
+    pub answers: Vec<(String, String)>,
 }
 
 impl<'a> Work<'a> {
@@ -96,18 +98,25 @@ impl<'a> Work<'a> {
         let mut bar = RunsBar::new(!self.args.no_progress);
         let mut progress = |p: &Progress| bar.watch(p);
         let keep = |job: &_, outcome: &_| self.kept.keep(job, outcome);
+        let answers = std::sync::Mutex::new(Vec::new());
+        let shown = |variant: &str, text: &str| {
+            let mut all = answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            all.push((variant.to_string(), text.to_string()));
+        };
         let hooks = Hooks {
             user: self.args.user.as_deref(),
             progress: Some(&mut progress),
             captures: folders.as_ref().map(|f| f as &dyn CaptureSink),
             finished: keeps.then_some(&keep),
+            shown: self.args.show.then_some(&shown),
             done,
         };
         let outcomes = experiment::run(self.experiment, &self.order, hooks);
         bar.clear();
         self.kept.warn();
         outcomes.notices.iter().for_each(|n| tell!("kernel, {}: {}\n", n.variant, n.text));
-        self.ended(outcomes, folders.as_ref())
+        let answers = answers.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.ended(outcomes, folders.as_ref()).map(|worked| Worked { answers, ..worked })
     }
 
     fn ended(&self, mut outcomes: Outcomes, folders: Option<&Folders>) -> Result<Worked, CliProblem> {
@@ -138,7 +147,7 @@ impl<'a> Work<'a> {
         if !some && outcomes.apart.is_empty() {
             self.kept.clear_all();
         }
-        Ok(Worked { outcomes, missing, signal })
+        Ok(Worked { outcomes, missing, signal, answers: Vec::new() })
     }
 
     /// All is written and complete: what was kept to go on with goes.

@@ -1,6 +1,6 @@
 //! One run of one variant.
 
-use crate::{Failure, RunJob};
+use crate::{Failure, RunJob, Shown};
 use result::{Clock, Outcome};
 use scenario::Variant;
 use std::io;
@@ -91,6 +91,8 @@ pub(crate) struct One<'a> {
     pub captures: Option<&'a dyn CaptureSink>,
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // what only the lab reads
     pub user: Option<&'a str>,
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // the same
+    pub shown: Option<&'a Shown<'a>>,
 }
 
 impl One<'_> {
@@ -136,6 +138,8 @@ impl One<'_> {
             }
         };
         let Captured { job, variant, .. } = self.run;
+        let mut answered = |text: &str| self.shown.into_iter().for_each(|shown| shown(&variant.name, text));
+        let shown: &mut dyn FnMut(&str) = &mut answered;
         let options = lab::LabOptions {
             seed: job.seed,
             only_flow: job.flow,
@@ -145,6 +149,7 @@ impl One<'_> {
             user: self.user,
             scripts: &[],
             host_controls: false,
+            shown: self.shown.map(|_| shown),
             stop: Some(&stop),
         };
         match lab::run(&variant.name, &variant.scenario, options) {

@@ -16,6 +16,9 @@ pub type Watcher<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 /// Who is given what a run yielded.
 pub type FinishedRun<'a> = dyn Fn(&RunJob, &Outcome) + Sync + 'a;
 
+/// Who is given what daemons of a variant's hosts answered after its run on the kernel.
+pub type Shown<'a> = dyn Fn(&str, &str) + Sync + 'a;
+
 /// What the caller has a hand in while runs are under way.
 #[derive(Default)]
 pub struct Hooks<'a> {
@@ -28,6 +31,9 @@ pub struct Hooks<'a> {
     pub captures: Option<&'a dyn CaptureSink>,
     /// Is given what each run yielded as soon as it is over, on the thread that ran it.
     pub finished: Option<&'a FinishedRun<'a>>,
+    /// Is given the variant's name and what its hosts' daemons answered when a run on the kernel was over; without it they
+    /// are not asked.
+    pub shown: Option<&'a Shown<'a>>,
     /// Runs of this order that are there already: they are not run again, and come out as if they had been.
     pub done: Vec<(RunJob, Outcome)>,
 }
@@ -44,9 +50,9 @@ pub fn run(experiment: &Experiment, order: &Order, mut hooks: Hooks<'_>) -> Outc
         let kept: Vec<Option<Outcome>> = jobs.iter().map(|job| take(&mut hooks.done, job)).collect();
         let todo = jobs.iter().zip(&kept).filter(|(_, kept)| kept.is_none()).map(|(job, _)| *job);
         let todo: Vec<RunJob> = todo.collect();
-        let (captures, finished, user) = (hooks.captures, hooks.finished, hooks.user);
-        let player =
-            ClockPlayer { experiment, order, captures, user, finished, stop: &stop, told: Mutex::default() };
+        let (captures, finished, user, shown) = (hooks.captures, hooks.finished, hooks.user, hooks.shown);
+        let told = Mutex::default();
+        let player = ClockPlayer { experiment, order, captures, user, finished, shown, stop: &stop, told };
         let mut ended = player.play(clock, &todo, &mut hooks.progress).into_iter();
         outcomes.notices.extend(player.told.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut done = Vec::new();
@@ -79,6 +85,7 @@ struct ClockPlayer<'a> {
     captures: Option<&'a dyn CaptureSink>,
     user: Option<&'a str>,
     finished: Option<&'a FinishedRun<'a>>,
+    shown: Option<&'a Shown<'a>>,
     /// Set when no more run is to begin and those under way are to end.
     stop: &'a AtomicBool,
     told: Mutex<Vec<Notice>>,
@@ -129,6 +136,6 @@ impl ClockPlayer<'_> {
             let notice = Notice { variant: variant.name.clone(), text: text.into() };
             self.told.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
         };
-        One { run, captures: self.captures, user: self.user }.play(progress, &mut notice)
+        One { run, captures: self.captures, user: self.user, shown: self.shown }.play(progress, &mut notice)
     }
 }

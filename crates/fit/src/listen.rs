@@ -6,7 +6,7 @@ use crate::packets::{FitPacket, packets};
 use crate::signature::{SignatureFrame, signature};
 use ::path::Packet;
 use experiment::{CaptureSink, CaptureTap, Captured};
-use scenario::address;
+use scenario::default_address;
 use sim::Tap;
 use std::collections::BTreeMap;
 use std::io;
@@ -83,7 +83,7 @@ impl CaptureTap for Ear<'_> {
         let mut tracks: Vec<Track> = Vec::new();
         self.tracker.finish(&mut tracks);
         // The data's sender is the first host.
-        let sends = |t: &&Track| t.sender.addr.ip() == address(0) && t.counts.data_packets > 0;
+        let sends = |t: &&Track| t.sender.addr.ip() == default_address(0) && t.counts.data_packets > 0;
         let flows: Vec<Vec<FitPacket>> = tracks.iter().filter(sends).map(packets).collect();
         let flows: Vec<&[FitPacket]> = flows.iter().map(Vec::as_slice).collect();
         let signature = signature(&flows, &self.listener.frame);

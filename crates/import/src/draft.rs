@@ -5,7 +5,7 @@ use congestion::Control;
 use path::{Delay, Link, Stage, StageLimit};
 use scenario::{DuplexLink, Experiment, Flow, Host, NamedStage, Scenario, Unrest, Variant};
 use std::collections::BTreeMap;
-use transport::{App, Stack};
+use transport::App;
 use units::{Rate, Span};
 
 /// What a configuration does not say and a scenario needs.
@@ -175,13 +175,14 @@ impl Draft {
             if let Some(i) = hosts.iter().position(|(w, _)| w == wanted) {
                 return i;
             }
-            hosts.push((wanted.into(), Host { name: named(wanted, &mut taken), stack: Stack::default() }));
+            hosts.push((wanted.into(), Host::plain(named(wanted, &mut taken))));
             hosts.len() - 1
         };
         let mut link_names = Vec::new();
         let links: Vec<DuplexLink> = (self.links.iter())
             .map(|link| DuplexLink {
                 name: named(&link.name, &mut link_names),
+                customer: None,
                 between: [index(&link.between[0]), index(&link.between[1])],
                 forward: way(&link.forward, link.of_assumed_length, assumed),
                 backward: way(&link.backward, link.of_assumed_length, assumed),
@@ -218,6 +219,7 @@ impl Draft {
             links,
             relays: Vec::new(),
             flows,
+            faults: Vec::new(),
         };
         let variants = vec![Variant { name: "default".into(), scenario }];
         Ok(Experiment { name, description, goal: Vec::new(), baseline: None, variants })

@@ -17,6 +17,8 @@ use units::Time;
 enum Message {
     Progress(Time),
     Notice(String),
+    /// What daemons answered.
+    Shown(String),
     Done(Box<Outcome>),
     Failed(LabError),
     /// A shell's command was stopped, and the child with it.
@@ -27,16 +29,19 @@ enum Message {
 
 /// Runs `work` in a process that has a user namespace of its own.
 pub fn run_apart(
-    work: impl FnOnce(&mut dyn FnMut(Time), &mut Vec<String>) -> Result<Outcome, LabError>,
+    work: impl FnOnce(&mut dyn FnMut(Time), &mut [Vec<String>; 2]) -> Result<Outcome, LabError>,
     halt: &AtomicBool,
     progress: &mut dyn FnMut(Time),
     notice: &mut dyn FnMut(&str),
+    shown: &mut dyn FnMut(&str),
 ) -> Result<Outcome, LabError> {
     let (pid, mut reading) = apart(|pipe| {
-        let mut notices = Vec::new();
-        let done = work(&mut |now| drop(send(pipe, &Message::Progress(now))), &mut notices);
-        for text in notices {
-            drop(send(pipe, &Message::Notice(text)));
+        let mut told = [Vec::new(), Vec::new()];
+        let done = work(&mut |now| drop(send(pipe, &Message::Progress(now))), &mut told);
+        let [notices, answers] = told;
+        for message in notices.into_iter().map(Message::Notice).chain(answers.into_iter().map(Message::Shown))
+        {
+            drop(send(pipe, &message));
         }
         done.map(|outcome| Message::Done(Box::new(outcome)))
     })?;
@@ -47,6 +52,7 @@ pub fn run_apart(
         match receive(&mut reading) {
             Ok(Message::Progress(now)) => progress(now),
             Ok(Message::Notice(text)) => notice(&text),
+            Ok(Message::Shown(text)) => shown(&text),
             Ok(Message::Done(outcome)) => break Ok(*outcome),
             Ok(Message::Failed(error)) => break Err(error),
             Ok(Message::Suspend | Message::Ended(_)) | Err(_) => break Err(LabError::Killed),
@@ -81,7 +87,9 @@ pub fn shell_apart(
             }
             Ok(Message::Ended(code)) => break Ok(code),
             Ok(Message::Failed(error)) => break Err(error),
-            Ok(Message::Progress(_) | Message::Done(_)) | Err(_) => break Err(LabError::Killed),
+            Ok(Message::Progress(_) | Message::Shown(_) | Message::Done(_)) | Err(_) => {
+                break Err(LabError::Killed);
+            }
         }
     };
     sys::reap(pid, true);
@@ -138,6 +146,10 @@ fn send(pipe: &mut File, message: &Message) -> io::Result<()> {
             b.text("notice");
             b.text(text);
         }
+        Message::Shown(text) => {
+            b.text("shown");
+            b.text(text);
+        }
         Message::Failed(error) => {
             b.text("failed");
             put_error(&mut b, error);
@@ -165,6 +177,7 @@ fn receive(pipe: &mut File) -> io::Result<Message> {
     let message = p.text().and_then(|kind| match kind.as_str() {
         "progress" => Some(Message::Progress(Time::from_nanos(p.count()?))),
         "notice" => Some(Message::Notice(p.text()?)),
+        "shown" => Some(Message::Shown(p.text()?)),
         "suspend" => Some(Message::Suspend),
         "ended" => Some(Message::Ended(p.numbers(i32::from_ne_bytes)?.pop()?)),
         "failed" => Some(Message::Failed(get_error(&mut p)?)),
@@ -180,6 +193,7 @@ fn put_error(b: &mut Packer, error: &LabError) {
         LabError::Congestion { who, wanted, why } => b.texts(&["congestion", who, wanted, why]),
         LabError::Program { flow, what } => b.texts(&["program", flow, what]),
         LabError::Relay { relay, what } => b.texts(&["relay", relay, what]),
+        LabError::Service { host, what } => b.texts(&["service", host, what]),
         LabError::System { what, source } => {
             let code = source.raw_os_error().unwrap_or(0).to_string();
             b.texts(&["system", what, &code, &source.to_string()]);
@@ -201,6 +215,7 @@ fn get_error(p: &mut Unpacker) -> Option<LabError> {
         "congestion" => LabError::Congestion { who: t.next()?, wanted: t.next()?, why: t.next()? },
         "program" => LabError::Program { flow: t.next()?, what: t.next()? },
         "relay" => LabError::Relay { relay: t.next()?, what: t.next()? },
+        "service" => LabError::Service { host: t.next()?, what: t.next()? },
         "system" => {
             let what = t.next()?;
             let source = match t.next()?.parse().ok()? {

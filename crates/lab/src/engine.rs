@@ -314,7 +314,8 @@ impl<'a> Engine<'a> {
 
     /// `host` has sent these packets, or forwarded them.
     fn note_sent(&mut self, now: Time, host: usize, batch: &[Packet<Wire>]) {
-        for ip in batch.iter().map(|p| p.body.ip()).filter(|ip| wire::is_from(ip, host)) {
+        let own = self.plan.addresses[host];
+        for ip in batch.iter().map(|p| p.body.ip()).filter(|ip| wire::is_from(ip, own)) {
             let got = std::mem::take(&mut self.unanswered[host]);
             let held = if got.packets > JOINED { now.since(got.since) } else { Span::ZERO };
             self.punctuality.held.record_many(held, got.packets);
@@ -360,7 +361,7 @@ impl<'a> Engine<'a> {
             }
             wire::write_marks(&mut packet);
             let host = w.along.hosts[1];
-            if wire::is_data_to(packet.body.ip(), host) {
+            if wire::is_data_to(packet.body.ip(), self.plan.addresses[host]) {
                 let got = &mut self.unanswered[host];
                 if got.packets == 0 {
                     got.since = now;

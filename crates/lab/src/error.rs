@@ -43,6 +43,13 @@ pub enum LabError {
         /// Which, and what became of it.
         what: String,
     },
+    /// A host's daemons did not come up.
+    Service {
+        /// The host.
+        host: String,
+        /// Which, and what they said last.
+        what: String,
+    },
     /// A system call failed.
     System {
         /// What it was for.
@@ -102,6 +109,7 @@ impl fmt::Display for LabError {
             }
             LabError::Program { flow, what } => write!(f, "flow {flow}: {what}"),
             LabError::Relay { relay, what } => write!(f, "relay {relay}: {what}"),
+            LabError::Service { host, what } => write!(f, "host {host}: {what}"),
             LabError::System { what, source } => write!(f, "{what}: {source}"),
             LabError::Command { name, hint, .. } if self.command_code() == Some(127) => {
                 write!(f, "{name}: command not found{}", in_brackets(hint))

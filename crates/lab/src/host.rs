@@ -7,7 +7,6 @@ use crate::LabError;
 use crate::app::{AskingApp, Client, Counts};
 use crate::clock::WallClock;
 use crate::machine;
-use crate::network::address;
 use crate::options::{hold_window, is_paced, prepare};
 use crate::plan::{FlowPlan, Leg, PlannedFlow};
 use crate::relay::RunningRelay;
@@ -195,7 +194,7 @@ impl<'a> LabHost<'a> {
     fn listen(&mut self, i: usize, leg: &Leg, flow: &PlannedFlow) -> Result<(), LabError> {
         let failed = || LabError::system(format!("flow {}: listening", flow.name));
         if let Some(pattern) = flow.app.datagrams() {
-            let sink = DatagramSink::open(leg, flow, &pattern)?;
+            let sink = DatagramSink::open(leg, self.plan.addresses[leg.from], flow, &pattern)?;
             let owner = Owner::Sink(self.sinks.len());
             self.epoll.set(sink.socket.fd(), owner.token(), true, false, true).map_err(failed())?;
             self.sinks.push(sink);
@@ -217,7 +216,7 @@ impl<'a> LabHost<'a> {
         pattern: &DatagramPattern,
         seed: u64,
     ) -> Result<(), LabError> {
-        let source = DatagramSource::open(leg, flow, pattern, seed)?;
+        let source = DatagramSource::open(leg, self.plan.addresses[leg.to], flow, pattern, seed)?;
         let owner = Owner::Source(self.sources.len());
         if pattern.answered {
             let failed = LabError::system(format!("flow {}: waiting for answers", flow.name));
@@ -348,7 +347,7 @@ impl<'a> LabHost<'a> {
         let failed = || LabError::system(format!("flow {}: connecting", flow.name));
         let socket = KernelSocket::tcp().map_err(failed())?;
         prepare(&socket, &self.scenario.hosts[self.host].stack, flow, leg, true)?;
-        socket.connect(SocketAddrV4::new(address(leg.to), leg.port)).map_err(failed())?;
+        socket.connect(SocketAddrV4::new(self.plan.addresses[leg.to], leg.port)).map_err(failed())?;
         let at = self.add(socket, i, true).map_err(failed())?;
         if leg.first {
             let (of, connection) = (leg.flow, leg.connection);

@@ -50,6 +50,8 @@ pub(crate) enum Author {
     User,
     /// Whoever wrote the scenario.
     Scenario,
+    /// longfat itself: a daemon of the machine's with a configuration of longfat's, which sets up its host's network.
+    Longfat,
 }
 
 /// What a confined program is given.
@@ -70,6 +72,11 @@ pub(crate) struct Gift {
 }
 
 impl Identity {
+    /// Whoever this process is, with its privileges: for [`Author::Longfat`] alone.
+    pub(crate) fn own() -> Identity {
+        Identity { account: None, own_name: None, confined: false, unasked: false }
+    }
+
     /// `user` is what `--user` said: a name or number, perhaps a group's number after a colon.
     ///
     /// # Errors

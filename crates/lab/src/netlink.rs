@@ -1,6 +1,7 @@
 //! As much rtnetlink as setting up a namespace takes: link up, address, route.
 
 use crate::sys::KernelSocket;
+use scenario::Prefix;
 use std::io;
 use std::net::Ipv4Addr;
 
@@ -8,6 +9,7 @@ const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
+const RTM_NEWRULE: u16 = 32;
 const REQUEST_ACK: u16 = 1 | 4;
 const CREATE: u16 = 0x400;
 const REPLACE: u16 = 0x100;
@@ -22,9 +24,33 @@ const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_PREFSRC: u16 = 7;
 const RTA_METRICS: u16 = 8;
+const RTA_TABLE: u16 = 15;
 const RTAX_INITCWND: u16 = 11;
 const RTAX_CC_ALGO: u16 = 16;
 const IFF_UP: u32 = 1;
+const FRA_IIFNAME: u16 = 3;
+const FRA_PRIORITY: u16 = 6;
+const FRA_TABLE: u16 = 15;
+/// Look the rule's table up (`FR_ACT_TO_TBL`), and refuse (`FR_ACT_UNREACHABLE`).
+const LOOK_UP: u8 = 1;
+const REFUSE: u8 = 7;
+/// The table that every host has (`RT_TABLE_MAIN`).
+pub const MAIN: u32 = 254;
+
+/// A route by a device.
+pub struct DeviceRoute<'a> {
+    pub to: Prefix,
+    /// The device's index.
+    pub index: u32,
+    /// What the host's own packets come from.
+    pub from: Ipv4Addr,
+    /// The table it stands in.
+    pub table: u32,
+    /// The first window of connections that take it.
+    pub window: Option<u32>,
+    /// Their congestion control.
+    pub cc: Option<&'a str>,
+}
 
 /// A request to the kernel, in the calling thread's namespace.
 struct Request(Vec<u8>);
@@ -113,23 +139,48 @@ impl Netlink {
             .map(drop)
     }
 
-    /// Packets to `to` leave by the device, ours from `from`, beginning with this window and
-    /// congestion control. A route that is there is replaced.
-    pub fn route(
-        &self,
-        to: Ipv4Addr,
-        index: u32,
-        from: Ipv4Addr,
-        window: Option<u32>,
-        cc: Option<&str>,
-    ) -> io::Result<()> {
-        // rtmsg: family, lengths of destination and source, tos, table main, protocol static,
-        // scope link, type unicast, flags.
-        let m = [libc::AF_INET as u8, 32, 0, 0, 254, 4, 253, 1, 0, 0, 0, 0];
+    /// Gives a device an address of its own and that of its one neighbour.
+    pub fn neighbours(&self, index: u32, own: Ipv4Addr, other: Ipv4Addr) -> io::Result<()> {
+        let mut m = vec![libc::AF_INET as u8, 32, 0, 0];
+        m.extend_from_slice(&index.to_ne_bytes());
+        Request::new(RTM_NEWADDR, CREATE, &m)
+            .attribute(IFA_LOCAL, &own.octets())
+            .attribute(IFA_ADDRESS, &other.octets())
+            .send(&self.0)
+            .map(drop)
+    }
+
+    /// What comes in by a device is looked up in a table of its own, and in no other but the host's own addresses.
+    pub fn rule(&self, device: &str, table: u32) -> io::Result<()> {
+        let mut name = device.as_bytes().to_vec();
+        name.push(0);
+        for (priority, action) in [(1000u32, LOOK_UP), (1001, REFUSE)] {
+            // fib_rule_hdr: family, lengths, tos, table, reserved, action, flags.
+            let m = [libc::AF_INET as u8, 0, 0, 0, 0, 0, 0, action, 0, 0, 0, 0];
+            let mut request = Request::new(RTM_NEWRULE, CREATE, &m)
+                .attribute(FRA_IIFNAME, &name)
+                .attribute(FRA_PRIORITY, &priority.to_ne_bytes());
+            if action == LOOK_UP {
+                request = request.attribute(FRA_TABLE, &table.to_ne_bytes());
+            }
+            request.send(&self.0)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a route; one that is there is replaced.
+    pub fn route(&self, route: &DeviceRoute<'_>) -> io::Result<()> {
+        // rtmsg: family, lengths of destination and source, tos, table unspecified (its number may need more than a byte),
+        // protocol static, scope link, type unicast, flags.
+        let m = [libc::AF_INET as u8, route.to.bits, 0, 0, 0, 4, 253, 1, 0, 0, 0, 0];
+        let DeviceRoute { to, index, from, table, window, cc } = *route;
         let mut request = Request::new(RTM_NEWROUTE, CREATE | REPLACE, &m)
-            .attribute(RTA_DST, &to.octets())
+            .attribute(RTA_TABLE, &table.to_ne_bytes())
             .attribute(RTA_OIF, &index.to_ne_bytes())
             .attribute(RTA_PREFSRC, &from.octets());
+        if to.bits > 0 {
+            request = request.attribute(RTA_DST, &to.address.octets());
+        }
         let mut metrics = Request(Vec::new());
         if let Some(window) = window {
             metrics = metrics.attribute(RTAX_INITCWND, &window.to_ne_bytes());

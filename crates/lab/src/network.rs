@@ -4,9 +4,10 @@
 //! descriptor. All belong to this process, so they vanish with it, however it ends.
 
 use crate::LabError;
-use crate::netlink::Netlink;
+use crate::netlink::{DeviceRoute, MAIN, Netlink};
+use crate::routing::{install, outgoing, rules};
 use crate::sys;
-use scenario::{DuplexLink, Scenario};
+use scenario::{Prefix, Scenario};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,8 +26,6 @@ pub struct LabNetwork {
     pub tuns: Vec<[OwnedFd; 2]>,
 }
 
-pub use scenario::address;
-
 /// The name of a link's device, at either host.
 pub fn device(link: usize) -> String {
     format!("tun{link}")
@@ -34,9 +33,9 @@ pub fn device(link: usize) -> String {
 
 /// A host knows the MTU of the links it speaks over. Where it only hands on, the path is to refuse what is too big, and
 /// to count it; the kernel would do so before it.
-fn mtu(scenario: &Scenario, host: usize, link: &DuplexLink) -> u32 {
+fn mtu(scenario: &Scenario, host: usize, link: usize) -> u32 {
     if scenario.speaks(host) || scenario.links.iter().filter(|l| l.between.contains(&host)).count() < 2 {
-        link.mtu()
+        scenario.links[link].mtu()
     } else {
         MTU
     }
@@ -84,31 +83,30 @@ fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Lab
             format!("a packet passes at most {MOST_HOPS} in a row (TTL)"),
         ));
     }
-    settings(name, stack, send_buffer(scenario, host), hops)?;
+    settings(name, stack, send_buffer(scenario, host), hops, scenario.hosts[host].forward)?;
     let netlink = Netlink::new().map_err(failed("rtnetlink"))?;
-    let own = address(host);
     let segments = if stack.tso == Some(false) { 1 } else { 0 };
     let loopback = netlink.index("lo").map_err(failed("finding lo"))?;
-    netlink.up(loopback).and_then(|()| netlink.address(loopback, own)).map_err(failed("lo"))?;
+    netlink.up(loopback).map_err(failed("lo"))?;
+    for own in scenario.addresses(host) {
+        netlink.address(loopback, own).map_err(failed("lo"))?;
+    }
     let mut devices = Vec::new();
-    let mut indexes = vec![0; scenario.links.len()];
     for (i, link) in scenario.links.iter().enumerate() {
         let Some(side) = link.between.iter().position(|&h| h == host) else { continue };
         let tun = sys::open_tun(&device(i)).map_err(tun_error)?;
         let index = netlink.index(&device(i)).map_err(failed("finding its TUN device"))?;
         netlink
-            .configure(index, mtu(scenario, host, link), TUN_QUEUE, segments)
+            .configure(index, mtu(scenario, host, i), TUN_QUEUE, segments)
             .map_err(failed("its TUN device"))?;
-        indexes[i] = index;
+        if scenario.is_whole_network() {
+            let [here, there] = [side, 1 - side].map(|side| scenario.link_address(i, side, false));
+            netlink.neighbours(index, here, there).map_err(failed("its TUN device's address"))?;
+        }
         devices.push((i, side, tun));
     }
-    for (to, way) in routes.iter().enumerate() {
-        if let Some(hop) = way.as_ref().and_then(|way| way.first()) {
-            netlink
-                .route(address(to), indexes[hop.link], own, stack.initial_window, None)
-                .map_err(failed("a route"))?;
-        }
-    }
+    rules(scenario, host, &netlink).map_err(failed("a rule"))?;
+    install(scenario, host, &netlink, false).map_err(failed("a route"))?;
     Ok((namespace, devices))
 }
 
@@ -118,9 +116,10 @@ fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Lab
 pub fn route_control(scenario: &Scenario, host: usize, to: usize, cc: &str) -> io::Result<()> {
     let Some(hop) = scenario.route(host, to).and_then(|r| r.first().copied()) else { return Ok(()) };
     let netlink = Netlink::new()?;
-    let index = netlink.index(&device(hop.link))?;
-    let window = scenario.hosts[host].stack.initial_window;
-    netlink.route(address(to), index, address(host), window, Some(cc))
+    let index = netlink.index(&outgoing(scenario, host, hop.link))?;
+    let (from, window) = (scenario.address(host), scenario.hosts[host].stack.initial_window);
+    let to = Prefix::host(scenario.address(to));
+    netlink.route(&DeviceRoute { to, index, from, table: MAIN, window, cc: Some(cc) })
 }
 
 /// Whether only privileged programs may use this congestion control (tcp(7)).
@@ -170,7 +169,7 @@ fn send_buffer(scenario: &Scenario, host: usize) -> [u64; 2] {
 
 /// The namespace's settings, as the stack of the scenario says; what it leaves open is what the
 /// simulator takes, not what this machine happens to have.
-fn settings(host: &str, stack: &Stack, send: [u64; 2], hops: usize) -> Result<(), LabError> {
+fn settings(host: &str, stack: &Stack, send: [u64; 2], hops: usize, forward: bool) -> Result<(), LabError> {
     let set =
         |key: &str, value: &str| -> io::Result<()> { fs::write(format!("/proc/sys/net/ipv4/{key}"), value) };
     let must = |key: &str, value: String| {
@@ -179,7 +178,7 @@ fn settings(host: &str, stack: &Stack, send: [u64; 2], hops: usize) -> Result<()
     let flag = |on: bool| u8::from(on).to_string();
     let _ = fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
     let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
-    must("ip_forward", "1".into())?;
+    must("ip_forward", flag(forward))?;
     // Linux gives a packet 64 hops: a longer chain needs more, at most what the field holds (RFC 791).
     if hops > LINUX_TTL {
         must("ip_default_ttl", MOST_HOPS.to_string())?;
@@ -235,6 +234,6 @@ pub fn default_congestion_control(cc: &str) -> io::Result<()> {
 /// The scenario's names in the format of `/etc/hosts` (hosts(5)).
 pub fn hosts_file(scenario: &Scenario) -> String {
     let hosts = scenario.hosts.iter().enumerate();
-    let lines = hosts.map(|(i, host)| format!("{} {}\n", address(i), host.name));
+    let lines = hosts.map(|(i, host)| format!("{} {}\n", scenario.address(i), host.name));
     ["127.0.0.1 localhost\n".to_string()].into_iter().chain(lines).collect()
 }

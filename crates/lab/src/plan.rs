@@ -5,6 +5,7 @@ use crate::controls::{Controls, InKernel};
 use chains::ArrivalMeter;
 use result::Histogram;
 use scenario::{Scenario, Tool};
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use transport::{Answerer, App, Asker, Asking};
@@ -166,12 +167,15 @@ impl PlannedFlow {
 pub struct FlowPlan {
     pub flows: Vec<PlannedFlow>,
     pub legs: Vec<Leg>,
+    /// By host the address that flows use.
+    pub addresses: Vec<Ipv4Addr>,
 }
 
 impl FlowPlan {
     /// Of the scenario's flows, or of that one alone.
     pub fn new(scenario: &Scenario, only: Option<usize>, controls: &Controls) -> Result<FlowPlan, LabError> {
-        let mut plan = FlowPlan { flows: Vec::new(), legs: Vec::new() };
+        let addresses = (0..scenario.hosts.len()).map(|host| scenario.address(host)).collect();
+        let mut plan = FlowPlan { flows: Vec::new(), legs: Vec::new(), addresses };
         for (i, f) in scenario.flows.iter().enumerate() {
             if only.is_none_or(|o| o == i) {
                 // A program plays all its connections as one flow.

@@ -3,7 +3,7 @@
 use crate::LabError;
 use crate::identity::{Author, Identity};
 use crate::launch::{Launch, Output, Running};
-use crate::network::{address, is_restricted};
+use crate::network::is_restricted;
 use crate::plan::PlannedFlow;
 use crate::sys;
 use scenario::{Scenario, Tool, Values, fill};
@@ -29,8 +29,8 @@ pub fn commands(
 ) -> Option<(Option<Vec<String>>, Vec<String>)> {
     let left = (Time::ZERO + scenario.duration).since(flow.start);
     let values = Values {
-        from: address(flow.from),
-        to: address(flow.to),
+        from: scenario.address(flow.from),
+        to: scenario.address(flow.to),
         port,
         cc: flow.control.name.clone(),
         duration: (left.as_nanos() / 1_000_000_000).max(1),

@@ -6,6 +6,7 @@ use crate::clock::WallClock;
 use crate::collect;
 use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
+use crate::daemon::{self, Daemons};
 use crate::engine::Engine;
 use crate::hosts::PlayingHosts;
 use crate::identity::Identity;
@@ -44,6 +45,8 @@ pub struct LabOptions<'a> {
     pub scripts: &'a [LabScript],
     /// Flows that longfat itself plays take the congestion control that their host or route has, and choose none.
     pub host_controls: bool,
+    /// Is given what hosts with services answer when the run is over: tunnels, sessions, routes.
+    pub shown: Option<&'a mut dyn FnMut(&str)>,
     /// Ends the run with [`LabError::Stopped`] when set.
     pub stop: Option<&'a AtomicBool>,
 }
@@ -70,13 +73,15 @@ impl Drop for StopGuard<'_> {
 /// # Errors
 /// Missing permissions, what the kernel cannot do, failed system calls.
 pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Outcome, LabError> {
-    let LabOptions { seed, only_flow, progress, notice, pcap, user, scripts, host_controls, stop } = options;
+    let LabOptions { seed, only_flow, progress, notice, pcap, user, scripts, host_controls, shown, stop } =
+        options;
     // Held until the end, also by a process of its own.
     let controls = Controls::load(&wishes(scenario, only_flow))?;
     let mut plan = FlowPlan::new(scenario, only_flow, &controls)?;
     plan.flows.iter_mut().for_each(|f| f.chooses_control = !host_controls);
     tool::check(scenario, &plan)?;
     relay::check(scenario, &plan)?;
+    daemon::check(scenario)?;
     let progress: &mut dyn FnMut(Time) = match progress {
         Some(report) => report,
         None => &mut |_| (),
@@ -92,14 +97,21 @@ pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Ou
     let halt = stop.unwrap_or(&never);
     let departures = network::departures(scenario).into_iter().chain(relay::departures(scenario));
     departures.for_each(|text| notice(&text));
-    let job = LabJob { variant, scenario, plan, only_flow, seed, user, scripts, pcap };
-    if sys::may_build() {
-        return job.run(halt, progress, notice);
-    }
-    let work = |progress: &mut dyn FnMut(Time), notices: &mut Vec<String>| {
-        job.run(halt, progress, &mut |n| notices.push(n.into()))
+    let assumed = chains::assume(scenario, true);
+    let scenario = assumed.as_ref().unwrap_or(scenario);
+    let show = shown.is_some();
+    let job = LabJob { variant, scenario, plan, only_flow, seed, user, scripts, pcap, show };
+    let shown: &mut dyn FnMut(&str) = match shown {
+        Some(shown) => shown,
+        None => &mut |_| (),
     };
-    run_apart(work, halt, progress, notice)
+    if sys::may_build() {
+        return job.run(halt, progress, notice, shown);
+    }
+    let work = |progress: &mut dyn FnMut(Time), [notices, answers]: &mut [Vec<String>; 2]| {
+        job.run(halt, progress, &mut |n| notices.push(n.into()), &mut |s| answers.push(s.into()))
+    };
+    run_apart(work, halt, progress, notice, shown)
 }
 
 /// Measures again what other work on this machine disturbed, `tries` times at most; then the last is as it is.
@@ -130,6 +142,8 @@ struct LabJob<'a> {
     user: Option<&'a str>,
     scripts: &'a [LabScript],
     pcap: Option<Captures>,
+    /// Whether daemons are asked in the end.
+    show: bool,
 }
 
 impl LabJob<'_> {
@@ -138,10 +152,12 @@ impl LabJob<'_> {
         halt: &AtomicBool,
         progress: &mut dyn FnMut(Time),
         notice: &mut dyn FnMut(&str),
+        shown: &mut dyn FnMut(&str),
     ) -> Result<Outcome, LabError> {
-        let LabJob { variant, scenario, plan, only_flow, seed, user, scripts, pcap } = self;
+        let LabJob { variant, scenario, plan, only_flow, seed, user, scripts, pcap, show } = self;
         let plan = &plan;
         let network = LabNetwork::build(scenario)?;
+        let mut daemons = Daemons::bring_up(scenario, &network, seed, halt)?;
         script::run(scenario, &network, scripts)?;
         let identity = Identity::of(user)?;
         let relays = Relays::prepare(scenario, plan, &network, &identity)?;
@@ -163,6 +179,7 @@ impl LabJob<'_> {
             let mut hosts = hosts.start(s);
             hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
             hosts.extend(relays.map(|relays| s.spawn(move || relays.run(clock, stop, crew))));
+            let faults = daemons.as_mut().map(|daemons| s.spawn(move || daemons.play(clock, stop)));
             while !engine.is_finished() && !hosts.iter().any(|h| h.is_finished()) {
                 thread::sleep(REPORT.min(clock.until(end)).max(Duration::from_millis(1)));
                 if halt.load(Relaxed) {
@@ -174,6 +191,7 @@ impl LabJob<'_> {
             if clock.now() < end {
                 stop.store(true, Relaxed);
             }
+            faults.map_or(Ok(()), |f| f.join().unwrap_or(Err(LabError::Killed)))?;
             let hosts: Vec<_> =
                 hosts.into_iter().map(|h| h.join().unwrap_or(Err(LabError::Killed))).collect();
             let hosts = hosts.into_iter().collect::<Result<Vec<_>, LabError>>()?;
@@ -184,6 +202,12 @@ impl LabJob<'_> {
             }
             Ok::<_, LabError>((engine, hosts))
         })?;
+        if let Some(daemons) = &mut daemons {
+            notice(&format!("daemons came up in {:.2} s", daemons.took.as_secs_f64()));
+            if show {
+                shown(&daemons.show()?);
+            }
+        }
         collect::notices(&engine.punctuality, &hosts).iter().for_each(|text| notice(text));
         let shares = CpuTimes::now().zip(begun).and_then(|(now, begun)| now.since(begun));
         let lost = machine::lost_packets(&network);

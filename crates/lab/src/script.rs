@@ -1,7 +1,7 @@
 //! Shell commands at hosts before a run: what an administrator would type there.
 
 use crate::LabError;
-use crate::network::{LabNetwork, address, device};
+use crate::network::{LabNetwork, device};
 use crate::sys;
 use scenario::Scenario;
 use std::io;
@@ -43,7 +43,7 @@ fn one(scenario: &Scenario, network: &LabNetwork, script: &LabScript) -> io::Res
     let mut shell = Command::new("sh");
     shell.arg("-ec").arg(script.lines.join("\n")).stdin(Stdio::null());
     if let (Some(hop), Some(to)) = (hop, script.towards) {
-        shell.env("DEV", device(hop.link)).env("PEER", address(to).to_string());
+        shell.env("DEV", device(hop.link)).env("PEER", scenario.address(to).to_string());
     }
     let done = sys::within(namespace.as_fd(), || shell.output())??;
     if done.status.success() {

@@ -5,14 +5,13 @@
 
 use crate::LabError;
 use crate::clock::WallClock;
-use crate::network::address;
 use crate::options::{mark, receive_buffer};
 use crate::plan::{Leg, PlannedFlow};
 use crate::sys::KernelSocket;
 use crate::wire;
 use chains::ArrivalMeter;
 use result::RealTime;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{MutexGuard, PoisonError};
 use transport::{DatagramPattern, Segment, UdpSource};
@@ -35,6 +34,7 @@ impl DatagramSource {
     /// Of a flow that begins in the host whose namespace the thread is in.
     pub fn open(
         leg: &Leg,
+        to: Ipv4Addr,
         flow: &PlannedFlow,
         pattern: &DatagramPattern,
         seed: u64,
@@ -47,7 +47,7 @@ impl DatagramSource {
             receive_buffer(&socket, 1 << 20).map_err(failed())?;
             socket.bind(leg.port).map_err(failed())?;
         }
-        socket.connect(SocketAddrV4::new(address(leg.to), leg.port)).map_err(failed())?;
+        socket.connect(SocketAddrV4::new(to, leg.port)).map_err(failed())?;
         let stream = Stream::new(seed, &format!("flow.{}", flow.name));
         let source = UdpSource::new(pattern, flow.start, stream);
         Ok(DatagramSource { socket, flow: leg.flow, source, due: Vec::new() })
@@ -92,14 +92,19 @@ pub struct DatagramSink {
 
 impl DatagramSink {
     /// Of a flow that ends in the host whose namespace the thread is in.
-    pub fn open(leg: &Leg, flow: &PlannedFlow, pattern: &DatagramPattern) -> Result<DatagramSink, LabError> {
+    pub fn open(
+        leg: &Leg,
+        from: Ipv4Addr,
+        flow: &PlannedFlow,
+        pattern: &DatagramPattern,
+    ) -> Result<DatagramSink, LabError> {
         let failed = || LabError::system(format!("flow {}: listening", flow.name));
         let socket = KernelSocket::udp().map_err(failed())?;
         receive_buffer(&socket, 64 << 20).map_err(failed())?;
         socket.bind(leg.port).map_err(failed())?;
         if pattern.answered {
             mark(&socket, flow).map_err(failed())?;
-            socket.connect(SocketAddrV4::new(address(leg.from), leg.port)).map_err(failed())?;
+            socket.connect(SocketAddrV4::new(from, leg.port)).map_err(failed())?;
         }
         Ok(DatagramSink { socket, flow: leg.flow, answers: pattern.answered })
     }

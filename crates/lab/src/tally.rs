@@ -1,7 +1,6 @@
 //! What the sockets of a program add up to: which of them are a flow's, and its numbers.
 
 use crate::diag::Sock;
-use crate::network::address;
 use crate::plan::{FlowPlan, PlannedFlow};
 use crate::series::Point;
 use std::collections::BTreeMap;
@@ -67,7 +66,7 @@ impl Tally {
         match self.mine {
             Mine::Port(port) => ports.contains(&port),
             Mine::Rest(from) => {
-                let joins = host == from || *sock.remote.ip() == address(from);
+                let joins = host == from || *sock.remote.ip() == plan.addresses[from];
                 joins && plan.flow_of(ports).is_none()
             }
         }
@@ -228,7 +227,7 @@ mod tests {
 
     /// A socket from the host and port to the host and port.
     fn sock(cookie: u64, from: (usize, u16), to: (usize, u16), info: TcpInfo) -> Sock {
-        let at = |(host, port): (usize, u16)| SocketAddrV4::new(address(host), port);
+        let at = |(host, port): (usize, u16)| SocketAddrV4::new(scenario::default_address(host), port);
         Sock { cookie, state: 1, local: at(from), remote: at(to), info, cc: "cubic".into() }
     }
 

@@ -5,8 +5,8 @@
 //! them so ("needs checksum" in the virtio header). A cut segment gets a pseudo-header sum of its
 //! own; nobody sums payload.
 
-use crate::network::address;
 use path::{Body, Ecn, Packet};
+use std::net::Ipv4Addr;
 
 /// Bytes of `virtio_net_hdr` in front of each packet.
 pub const VIRTIO: usize = 10;
@@ -87,14 +87,14 @@ pub fn flow(ip: &[u8], header: usize) -> u32 {
     all.fold(0x811c_9dc5, |h: u32, &b| (h ^ b as u32).wrapping_mul(0x0100_0193))
 }
 
-/// Whether a host sent this packet itself.
-pub fn is_from(ip: &[u8], host: usize) -> bool {
-    ip.get(12..16).is_some_and(|source| source == address(host).octets())
+/// Whether the host of this address sent this packet itself.
+pub fn is_from(ip: &[u8], host: Ipv4Addr) -> bool {
+    ip.get(12..16).is_some_and(|source| source == host.octets())
 }
 
-/// Whether a packet is for this host and carries TCP payload.
-pub fn is_data_to(ip: &[u8], host: usize) -> bool {
-    let for_host = ip.get(16..20).is_some_and(|destination| destination == address(host).octets());
+/// Whether a packet is for the host of this address and carries TCP payload.
+pub fn is_data_to(ip: &[u8], host: Ipv4Addr) -> bool {
+    let for_host = ip.get(16..20).is_some_and(|destination| destination == host.octets());
     for_host && ip[9] == TCP && data_ports(ip).is_some()
 }
 

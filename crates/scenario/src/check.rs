@@ -5,6 +5,7 @@ use crate::de::{Entries, Fault, place_in, read_tagged};
 use crate::error::RefusalCause;
 use crate::file::{FlowTable, LinkTable, Named, RelayTable, ScenarioFile};
 use crate::judged;
+use crate::network;
 use crate::physical;
 use crate::route::islands;
 use crate::stage::{self, Files};
@@ -25,12 +26,12 @@ const MOST_OBJECTS: u32 = 10_000;
 const MOST_OF_A_PAGE: u32 = 256;
 
 /// A fault at the value of `path`.
-fn fault(root: &Node, path: &[&str], cause: RefusalCause) -> Fault {
+pub(crate) fn fault(root: &Node, path: &[&str], cause: RefusalCause) -> Fault {
     Fault::new(cause, root.place(path))
 }
 
 /// A value out of range, as it was written.
-fn range(root: &Node, path: &[&str], value: impl ToString, allowed: impl Into<String>) -> Fault {
+pub(crate) fn range(root: &Node, path: &[&str], value: impl ToString, allowed: impl Into<String>) -> Fault {
     let written = root.node_at(path).and_then(Node::as_text).map(str::to_string);
     let found = written.unwrap_or_else(|| value.to_string());
     fault(root, path, RefusalCause::OutOfRange { found, allowed: allowed.into() })
@@ -48,7 +49,7 @@ pub(crate) struct Checked {
 
 /// Reads and checks the tree of one variant.
 pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -> Result<Checked, Fault> {
-    for table in ["hosts", "links", "relays", "flows"] {
+    for table in ["hosts", "links", "relays", "flows", "faults"] {
         let Some(table) = root.get(table).and_then(Node::as_table) else { continue };
         check_names(table)?;
         if table.entries.len() > MOST_NAMED {
@@ -65,6 +66,7 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
     times(root, &file)?;
     let mut hosts = Hosts::of(root, &file.links)?;
     let links = links(root, &file.links, &hosts, files)?;
+    let told = network::routes(root, &file.hosts, &hosts, &links)?;
     for (name, table) in file.hosts.0 {
         stack(root, &name, &table.stack)?;
         let unknown = || {
@@ -72,7 +74,7 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
             Fault::new(cause, root.key_place(&["hosts", &name]))
         };
         let index = hosts.get(&name).ok_or_else(unknown)?;
-        hosts.list[index].stack = table.stack;
+        hosts.list[index] = network::host(root, &name, table)?;
     }
     let relays = relays(root, &file.relays, &hosts)?;
     let islands = islands(hosts.list.len(), &links);
@@ -91,6 +93,8 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
             flows.push(flow);
         }
     }
+    told.into_iter().for_each(|(host, routes)| hosts.list[host].routes = routes);
+    let faults = network::faults(root, &file.faults, &links, file.duration)?;
     let scenario = Scenario {
         name,
         duration: file.duration,
@@ -103,7 +107,9 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
         links,
         relays,
         flows,
+        faults,
     };
+    network::check(root, &scenario)?;
     Ok(Checked { scenario, description: file.description, goal: judged::goals(root)? })
 }
 
@@ -120,8 +126,8 @@ fn times(root: &Node, file: &ScenarioFile) -> Result<(), Fault> {
 }
 
 /// The hosts that links name, and their indexes.
-struct Hosts {
-    list: Vec<Host>,
+pub(crate) struct Hosts {
+    pub list: Vec<Host>,
     index: BTreeMap<String, usize>,
 }
 
@@ -133,7 +139,7 @@ impl Hosts {
                 let at = root.place(&["links", link, "between", &end.to_string()]);
                 check_name(host, at)?;
                 hosts.index.entry(host.clone()).or_insert_with(|| {
-                    hosts.list.push(Host { name: host.clone(), stack: Stack::default() });
+                    hosts.list.push(Host::plain(host.clone()));
                     hosts.list.len() - 1
                 });
             }
@@ -144,13 +150,13 @@ impl Hosts {
         }
         Ok(hosts)
     }
-    fn get(&self, name: &str) -> Option<usize> {
+    pub(crate) fn get(&self, name: &str) -> Option<usize> {
         self.index.get(name).copied()
     }
-    fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.list.iter().map(|h| h.name.clone()).collect()
     }
-    fn find(&self, root: &Node, path: &[&str], name: &str) -> Result<usize, Fault> {
+    pub(crate) fn find(&self, root: &Node, path: &[&str], name: &str) -> Result<usize, Fault> {
         let unknown = || RefusalCause::UnknownName { what: "host", name: name.into(), known: self.names() };
         self.get(name).ok_or_else(|| fault(root, path, unknown()))
     }
@@ -176,6 +182,7 @@ fn links(
         links.push(DuplexLink {
             name: name.clone(),
             between: [end(0)?, end(1)?],
+            customer: table.customer.clone(),
             forward: stages("forward")?,
             backward: stages("backward")?,
         });

@@ -1,6 +1,7 @@
 //! The file as serde and the JSON Schema see it. Doc comments are the schema's descriptions.
 
-use crate::{RelayTool, Unrest};
+use crate::service::{FaultKind, Service};
+use crate::{Prefix, RelayTool, Unrest};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
@@ -64,6 +65,9 @@ pub(crate) struct ScenarioFile {
     /// Flows by name.
     #[serde(default)]
     pub flows: Named<FlowTable>,
+    /// What goes wrong during the run, by name.
+    #[serde(default)]
+    pub faults: Named<FaultTable>,
     /// Variants by name: what each changes, as dotted paths and their new values, applied in order.
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema; they are taken out of the tree before")]
@@ -87,6 +91,7 @@ impl ScenarioFile {
         "links",
         "relays",
         "flows",
+        "faults",
     ];
 }
 
@@ -108,6 +113,54 @@ pub(crate) struct HostTable {
     /// The host's TCP. Default: Linux with every default.
     #[serde(default)]
     pub stack: Stack,
+    /// Its IPv4 addresses, each with the bits of its network; flows use the first. Default: 10.0.0.1 and so on, in the
+    /// order of the links.
+    #[serde(default)]
+    pub addresses: Vec<Prefix>,
+    /// Routes that it is told; the longest match counts. Where none matches it takes the shortest way, or what BGP says.
+    #[serde(default)]
+    pub routes: Vec<RouteTable>,
+    /// Whether it hands on packets that are not for it.
+    #[serde(default = "yes")]
+    pub forward: bool,
+    /// The customer it belongs to. Hosts of two customers never reach each other, and may have the same addresses; hosts
+    /// without serve all, with a routing table for each.
+    #[serde(default)]
+    pub customer: Option<String>,
+    /// What it runs: `ipsec`, `bgp`, `ftp`.
+    #[serde(default)]
+    #[schemars(with = "Vec<Service>")]
+    #[expect(dead_code, reason = "shape only: services are read from the tree")]
+    pub services: Vec<IgnoredAny>,
+}
+
+/// A route of a host.
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Route")]
+pub(crate) struct RouteTable {
+    /// Where it leads: a network, the name of a host, or "default".
+    pub to: String,
+    /// The neighbour that it leads through.
+    pub via: String,
+    /// The link to that neighbour. Default: the first between them.
+    #[serde(default)]
+    pub link: Option<String>,
+}
+
+/// Something that goes wrong during the run.
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Fault")]
+pub(crate) struct FaultTable {
+    /// What: the `link` itself, the `tunnel` over it, or the `bgp` sessions over it.
+    pub kind: FaultKind,
+    /// The link.
+    pub link: String,
+    /// When it begins.
+    pub at: Span,
+    /// How long it lasts.
+    pub lasts: Span,
 }
 
 /// A link between two hosts, with the stages that packets pass in each direction.
@@ -117,6 +170,9 @@ pub(crate) struct HostTable {
 pub(crate) struct LinkTable {
     /// The two hosts it joins. The first is where `forward` begins.
     pub between: [String; 2],
+    /// The customer whose packets alone it carries. Default: that of a host at its ends.
+    #[serde(default)]
+    pub customer: Option<String>,
     /// Stages from the first host to the second, in the order packets meet them.
     #[serde(default)]
     #[schemars(with = "Vec<StageSchema>")]

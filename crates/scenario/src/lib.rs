@@ -16,13 +16,16 @@ mod error;
 mod file;
 mod judged;
 mod limits;
+mod network;
 mod overrides;
 mod parse;
 mod physical;
+mod prefix;
 mod programs;
 mod relay;
 mod route;
 mod schema;
+mod service;
 mod settings;
 mod stage;
 mod tool;
@@ -33,10 +36,12 @@ mod write;
 pub use error::{RefusalCause, ScenarioError};
 pub use limits::PathLimits;
 pub use parse::{MAX_BYTES, programs};
+pub use prefix::Prefix;
 pub use programs::ProgramLine;
 pub use relay::{Relay, RelayTool};
-pub use route::{Hop, address};
+pub use route::{Hop, default_address};
 pub use schema::schema;
+pub use service::{FaultKind, HOLD, HostRoute, ScheduledFault, Service};
 pub use settings::SettingsFile;
 pub use tool::{Tool, Values, fill};
 pub use warn::Warned;
@@ -98,6 +103,8 @@ pub struct Scenario {
     pub relays: Vec<Relay>,
     /// In the order of the file, without those that are not enabled; may be empty.
     pub flows: Vec<Flow>,
+    /// In the order of the file; mostly none.
+    pub faults: Vec<ScheduledFault>,
 }
 
 impl Scenario {
@@ -131,6 +138,31 @@ pub struct Host {
     pub name: String,
     /// Its TCP.
     pub stack: Stack,
+    /// Its own addresses with their networks; none: one that follows from its index, see [`Scenario::address`].
+    pub addresses: Vec<Prefix>,
+    /// What it is told, in the order of the file.
+    pub routes: Vec<HostRoute>,
+    /// Whether it hands on packets that are not for it.
+    pub forward: bool,
+    /// Whose it is; `None`: it serves all.
+    pub customer: Option<String>,
+    /// What it runs.
+    pub services: Vec<Service>,
+}
+
+impl Host {
+    /// A host of which no more is known.
+    pub fn plain(name: impl Into<String>) -> Host {
+        Host {
+            name: name.into(),
+            stack: Stack::default(),
+            addresses: Vec::new(),
+            routes: Vec::new(),
+            forward: true,
+            customer: None,
+            services: Vec::new(),
+        }
+    }
 }
 
 /// Joins two hosts.
@@ -140,6 +172,8 @@ pub struct DuplexLink {
     pub name: String,
     /// Two different hosts, as indexes.
     pub between: [usize; 2],
+    /// Whose packets alone it carries, as the file says; see [`Scenario::customer_of_link`].
+    pub customer: Option<String>,
     /// From the first to the second, in the order packets meet them.
     pub forward: Vec<NamedStage>,
     /// From the second to the first, in the order packets meet them.

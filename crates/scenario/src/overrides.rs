@@ -10,8 +10,8 @@ use serde::de::Error as _;
 use toml::de::DeValue;
 
 /// The tables whose keys are names, and what one of them is called.
-const NAMED: [(&str, &str); 4] =
-    [("hosts", "host"), ("links", "link"), ("relays", "relay"), ("flows", "flow")];
+const NAMED: [(&str, &str); 5] =
+    [("hosts", "host"), ("links", "link"), ("relays", "relay"), ("flows", "flow"), ("faults", "fault")];
 
 /// What holds for all variants together.
 const OF_ALL: [&str; 2] = ["goal", "baseline"];

@@ -138,6 +138,8 @@ fn generated() -> String {
     docs.kinds("App");
     docs.text += "\n## Stages\n\nWhat `forward` and `backward` are made of.\n";
     docs.kinds("Stage");
+    docs.text += "\n## Services\n\nWhat a host's `services` are made of.\n";
+    docs.kinds("Service");
     docs.text += "\n## Queues\n\nWhat waits in a link, a shaper and others; their `queue` takes:\n";
     docs.kinds("QueueConfig");
     docs.text
@@ -165,7 +167,7 @@ fn the_hand_written_half_names_every_key() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenario.md");
     let committed = std::fs::read_to_string(path).unwrap();
     let (hand, _) = committed.split_once(MARK).expect("the mark");
-    let tables = ["Host", "Link", "Relay", "Flow"].map(|t| docs.definition(t));
+    let tables = ["Host", "Link", "Relay", "Flow", "Fault"].map(|t| docs.definition(t));
     for table in tables {
         for key in properties(table).keys() {
             assert!(hand.contains(&format!("| `{key}` |")), "{key}");

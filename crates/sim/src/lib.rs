@@ -11,6 +11,7 @@ mod datagrams;
 mod flows;
 mod network;
 mod relayed;
+mod reroute;
 mod run;
 mod unrest;
 

@@ -29,7 +29,11 @@ pub struct BouncedPacket {
 /// The topology.
 pub struct SimNetwork {
     pub ways: Vec<LinkWay<Segment>>,
-    /// For each host and destination the way to take; `u32::MAX` where there is none.
+    /// Where directed flows go: the host, and whose packets they are.
+    targets: Vec<(usize, Option<String>)>,
+    /// The target of each directed flow.
+    target: Vec<u32>,
+    /// For each host and target the way to take; `u32::MAX` where there is none.
     next: Vec<u32>,
     hosts: usize,
     /// Destination host of each directed flow.
@@ -60,7 +64,9 @@ impl SimNetwork {
     pub fn new(scenario: &Scenario, seed: u64) -> SimNetwork {
         SimNetwork {
             ways: chains::ways(scenario, seed),
-            next: vec![u32::MAX; scenario.hosts.len() * scenario.hosts.len()],
+            targets: Vec::new(),
+            target: Vec::new(),
+            next: Vec::new(),
             hosts: scenario.hosts.len(),
             destination: Vec::new(),
             outbox: Outbox::default(),
@@ -77,11 +83,29 @@ impl SimNetwork {
         }
     }
 
-    /// Learns the way to `to` from every host.
-    pub fn learn(&mut self, scenario: &Scenario, to: usize) {
-        for host in 0..self.hosts {
-            if let Some(hop) = scenario.route(host, to).and_then(|r| r.first().copied()) {
-                self.next[host * self.hosts + to] = (2 * hop.link + !hop.forward as usize) as u32;
+    /// Directed flows go from and to these hosts.
+    pub fn set_flows(&mut self, scenario: &Scenario, ends: impl Iterator<Item = (usize, usize)>) {
+        let mut known: BTreeMap<(usize, Option<&str>), u32> = BTreeMap::new();
+        for (from, to) in ends {
+            let customer = scenario.customer_between(from, to).flatten();
+            let fresh = known.len() as u32;
+            self.target.push(*known.entry((to, customer)).or_insert(fresh));
+        }
+        let mut targets: Vec<_> =
+            known.into_iter().map(|((to, of), at)| (at, (to, of.map(str::to_string)))).collect();
+        targets.sort_unstable();
+        self.targets = targets.into_iter().map(|(_, target)| target).collect();
+        self.learn(scenario, &[]);
+    }
+
+    /// Learns the way to every target from every host, while the links `down` are not there.
+    pub fn learn(&mut self, scenario: &Scenario, down: &[usize]) {
+        self.next = vec![u32::MAX; self.hosts * self.targets.len()];
+        for (i, (to, customer)) in self.targets.iter().enumerate() {
+            for host in (0..self.hosts).filter(|host| host != to) {
+                if let Some(hop) = scenario.next_hop(host, *to, customer.as_deref(), down) {
+                    self.next[host * self.targets.len() + i] = (2 * hop.link + !hop.forward as usize) as u32;
+                }
             }
         }
     }
@@ -89,8 +113,8 @@ impl SimNetwork {
     /// `host` sends or forwards a packet.
     #[inline]
     pub fn send(&mut self, now: Time, host: u32, packet: Packet<Segment>) {
-        let to = self.destination[packet.flow as usize];
-        let way = self.next[host as usize * self.hosts + to as usize];
+        let target = self.target[packet.flow as usize];
+        let way = self.next[host as usize * self.targets.len() + target as usize];
         if way == u32::MAX {
             self.stranded += 1;
             return;
@@ -168,8 +192,9 @@ impl SimNetwork {
     pub fn passed(&self, from: usize, to: usize) -> Vec<usize> {
         let mut hosts = vec![from];
         let mut at = from;
+        let target = self.targets.iter().position(|(host, _)| *host == to);
         while at != to {
-            let way = self.next[at * self.hosts + to];
+            let way = target.map_or(u32::MAX, |t| self.next[at * self.targets.len() + t]);
             // Nothing else goes to a host that sends datagrams only: then the ways there are not known.
             at = if way == u32::MAX || hosts.len() > self.hosts {
                 to

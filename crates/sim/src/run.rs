@@ -123,12 +123,16 @@ pub(crate) struct SimRun<'a> {
     segments: Vec<Segment>,
     pub(crate) others: Vec<Segment>,
     batch: Vec<(Time, Packet<Segment>)>,
+    /// The caller had it end.
+    ended: bool,
     options: SimOptions<'a>,
 }
 
 /// Runs one variant of a scenario in virtual time. The outcome of a run that [`SimOptions::progress`] ended is that
 /// of the time played, which its `duration_s` tells.
 pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
+    let assumed = chains::assume(scenario, false);
+    let scenario = assumed.as_ref().unwrap_or(scenario);
     let cabled = crate::cable::lay(scenario);
     let scenario = cabled.as_ref().unwrap_or(scenario);
     let mut network = SimNetwork::new(scenario, options.seed);
@@ -144,12 +148,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
     if options.tap.as_ref().is_some_and(|tap| tap.watches_stages()) {
         network.ways.iter_mut().for_each(|way| way.chain.watch());
     }
-    let mut targets = network.destination.clone();
-    targets.sort_unstable();
-    targets.dedup();
-    for to in targets {
-        network.learn(scenario, to as usize);
-    }
+    network.set_flows(scenario, (0..flows.destination.len()).map(|number| flows.ends_of(number as u32)));
     let collector = Collector::new(scenario, &flows, &network);
     let owners = flows.ends.len() + flows.flows.len();
     let restless = match options.unrest {
@@ -171,10 +170,11 @@ pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
         segments: Vec::new(),
         others: Vec::new(),
         batch: Vec::new(),
+        ended: false,
         options,
     };
     run.begin(sampled);
-    let end = run.play(Time::ZERO + scenario.duration, scenario.sample);
+    let end = run.play_all(scenario);
     let only = run.options.only_flow;
     let SimRun { collector, flows, network, next_id, .. } = run;
     if cfg!(debug_assertions) {
@@ -199,6 +199,19 @@ impl SimRun<'_> {
             self.order += 1;
             self.far.set((self.flows.ends.len() + flow) as u32, Some(start), self.order);
         }
+    }
+
+    /// Plays until the scenario's end, with other routes from each time on at which they change.
+    fn play_all(&mut self, scenario: &Scenario) -> Time {
+        let end = Time::ZERO + scenario.duration;
+        for (at, down) in crate::reroute::changes(scenario).into_iter().filter(|(at, _)| *at < end) {
+            let came = self.play(at, scenario.sample);
+            if came < at || self.ended {
+                return came;
+            }
+            self.network.learn(scenario, &down);
+        }
+        self.play(end, scenario.sample)
     }
 
     /// Plays until `end`, or until the caller has it end; the time it came to.
@@ -247,6 +260,7 @@ impl SimRun<'_> {
                 && let Some(report) = &mut self.options.progress
                 && report(at).is_break()
             {
+                self.ended = true;
                 end = at;
                 break;
             }

@@ -2,7 +2,7 @@
 
 use capture::{Frame, Payload, TcpFlags, TcpFrame, TcpOptions, UdpFrame};
 use path::Packet;
-use scenario::{Scenario, address};
+use scenario::{Scenario, default_address as address};
 use transport::{Segment, Stack};
 use units::Time;
 

@@ -3,7 +3,7 @@
 
 use ::wire::ports;
 use capture::{Addr, Endpoint, TcpFlags, TcpPacket};
-use scenario::address;
+use scenario::default_address as address;
 
 /// The most payload of a super-packet: with its headers it must fit the IP length.
 const MOST_OFFLOADED: u32 = 64_000;

@@ -3,7 +3,6 @@
 
 use crate::LabError;
 use crate::controls::Controls;
-use crate::network::address;
 use crate::plan::FlowPlan;
 use ::proxy::{HostPort, ListenAt, ListenerConfig, ProxyConfig, SideConfig, UpstreamConfig};
 use scenario::{RelayTool, Scenario};
@@ -38,7 +37,7 @@ fn stop<'a>(scenario: &Scenario, plan: &'a FlowPlan, leg: usize) -> RelayStop<'a
     let paced = scenario.hosts[near.to].stack.pacing == Some(true);
     RelayStop {
         port: near.port,
-        to: SocketAddr::from((address(far.to), far.port)),
+        to: SocketAddr::from((plan.addresses[far.to], far.port)),
         cc: [&near.cc[1].name, &far.cc[0].name],
         pace: plan.flows[near.flow].max_pacing_rate.or(paced.then_some(PACED)),
     }

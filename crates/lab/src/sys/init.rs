@@ -79,6 +79,8 @@ pub struct Orders<'a> {
     pub hosts_file: &'a [u8],
     /// What it is to see and to write to, where that is not all.
     pub confined: Option<Confinement<'a>>,
+    /// It keeps what this process may do, and has a `/run` of its own.
+    pub privileged: bool,
     /// System calls that it may make.
     pub calls: Option<&'a [sock_filter]>,
     /// Whom to become.
@@ -158,6 +160,9 @@ fn prepare(o: &Orders<'_>) -> Result<(), Failed> {
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         check(libc::setns(o.network, libc::CLONE_NEWNET)).at(LaunchStep::Network)?;
         mounts(o.hosts_file)?;
+        if o.privileged {
+            own_run().at(LaunchStep::Mounts)?;
+        }
         if let Some(confinement) = &o.confined {
             confine::confine(confinement).at(LaunchStep::Mounts)?;
         }
@@ -173,7 +178,9 @@ fn prepare(o: &Orders<'_>) -> Result<(), Failed> {
         if let Some(maps) = o.own_name {
             keep_own_name(maps).at(LaunchStep::Privileges)?;
         }
-        drop_privileges(o.account, o.own_name.is_none()).at(LaunchStep::Privileges)?;
+        if !o.privileged {
+            drop_privileges(o.account, o.own_name.is_none()).at(LaunchStep::Privileges)?;
+        }
         // Changed credentials clear it, so it comes last. Who is stopped sees no closed lifeline.
         if o.die_with_thread {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
@@ -225,6 +232,22 @@ unsafe fn mounts(hosts_file: &[u8]) -> Result<(), Failed> {
         );
     }
     Ok(())
+}
+
+/// Where daemons leave their sockets and files: in memory, gone with the namespace.
+unsafe fn own_run() -> io::Result<()> {
+    let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    // SAFETY: every text is terminated and outlives the call.
+    let done = unsafe {
+        libc::mount(
+            TMPFS.as_ptr(),
+            c"/run".as_ptr(),
+            TMPFS.as_ptr(),
+            safe,
+            c"mode=755,size=1g".as_ptr().cast(),
+        )
+    };
+    check(done).map(drop)
 }
 
 const OPEN_TREE_CLONE: libc::c_uint = 1;
@@ -355,7 +378,7 @@ fn command(o: &mut Orders<'_>) -> Result<libc::pid_t, Failed> {
         let mut none: libc::sigset_t = zeroed();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, null_mut());
-        let failed = match guard(o) {
+        let failed = match if o.privileged { Ok(()) } else { guard(o) } {
             Ok(()) => Failed(LaunchStep::Exec, execute(o)),
             Err(failed) => failed,
         };

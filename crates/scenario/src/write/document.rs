@@ -38,6 +38,7 @@ impl Document {
             ("links", "Link", &tree.links),
             ("relays", "Relay", &tree.relays),
             ("flows", "Flow", &tree.flows),
+            ("faults", "Fault", &tree.faults),
         ] {
             for (name, value) in table {
                 self.text += "\n";
@@ -81,17 +82,19 @@ impl Document {
         spell_key(key, &mut self.text);
         self.text += " = ";
         match value {
-            Written::List(list) if list.iter().any(|v| kind_of(v).is_some()) => self.stages(list),
+            Written::List(list) if list.iter().any(|v| kind_of(v).is_some()) => {
+                self.kinds(if key == "services" { "Service" } else { "Stage" }, list);
+            }
             other => other.spell(&mut self.text),
         }
         self.text += "\n";
     }
 
-    fn stages(&mut self, list: &[Written]) {
+    fn kinds(&mut self, definition: &str, list: &[Written]) {
         const INDENT: &str = "    ";
         self.text += "[\n";
         for stage in list {
-            self.comment(INDENT, &docs::kind("Stage", kind_of(stage).unwrap_or_default()));
+            self.comment(INDENT, &docs::kind(definition, kind_of(stage).unwrap_or_default()));
             self.text += INDENT;
             stage.spell(&mut self.text);
             self.text += ",\n";

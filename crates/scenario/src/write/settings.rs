@@ -6,7 +6,7 @@ use super::value::{Table, Written};
 /// A key of a scenario and its value; what has its default is left out, but for keys of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioSetting {
-    /// The table that it stands in: `hosts`, `links`, `relays`, `flows`; empty for keys of the run.
+    /// The table that it stands in: `hosts`, `links`, `relays`, `flows`, `faults`; empty for keys of the run.
     pub section: &'static str,
     /// Whose it is; empty for keys of the run.
     pub name: String,
@@ -22,8 +22,13 @@ pub(crate) fn of(tree: &Tree) -> Vec<ScenarioSetting> {
     for (key, value) in tree.run.iter().filter(|(key, _)| key != "name") {
         spell("", "", key, value, &mut list);
     }
-    let sections: [(&str, &Table); 4] =
-        [("hosts", &tree.hosts), ("links", &tree.links), ("relays", &tree.relays), ("flows", &tree.flows)];
+    let sections: [(&str, &Table); 5] = [
+        ("hosts", &tree.hosts),
+        ("links", &tree.links),
+        ("relays", &tree.relays),
+        ("flows", &tree.flows),
+        ("faults", &tree.faults),
+    ];
     for (section, table) in sections {
         for (name, value) in table {
             let stages = |key: &str| section == "links" && ["forward", "backward"].contains(&key);

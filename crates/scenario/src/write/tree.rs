@@ -3,7 +3,10 @@
 use super::lean::{lean, prune};
 use super::value::{Table, Written};
 use crate::judged::spell_measure;
-use crate::{DuplexLink, Experiment, Flow, NamedStage, Relay, RelayTool, Scenario, Tool, stage};
+use crate::{
+    DuplexLink, Experiment, Flow, HostRoute, NamedStage, Prefix, Relay, RelayTool, Scenario, ScheduledFault,
+    Tool, stage,
+};
 use congestion::Control;
 use transport::{App, Stack};
 use units::Bytes;
@@ -12,7 +15,7 @@ use units::Bytes;
 pub(crate) struct Tree {
     /// `name` to `unrest`.
     pub run: Table,
-    /// By name, those whose stack is not the default.
+    /// By name, those of which something is not the default.
     pub hosts: Table,
     /// All hosts that links name.
     pub linked: Vec<String>,
@@ -22,6 +25,8 @@ pub(crate) struct Tree {
     pub relays: Table,
     /// By name, in order.
     pub flows: Table,
+    /// By name, in order.
+    pub faults: Table,
 }
 
 /// Of a scenario.
@@ -35,9 +40,9 @@ pub(crate) fn of(s: &Scenario) -> Tree {
         entry("measure", Written::text(&spell_measure(s.measure))),
         entry("unrest", Written::of(&s.unrest)),
     ];
-    let own = s.hosts.iter().filter(|h| h.stack != Stack::default());
-    let hosts =
-        own.map(|h| (h.name.clone(), Written::Table(vec![entry("stack", Written::Table(lean(&h.stack)))])));
+    let hosts = s.hosts.iter().enumerate().map(|(i, h)| (h.name.clone(), host_table(s, i)));
+    let hosts = hosts.filter(|(_, table)| !table.is_empty());
+    let hosts = hosts.map(|(name, table)| (name, Written::Table(table)));
     Tree {
         run,
         hosts: hosts.collect(),
@@ -45,6 +50,7 @@ pub(crate) fn of(s: &Scenario) -> Tree {
         links: s.links.iter().map(|l| (l.name.clone(), Written::Table(link(s, l)))).collect(),
         relays: s.relays.iter().map(|r| (r.name.clone(), Written::Table(relay(s, r)))).collect(),
         flows: s.flows.iter().map(|f| (f.name.clone(), Written::Table(flow(s, f)))).collect(),
+        faults: s.faults.iter().map(|f| (f.name.clone(), Written::Table(fault(s, f)))).collect(),
     }
 }
 
@@ -68,8 +74,54 @@ fn host(s: &Scenario, i: usize) -> Written {
     Written::text(&s.hosts[i].name)
 }
 
+/// What of a host is not the default.
+fn host_table(s: &Scenario, index: usize) -> Table {
+    let host = &s.hosts[index];
+    let mut table = Table::new();
+    if host.stack != Stack::default() {
+        table.push(entry("stack", Written::Table(lean(&host.stack))));
+    }
+    let mut list = |key: &str, values: Vec<Written>| {
+        if !values.is_empty() {
+            table.push(entry(key, Written::List(values)));
+        }
+    };
+    list("addresses", host.addresses.iter().map(Written::of).collect());
+    list("routes", host.routes.iter().map(|r| Written::Table(route(s, index, r))).collect());
+    if !host.forward {
+        table.push(entry("forward", Written::Bool(false)));
+    }
+    table.extend(host.customer.as_deref().map(|c| entry("customer", Written::text(c))));
+    if !host.services.is_empty() {
+        table.push(entry("services", Written::List(host.services.iter().map(Written::of).collect())));
+    }
+    table
+}
+
+fn route(s: &Scenario, at: usize, route: &HostRoute) -> Table {
+    let to = if route.to == Prefix::ALL { "default".into() } else { route.to.to_string() };
+    let link = &s.links[route.link];
+    let via = link.between[usize::from(link.between[0] == at)];
+    let mut table = vec![entry("to", Written::Text(to)), entry("via", host(s, via))];
+    let same = |l: &DuplexLink| l.between.contains(&at) && l.between.contains(&via);
+    if s.links.iter().position(same) != Some(route.link) {
+        table.push(entry("link", Written::text(&link.name)));
+    }
+    table
+}
+
+fn fault(s: &Scenario, fault: &ScheduledFault) -> Table {
+    vec![
+        entry("kind", Written::text(fault.kind.name())),
+        entry("link", Written::text(&s.links[fault.link].name)),
+        entry("at", Written::of(&fault.at)),
+        entry("lasts", Written::of(&fault.lasts)),
+    ]
+}
+
 fn link(s: &Scenario, link: &DuplexLink) -> Table {
     let mut table = vec![entry("between", Written::List(link.between.map(|h| host(s, h)).into()))];
+    table.extend(link.customer.as_deref().map(|c| entry("customer", Written::text(c))));
     for (way, stages) in [("forward", &link.forward), ("backward", &link.backward)] {
         if !stages.is_empty() {
             table.push(entry(way, Written::List(stages_of(stages))));

@@ -17,6 +17,7 @@ pub(crate) fn overrides(base: &Tree, tree: &Tree) -> Table {
     out.hosts(base, tree);
     out.named("relays", &base.relays, &tree.relays);
     out.named("flows", &base.flows, &tree.flows);
+    out.named("faults", &base.faults, &tree.faults);
     out.0
 }
 
@@ -39,7 +40,7 @@ impl Changes {
         self.0.push((steps.join("."), value));
     }
 
-    /// Stacks; the whole table where links name other hosts.
+    /// Hosts' keys; the whole table where links name other hosts.
     fn hosts(&mut self, base: &Tree, tree: &Tree) {
         if base.linked != tree.linked {
             if base.hosts != tree.hosts {
@@ -47,12 +48,10 @@ impl Changes {
             }
             return;
         }
+        let none = Written::Table(Table::new());
         for host in &tree.linked {
-            let stack = |of: &Tree| get(&of.hosts, host)?.as_table().and_then(|t| get(t, "stack")).cloned();
-            let (old, new) = (stack(base), stack(tree));
-            if old != new {
-                self.set(&["hosts", host, "stack"], new.unwrap_or(Written::Table(Table::new())));
-            }
+            let of = |of: &Tree| get(&of.hosts, host).cloned().unwrap_or_else(|| none.clone());
+            self.table(&["hosts", host], &of(base), &of(tree));
         }
     }
 
@@ -124,6 +123,9 @@ fn is_way(path: &[&str]) -> bool {
 fn default(table: &[&str], key: &str) -> Option<Written> {
     match (table, key) {
         (["links", _], "forward" | "backward") | (["flows", _], "via") => Some(Written::List(Vec::new())),
+        (["hosts", _], "addresses" | "routes" | "services") => Some(Written::List(Vec::new())),
+        (["hosts", _], "stack") => Some(Written::Table(Table::new())),
+        (["hosts", _], "forward") => Some(Written::Bool(true)),
         (["flows", _], "start" | "stagger") => Some(Written::text("0s")),
         (["flows", _], "count") => Some(Written::Integer(1)),
         (["flows", _], "dscp") => Some(Written::Integer(0)),

@@ -4,6 +4,7 @@ mod bbr3;
 mod bounds;
 mod common;
 mod datagrams;
+mod networks;
 mod pages;
 mod paths;
 mod replay;

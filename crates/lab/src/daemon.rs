@@ -1,0 +1,249 @@
+//! Real daemons of hosts: strongSwan, BIRD and vsftpd, brought up before a run and gone with it.
+//!
+//! Each host with services has a shell of longfat's own in its network namespace, with a process-id namespace and a `/run`
+//! of its own (in memory). It starts the daemons and takes commands by its standard input, so that what asks them finds
+//! their sockets. When it ends, or longfat does, however that happens, all of it is gone (`sys/init.rs`).
+//!
+//! | service | on the kernel |
+//! |---|---|
+//! | `ipsec` | one charon for each end of a tunnel, with a device of its own (`kernel-libipsec`: ESP in UDP, in user space). What routes lead into the device is encrypted, whatever its addresses: two customers may have the same |
+//! | `bgp` | one BIRD, with a routing table for each customer |
+//! | `ftp` | vsftpd, files in memory |
+//!
+//! The order: devices and addresses, tunnels, sessions, routes. Packets pass meanwhile as they do in the run.
+
+mod config;
+mod console;
+mod show;
+
+use crate::LabError;
+use crate::clock::WallClock;
+use crate::controls::Controls;
+use crate::crew::Crew;
+use crate::engine::Engine;
+use crate::netlink::Netlink;
+use crate::network::LabNetwork;
+use crate::plan::FlowPlan;
+use crate::program::found;
+use crate::routing::{install, routes_through};
+use crate::sys;
+use console::DaemonConsole;
+use scenario::{FaultKind, Scenario, Service};
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+use units::Span;
+
+/// How long all tunnels, sessions and routes may take to come up. BIRD begins 1 s after it started and tries again each
+/// second; IKE repeats itself after 4 s.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two looks whether they stand.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long one command of a console may take.
+const ANSWER: Duration = Duration::from_secs(12);
+
+/// The device of a host's tunnel over a link: strongSwan counts them in the order in which they come up.
+pub fn tunnel_device(scenario: &Scenario, host: usize, link: usize) -> String {
+    format!("ipsec{}", config::tunnels(scenario, host).take_while(|&l| l < link).count())
+}
+
+/// The daemons of all hosts.
+pub struct Daemons<'a> {
+    scenario: &'a Scenario,
+    consoles: BTreeMap<usize, DaemonConsole>,
+    /// From the first daemon's start until tunnels, sessions and routes stood.
+    pub took: Duration,
+}
+
+/// What of the services cannot be, found before anything is made.
+///
+/// # Errors
+/// Programs that are not there.
+pub fn check(scenario: &Scenario) -> Result<(), LabError> {
+    for (i, host) in scenario.hosts.iter().enumerate() {
+        for (n, service) in host.services.iter().enumerate() {
+            let (there, package) = match service {
+                Service::Ipsec { .. } => (
+                    Path::new(config::CHARON).is_file()
+                        && Path::new(config::LIBIPSEC).is_file()
+                        && found("swanctl"),
+                    "strongswan-charon, strongswan-swanctl, libcharon-extra-plugins and libstrongswan-standard-plugins",
+                ),
+                Service::Bgp { .. } => (Path::new(config::BIRD).is_file(), "bird2"),
+                Service::Ftp {} => (Path::new(config::VSFTPD).is_file(), "vsftpd"),
+            };
+            if !there || !found("ip") {
+                let what = format!("this machine lacks the daemon (install {package}, and iproute2)");
+                return Err(LabError::unsupported(
+                    format!("hosts.{}.services.{n}", scenario.hosts[i].name),
+                    what,
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Daemons<'a> {
+    /// Brings all up; `None` where no host has a service.
+    ///
+    /// # Errors
+    /// What did not come up, by host, link and what it says.
+    pub fn bring_up(
+        scenario: &'a Scenario,
+        network: &LabNetwork,
+        seed: u64,
+        halt: &AtomicBool,
+    ) -> Result<Option<Daemons<'a>>, LabError> {
+        if scenario.hosts.iter().all(|h| h.services.is_empty()) {
+            return Ok(None);
+        }
+        let begun = Instant::now();
+        let secret = config::secret().map_err(LabError::system("a key for tunnels (/dev/urandom)"))?;
+        let mut this = Daemons { scenario, consoles: BTreeMap::new(), took: Duration::ZERO };
+        for (host, _) in scenario.hosts.iter().enumerate().filter(|(_, h)| !h.services.is_empty()) {
+            let mut console = DaemonConsole::start(scenario, network, host)?;
+            console
+                .send(&config::start(scenario, host, &secret))
+                .map_err(this.failed(host, "its daemons"))?;
+            this.consoles.insert(host, console);
+        }
+        for (&host, console) in &mut this.consoles {
+            let (code, said) = console.answer(ANSWER).map_err(failed(scenario, host, "its daemons"))?;
+            if code != 0 {
+                return Err(did_not(scenario, host, "its daemons did not start", &said));
+            }
+            let namespace = network.namespaces[host].as_fd();
+            let into = || Netlink::new().and_then(|netlink| install(scenario, host, &netlink, true));
+            let done = sys::within(namespace, into).and_then(|done| done);
+            done.map_err(failed(scenario, host, "routes into its tunnels"))?;
+        }
+        this.with_packets(network, seed, |this| this.connect(begun + PATIENCE, halt))?;
+        this.took = begun.elapsed();
+        Ok(Some(this))
+    }
+
+    fn failed(&self, host: usize, what: &str) -> impl FnOnce(std::io::Error) -> LabError {
+        failed(self.scenario, host, what)
+    }
+
+    /// Does something while packets pass the links.
+    fn with_packets<T>(
+        &mut self,
+        network: &LabNetwork,
+        seed: u64,
+        work: impl FnOnce(&mut Self) -> Result<T, LabError>,
+    ) -> Result<T, LabError> {
+        let mut scenario = self.scenario.clone();
+        (scenario.sample, scenario.flows) = (Span::ZERO, Vec::new());
+        let plan = FlowPlan::new(&scenario, None, &Controls::default())?;
+        let (stop, crew) = (AtomicBool::new(false), Crew::new());
+        thread::scope(|s| {
+            let engine =
+                Engine::new(&scenario, network, &plan, seed, WallClock::start_in(Duration::ZERO), None)
+                    .without_end();
+            let engine = s.spawn(|| engine.run(&stop, &crew).map_err(LabError::system("moving packets")));
+            let done = work(self);
+            stop.store(true, Relaxed);
+            engine.join().unwrap_or(Err(LabError::Killed))?;
+            done
+        })
+    }
+
+    /// Waits until tunnels, sessions and routes stand.
+    fn connect(&mut self, until: Instant, halt: &AtomicBool) -> Result<(), LabError> {
+        for step in [Step::Tunnels, Step::Sessions, Step::Routes] {
+            let hosts: Vec<usize> = self.consoles.keys().copied().collect();
+            let mut waits: Vec<(usize, String)> = Vec::new();
+            for host in hosts {
+                let todo = match step {
+                    Step::Tunnels => config::initiate(self.scenario, host),
+                    Step::Sessions => config::sessions_stand(self.scenario, host),
+                    Step::Routes => routes_through(self.scenario, host),
+                };
+                waits.extend(todo.map(|command| (host, command)));
+            }
+            while let Some((host, command)) = waits.last() {
+                if halt.load(Relaxed) {
+                    return Err(LabError::Stopped);
+                }
+                let (code, said) = self.ask(*host, command)?;
+                if code == 0 {
+                    waits.pop();
+                    continue;
+                }
+                if Instant::now() > until {
+                    return Err(did_not(self.scenario, *host, step.failure(), &said));
+                }
+                thread::sleep(PAUSE);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has a host's console run a command: its exit code, and what it said.
+    pub fn ask(&mut self, host: usize, command: &str) -> Result<(i32, String), LabError> {
+        let scenario = self.scenario;
+        let console = self.consoles.get_mut(&host).ok_or(LabError::Killed)?;
+        let asked = console.send(command).and_then(|()| console.answer(ANSWER));
+        asked.map_err(failed(scenario, host, "asking its daemons"))
+    }
+
+    /// Plays the scenario's faults of tunnels and sessions until told to stop; those of links are the engine's.
+    pub fn play(&mut self, clock: WallClock, stop: &AtomicBool) -> Result<(), LabError> {
+        let scenario = self.scenario;
+        let mut acts: Vec<(units::Time, usize, String)> = Vec::new();
+        for fault in scenario.faults.iter().filter(|f| f.kind != FaultKind::Link) {
+            let begin = units::Time::ZERO + fault.at;
+            for (at, up) in [(begin, false), (begin + fault.lasts, true)] {
+                acts.extend(config::switch(scenario, fault, up).into_iter().map(|(host, c)| (at, host, c)));
+            }
+        }
+        acts.sort_by_key(|(at, ..)| *at);
+        for (at, host, command) in acts {
+            while clock.now() < at {
+                if stop.load(Relaxed) {
+                    return Ok(());
+                }
+                thread::sleep(clock.until(at).min(PAUSE));
+            }
+            // What it says is told by what flows see.
+            self.ask(host, &command)?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Tunnels,
+    Sessions,
+    Routes,
+}
+
+impl Step {
+    fn failure(self) -> &'static str {
+        match self {
+            Step::Tunnels => "its IPsec tunnel was not established",
+            Step::Sessions => "its BGP sessions were not established",
+            Step::Routes => "it has not learned all routes",
+        }
+    }
+}
+
+fn failed(scenario: &Scenario, host: usize, what: &str) -> impl FnOnce(std::io::Error) -> LabError + use<> {
+    LabError::system(format!("host {}: {what}", scenario.hosts[host].name))
+}
+
+/// An error that names the host, what is missing, and the last words.
+fn did_not(scenario: &Scenario, host: usize, what: &str, said: &str) -> LabError {
+    const LINES: usize = 6;
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(LINES)..].join(" / ");
+    let plain: String = last.chars().map(|c| if units::is_unseen(c) { '\u{fffd}' } else { c }).collect();
+    let what = format!("{what} within {} s: {plain}", PATIENCE.as_secs());
+    LabError::Service { host: scenario.hosts[host].name.clone(), what }
+}

@@ -1,0 +1,116 @@
+//! A host's routes and rules in its namespace: what [`Scenario::next_hop`] says, as the kernel's tables have it.
+//!
+//! | host | tables |
+//! |---|---|
+//! | of a customer, or in a scenario without customers | `main` |
+//! | that serves all | one for each customer, chosen by the device that a packet came in by (policy routing; this kernel has no VRF); `main` for its own packets |
+//!
+//! A BGP speaker is told no route over a link with a session: it learns them. Routes into a tunnel wait until there is one.
+
+use crate::daemon::tunnel_device;
+use crate::netlink::{DeviceRoute, MAIN, Netlink};
+use crate::network::device;
+use scenario::{Hop, Prefix, Scenario};
+use std::io;
+
+/// The first customer's table; the others follow.
+const FIRST_TABLE: u32 = 100;
+
+/// The table that a host has for a customer's packets.
+pub fn table(scenario: &Scenario, host: usize, customer: Option<&str>) -> u32 {
+    if scenario.hosts[host].customer.is_some() {
+        return MAIN;
+    }
+    let at = customer.and_then(|of| scenario.customers().iter().position(|c| *c == of));
+    at.map_or(MAIN, |at| FIRST_TABLE + at as u32)
+}
+
+/// The device by which a host sends over a link: the link's, or that of the tunnel over it.
+pub fn outgoing(scenario: &Scenario, host: usize, link: usize) -> String {
+    if scenario.is_tunnel(link) { tunnel_device(scenario, host, link) } else { device(link) }
+}
+
+/// What comes in over a customer's link is looked up in the customer's table. Names of devices may be of such as come later.
+pub fn rules(scenario: &Scenario, host: usize, netlink: &Netlink) -> io::Result<()> {
+    for (link, l) in scenario.links.iter().enumerate().filter(|(_, l)| l.between.contains(&host)) {
+        debug_assert!(l.between.contains(&host));
+        let table = table(scenario, host, scenario.customer_of_link(link));
+        if table != MAIN {
+            netlink.rule(&outgoing(scenario, host, link), table)?;
+        }
+    }
+    Ok(())
+}
+
+/// Installs the routes that lead into tunnels, or all others.
+pub fn install(scenario: &Scenario, host: usize, netlink: &Netlink, tunnels: bool) -> io::Result<()> {
+    for (to, hop, table) in routes(scenario, host) {
+        if scenario.is_tunnel(hop.link) == tunnels {
+            let index = netlink.index(&outgoing(scenario, host, hop.link))?;
+            let (from, window) = (scenario.address(host), scenario.hosts[host].stack.initial_window);
+            netlink.route(&DeviceRoute { to, index, from, table, window, cc: None })?;
+        }
+    }
+    Ok(())
+}
+
+/// What a host is told: destination, where to, and the table.
+pub fn routes(scenario: &Scenario, host: usize) -> Vec<(Prefix, Hop, u32)> {
+    let mut all = Vec::new();
+    let speaks = scenario.speaker(host).is_some();
+    let learned = |hop: &Hop| speaks && scenario.has_session(hop.link);
+    for route in &scenario.hosts[host].routes {
+        let hop = Hop { link: route.link, forward: scenario.links[route.link].between[0] == host };
+        all.push((route.to, hop, table(scenario, host, scenario.customer_of_link(route.link))));
+    }
+    for to in (0..scenario.hosts.len()).filter(|&to| to != host) {
+        let Some(own) = scenario.customer_between(host, to) else { continue };
+        let shared = scenario.hosts[host].customer.is_none() && scenario.hosts[to].customer.is_none();
+        let customers: Vec<Option<&str>> = match shared {
+            true => [None].into_iter().chain(scenario.customers().into_iter().map(Some)).collect(),
+            false => vec![own],
+        };
+        for customer in customers {
+            let Some(hop) = scenario.next_hop(host, to, customer, &[]).filter(|hop| !learned(hop)) else {
+                continue;
+            };
+            let table = table(scenario, host, customer);
+            for address in scenario.addresses(to) {
+                all.push((Prefix::host(address), hop, table));
+                // Its own packets for a customer's host, where the address is nobody else's.
+                let alone =
+                    (0..scenario.hosts.len()).filter(|&h| scenario.addresses(h).contains(&address)).count()
+                        == 1;
+                if table != MAIN && alone && !shared {
+                    all.push((Prefix::host(address), hop, MAIN));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Fails while a BGP speaker has not learned the way of a flow that passes it; says which.
+pub fn routes_through(scenario: &Scenario, host: usize) -> Option<String> {
+    scenario.speaker(host)?;
+    let mut checks = Vec::new();
+    for flow in &scenario.flows {
+        for [from, to] in [[flow.from, flow.to], [flow.to, flow.from]] {
+            let Some(way) = scenario.route(from, to) else { continue };
+            let at = |hop: &Hop| scenario.links[hop.link].between[usize::from(!hop.forward)];
+            let Some(hop) = way.iter().find(|hop| at(hop) == host) else { continue };
+            let customer = scenario.customer_between(from, to).flatten();
+            let (table, address) = (table(scenario, host, customer), scenario.address(to));
+            if scenario.has_session(hop.link) {
+                let device = outgoing(scenario, host, hop.link);
+                checks.push(format!(
+                    "{{ ip -4 route show table {table} match {address} | grep -q 'dev {device} '; }} || \
+                     {{ echo no route to {address} by {device} in table {table}; ip -4 route show table {table}; false; }}"
+                ));
+            }
+        }
+    }
+    checks.sort();
+    checks.dedup();
+    (!checks.is_empty()).then(|| checks.join(" && "))
+}

@@ -1,0 +1,268 @@
+//! What makes hosts a network: addresses, routes, customers, services and faults, from the file and checked.
+//!
+//! | checked | why |
+//! |---|---|
+//! | two hosts of one address belong to two customers | else nobody could tell them apart |
+//! | a route leads to a neighbour, over a link between the two | so that it is a step |
+//! | a tunnel has both ends, a BGP speaker a neighbour | so that something comes up |
+//! | every flow's way exists and is no circle | [`crate::Scenario::route`] follows the same routes as the kernel |
+
+use crate::address::check_name;
+use crate::check::{Hosts, fault, range};
+use crate::de::{Fault, read_tagged};
+use crate::error::RefusalCause;
+use crate::file::{FaultTable, HostTable, Named};
+use crate::route::default_address;
+use crate::service::{FaultKind, HostRoute, ScheduledFault, Service};
+use crate::tree::Node;
+use crate::{DuplexLink, Host, Prefix, Scenario};
+use std::net::Ipv4Addr;
+use units::Span;
+
+/// What links and tunnels between hosts have: shared address space (RFC 6598).
+pub(crate) const LINKS: Prefix = Prefix { address: Ipv4Addr::new(100, 64, 0, 0), bits: 10 };
+/// Addresses, routes or services of a host.
+const MOST: usize = 64;
+/// RFC 4271 section 4.2: 0 or at least 3 s; 0 would never notice.
+const HOLD: [Span; 2] = [Span::from_secs(3), Span::from_secs(65_535)];
+
+/// A host as its table has it, but for its routes.
+pub(crate) fn host(root: &Node, name: &str, table: HostTable) -> Result<Host, Fault> {
+    let path = |key| ["hosts", name, key];
+    for (i, address) in table.addresses.iter().enumerate() {
+        let at = i.to_string();
+        let wrong = |allowed: &str| Err(range(root, &["hosts", name, "addresses", &at], address, allowed));
+        let ip = address.address;
+        if ip.is_multicast() || ip.is_loopback() || ip.is_unspecified() || ip.octets()[0] >= 240 {
+            return wrong("an address that a host can have");
+        }
+        if LINKS.contains(ip) {
+            return wrong("not of 100.64.0.0/10, which links have");
+        }
+    }
+    if let Some(customer) = &table.customer {
+        check_name(customer, root.place(&path("customer")))?;
+    }
+    let list = root.node_at(&path("services")).and_then(Node::as_array).unwrap_or_default();
+    for (key, len) in
+        [("addresses", table.addresses.len()), ("routes", table.routes.len()), ("services", list.len())]
+    {
+        if len > MOST {
+            return Err(range(root, &path(key), format!("a list of {len}"), format!("at most {MOST}")));
+        }
+    }
+    let services = list.iter().map(|node| read_tagged::<Service>(node).map_err(|f| f.or_at(node.at)));
+    Ok(Host {
+        stack: table.stack,
+        addresses: table.addresses,
+        forward: table.forward,
+        customer: table.customer,
+        services: services.collect::<Result<_, _>>()?,
+        ..Host::plain(name)
+    })
+}
+
+/// The links between two hosts, in the order of the file.
+fn between(links: &[DuplexLink], a: usize, b: usize) -> impl Iterator<Item = usize> {
+    let joins = move |l: &DuplexLink| l.between == [a, b] || l.between == [b, a];
+    links.iter().enumerate().filter(move |(_, l)| joins(l)).map(|(i, _)| i)
+}
+
+fn link_of(root: &Node, path: &[&str], name: &str, links: &[DuplexLink]) -> Result<usize, Fault> {
+    links.iter().position(|l| l.name == name).ok_or_else(|| {
+        let known = links.iter().map(|l| l.name.clone()).collect();
+        fault(root, path, RefusalCause::UnknownName { what: "link", name: name.into(), known })
+    })
+}
+
+/// The routes of all hosts that have some.
+pub(crate) fn routes(
+    root: &Node,
+    tables: &Named<HostTable>,
+    hosts: &Hosts,
+    links: &[DuplexLink],
+) -> Result<Vec<(usize, Vec<HostRoute>)>, Fault> {
+    let mut all = Vec::new();
+    for (name, table) in &tables.0 {
+        let Some(host) = hosts.get(name) else { continue };
+        let mut list = Vec::new();
+        for (i, route) in table.routes.iter().enumerate() {
+            let at = i.to_string();
+            let path = |key| ["hosts", name.as_str(), "routes", at.as_str(), key];
+            let via = hosts.find(root, &path("via"), &route.via)?;
+            let mut ways = between(links, host, via);
+            let link = match &route.link {
+                None => ways.next(),
+                Some(link) => {
+                    let link = link_of(root, &path("link"), link, links)?;
+                    ways.find(|&way| way == link)
+                }
+            };
+            let Some(link) = link else {
+                let which = route.link.as_ref().map_or("no link".into(), |l| format!("`{l}` does not"));
+                let verb = if route.link.is_some() { "join" } else { "joins" };
+                let message = format!("{which} {verb} `{name}` and `{}`", route.via);
+                return Err(fault(root, &path("via"), RefusalCause::Conflict { message }));
+            };
+            let to = target(tables, hosts, &route.to);
+            let to = to.map_err(|message| fault(root, &path("to"), RefusalCause::BadValue { message }))?;
+            list.push(HostRoute { to, link });
+        }
+        all.push((host, list));
+    }
+    Ok(all)
+}
+
+/// A network, the name of a host, or "default".
+fn target(tables: &Named<HostTable>, hosts: &Hosts, text: &str) -> Result<Prefix, String> {
+    if text == "default" {
+        return Ok(Prefix::ALL);
+    }
+    if let Some(index) = hosts.get(text) {
+        let table = tables.0.iter().find(|(name, _)| name == text);
+        let own = table.and_then(|(_, t)| t.addresses.first()).map(|a| a.address);
+        return Ok(Prefix::host(own.unwrap_or_else(|| default_address(index))));
+    }
+    let parsed: Result<Prefix, String> = text.parse();
+    parsed
+        .map(Prefix::network)
+        .map_err(|_| format!("`{text}` is no network (\"192.168.30.0/24\"), no host, and not \"default\""))
+}
+
+/// What goes wrong, and when.
+pub(crate) fn faults(
+    root: &Node,
+    tables: &Named<FaultTable>,
+    links: &[DuplexLink],
+    duration: Span,
+) -> Result<Vec<ScheduledFault>, Fault> {
+    let mut faults = Vec::new();
+    for (name, table) in &tables.0 {
+        let path = |key| ["faults", name.as_str(), key];
+        let link = link_of(root, &path("link"), &table.link, links)?;
+        if table.at >= duration {
+            let allowed = format!("before the end of the run at {duration}");
+            return Err(range(root, &path("at"), table.at, allowed));
+        }
+        if table.lasts.is_zero() {
+            return Err(range(root, &path("lasts"), table.lasts, "above 0s"));
+        }
+        let (kind, at, lasts) = (table.kind, table.at, table.lasts);
+        faults.push(ScheduledFault { name: name.clone(), kind, link, at, lasts });
+    }
+    Ok(faults)
+}
+
+/// What only the whole shows.
+pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
+    addresses(root, scenario)?;
+    for host in 0..scenario.hosts.len() {
+        services(root, scenario, host)?;
+    }
+    for f in &scenario.faults {
+        let there = match f.kind {
+            FaultKind::Link => true,
+            FaultKind::Tunnel => scenario.is_tunnel(f.link),
+            FaultKind::Bgp => scenario.has_session(f.link),
+        };
+        if !there {
+            let what = if f.kind == FaultKind::Tunnel { "`ipsec` tunnel" } else { "`bgp` session" };
+            let message = format!("there is no {what} over `{}`", scenario.links[f.link].name);
+            return Err(fault(root, &["faults", &f.name, "kind"], RefusalCause::Conflict { message }));
+        }
+    }
+    ways(root, scenario)
+}
+
+fn addresses(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
+    for (b, host) in scenario.hosts.iter().enumerate() {
+        for (a, other) in scenario.hosts[..b].iter().enumerate() {
+            let apart = matches!((&host.customer, &other.customer), (Some(x), Some(y)) if x != y);
+            let mine = scenario.addresses(b);
+            let Some(both) = scenario.addresses(a).into_iter().find(|x| mine.contains(x)).filter(|_| !apart)
+            else {
+                continue;
+            };
+            let message = format!(
+                "`{}` and `{}` both have {both}; only hosts of two customers may",
+                other.name, host.name
+            );
+            let own = if host.addresses.is_empty() { &other.name } else { &host.name };
+            return Err(fault(root, &["hosts", own, "addresses"], RefusalCause::Conflict { message }));
+        }
+    }
+    Ok(())
+}
+
+fn services(root: &Node, scenario: &Scenario, index: usize) -> Result<(), Fault> {
+    let host = &scenario.hosts[index];
+    for (i, service) in host.services.iter().enumerate() {
+        let at = i.to_string();
+        let path = |key| ["hosts", host.name.as_str(), "services", at.as_str(), key];
+        let refused = |key, message: String| Err(fault(root, &path(key), RefusalCause::Conflict { message }));
+        let same = |other: &Service| match (service, other) {
+            (Service::Ipsec { link: a, .. }, Service::Ipsec { link: b, .. }) => a == b,
+            (a, b) => a.kind() == b.kind(),
+        };
+        if host.services[..i].iter().any(same) {
+            return refused("kind", format!("a second {} service of `{}`", service.kind(), host.name));
+        }
+        match service {
+            Service::Ipsec { link, rekey } => {
+                let link = link_of(root, &path("link"), link, &scenario.links)?;
+                let ends = scenario.links[link].between;
+                if !ends.contains(&index) {
+                    return refused("link", format!("`{}` is at neither end of it", host.name));
+                }
+                if let Some(other) = ends.into_iter().find(|&end| !scenario.ends_tunnel(end, link)) {
+                    let other = &scenario.hosts[other].name;
+                    return refused(
+                        "link",
+                        format!("`{other}`, at the other end, has no `ipsec` service for it"),
+                    );
+                }
+                if let Some(rekey) = rekey.filter(|r| *r < Span::from_secs(5)) {
+                    return Err(range(root, &path("rekey"), rekey, "from 5s"));
+                }
+            }
+            Service::Bgp { asn, hold, .. } => {
+                if *asn == 0 || *asn == u32::MAX {
+                    return Err(range(root, &path("as"), asn, "1 to 4294967294 (RFC 6793, RFC 7607)"));
+                }
+                if let Some(hold) = hold.filter(|h| *h < HOLD[0] || *h > HOLD[1]) {
+                    return Err(range(root, &path("hold"), hold, "3s to 65535s (RFC 4271)"));
+                }
+                let mut own =
+                    (0..scenario.links.len()).filter(|&l| scenario.links[l].between.contains(&index));
+                if !own.any(|l| scenario.has_session(l)) {
+                    return refused("kind", format!("no neighbour of `{}` speaks BGP", host.name));
+                }
+            }
+            Service::Ftp {} => {}
+        }
+    }
+    Ok(())
+}
+
+/// Every flow's connections have a way there and back.
+fn ways(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
+    for flow in &scenario.flows {
+        let relays = flow.via.iter().map(|&r| scenario.relays[r].host);
+        let stops: Vec<usize> = [flow.from].into_iter().chain(relays).chain([flow.to]).collect();
+        for leg in stops.windows(2) {
+            for [from, to] in [[leg[0], leg[1]], [leg[1], leg[0]]] {
+                if scenario.route(from, to).is_some() {
+                    continue;
+                }
+                let name = |i: usize| &scenario.hosts[i].name;
+                let why = match (&scenario.hosts[from].customer, &scenario.hosts[to].customer) {
+                    (Some(a), Some(b)) if a != b => format!("they belong to the customers `{a}` and `{b}`"),
+                    _ => "`forward`, `customer` and `routes` leave none, or a circle".into(),
+                };
+                let message = format!("no way leads from `{}` to `{}`: {why}", name(from), name(to));
+                return Err(fault(root, &["flows", &flow.name, "to"], RefusalCause::Conflict { message }));
+            }
+        }
+    }
+    Ok(())
+}

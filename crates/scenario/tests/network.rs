@@ -1,0 +1,162 @@
+//! Hosts as a network: addresses, routes, customers, services and faults; what is wrong with them is told with its place.
+
+use scenario::{Experiment, Prefix, Scenario};
+
+const NET: &str = r#"
+duration = "20s"
+[hosts.pc]
+addresses = ["192.168.30.236/24"]
+customer = "red"
+[hosts.box]
+customer = "red"
+services = [{ kind = "ipsec", link = "access" }, { kind = "bgp", as = 65001, hold = "3s" }]
+[hosts.gw]
+services = [
+    { kind = "ipsec", link = "access", rekey = "30s" },
+    { kind = "bgp", as = 65000, announce = ["172.16.0.0/12"] },
+]
+[hosts.far]
+addresses = ["192.168.31.7/24", "192.168.31.8/24"]
+customer = "red"
+[hosts.other]
+addresses = ["192.168.30.236/24"]
+customer = "blue"
+[links]
+lan = { between = ["pc", "box"] }
+access = { between = ["box", "gw"] }
+pop = { between = ["gw", "far"] }
+blue = { between = ["gw", "other"] }
+[flows.f]
+from = "pc"
+to = "far"
+[faults.cut]
+kind = "tunnel"
+link = "access"
+at = "5s"
+lasts = "2s"
+"#;
+
+fn read(text: &str) -> Scenario {
+    Experiment::parse("t.toml", text, &[])
+        .unwrap_or_else(|e| panic!("{}", e.render()))
+        .variants
+        .remove(0)
+        .scenario
+}
+
+fn told(text: &str) -> String {
+    Experiment::parse("t.toml", text, &[]).expect_err("it is refused").to_string()
+}
+
+fn way(s: &Scenario, from: &str, to: &str) -> Option<String> {
+    let at = |n: &str| s.hosts.iter().position(|h| h.name == n).unwrap();
+    let hops = s.route(at(from), at(to))?;
+    Some(hops.iter().map(|h| s.links[h.link].name.as_str()).collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn a_network_is_read_and_written_back() {
+    let s = read(NET);
+    let again = read(&s.to_toml());
+    assert_eq!(s, again);
+    assert_eq!(way(&s, "pc", "far").unwrap(), "lan access pop");
+    assert_eq!((s.customers(), s.is_tunnel(1), s.has_session(1)), (vec!["red", "blue"], true, true));
+    assert_eq!(s.customer_of_link(1), Some("red"));
+    // 20 of IP, 8 of UDP, 8 of ESP, 8 of IV, 16 of ICV, 2 of trailer, and padding to 4; strongSwan reads 1400 at most.
+    assert_eq!((s.link_mtu(1), s.link_mtu(0)), (1398, 1500));
+    let of = |host, customer| s.announced(host, customer).iter().map(Prefix::to_string).collect::<Vec<_>>();
+    assert_eq!(of(1, Some("red")), ["10.0.0.2/32", "192.168.30.0/24"]);
+    assert_eq!(of(2, Some("red")), ["10.0.0.3/32", "172.16.0.0/12", "192.168.31.0/24"]);
+    assert_eq!(of(2, Some("blue")), ["10.0.0.3/32", "172.16.0.0/12", "192.168.30.0/24"]);
+}
+
+#[test]
+fn variants_change_hosts_and_faults() {
+    let text = format!(
+        "{NET}\n[variants.a]\n[variants.b]\n\"hosts.far.forward\" = false\n\"hosts.box.routes\" = [{{ to = \"default\", via = \"gw\" }}]\n\
+         \"faults.cut.lasts\" = \"9s\"\n\"faults.more\" = {{ kind = \"bgp\", link = \"access\", at = \"1s\", lasts = \"1s\" }}\n"
+    );
+    let e = Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{}", e.render()));
+    let b = &e.variants[1].scenario;
+    assert_eq!((b.hosts[3].forward, b.hosts[1].routes.len(), b.faults.len()), (false, 1, 2));
+    let again = Experiment::parse("t.toml", &e.to_toml(), &[]).unwrap_or_else(|e| panic!("{}", e.render()));
+    assert_eq!(e.variants, again.variants);
+    let sets = b.overrides_of(&e.variants[0].scenario);
+    let set = Experiment::parse("t.toml", NET, &sets).unwrap();
+    assert_eq!(set.variants[0].scenario, *b);
+}
+
+#[test]
+fn routes_come_before_the_shortest_way_and_forwarding_can_be_off() {
+    let square = r#"
+        [links]
+        ab = { between = ["a", "b"] }
+        bd = { between = ["b", "d"] }
+        ac = { between = ["a", "c"] }
+        cd = { between = ["c", "d"] }
+        [flows.f]
+        from = "a"
+        to = "d"
+    "#;
+    assert_eq!(way(&read(square), "a", "d").unwrap(), "ab bd");
+    let with = |more: &str| read(&format!("{square}\n{more}"));
+    assert_eq!(way(&with("[hosts.b]\nforward = false"), "a", "d").unwrap(), "ac cd");
+    let s = with("[hosts.a]\nroutes = [{ to = \"default\", via = \"b\" }, { to = \"d\", via = \"c\" }]");
+    assert_eq!((way(&s, "a", "d").unwrap(), way(&s, "d", "a").unwrap()), ("ac cd".into(), "bd ab".into()));
+    assert_eq!(s.route_without(0, 2, &[2]).unwrap().len(), 2, "the other way round a lost link");
+    let circle = format!(
+        "{square}\n[hosts.a]\nroutes = [{{ to = \"d\", via = \"b\" }}]\n[hosts.b]\nroutes = [{{ to = \"d\", via = \"a\" }}]"
+    );
+    let told = told(&circle);
+    assert!(told.starts_with("t.toml:9:14: flows.f.to: no way leads from `a` to `d`"), "{told}");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    for (from, to, wanted) in [
+        (
+            "\"192.168.30.236/24\"]\ncustomer = \"red\"",
+            "\"192.168.30/24\"]",
+            "t.toml:4:14: hosts.pc.addresses.0",
+        ),
+        (
+            "[\"192.168.30.236/24\"]\ncustomer = \"red\"",
+            "[\"100.64.0.1/24\"]",
+            "100.64.0.1/24 is out of range",
+        ),
+        (
+            "customer = \"blue\"",
+            "",
+            "`pc` and `other` both have 192.168.30.236; only hosts of two customers may",
+        ),
+        ("to = \"far\"", "to = \"other\"", "they belong to the customers `red` and `blue`"),
+        ("link = \"access\", rekey = \"30s\"", "link = \"pop\"", "has no `ipsec` service for it"),
+        (
+            "link = \"access\" }, {",
+            "link = \"pop\" }, {",
+            "hosts.box.services.0.link: `box` is at neither end of it",
+        ),
+        ("link = \"access\" }, {", "link = \"aces\" }, {", "there is no link `aces`"),
+        ("as = 65001", "as = 0", "1 to 4294967294"),
+        ("as = 65001", "asn = 65001", "unknown key `asn`"),
+        ("hold = \"3s\"", "hold = \"2s\"", "hosts.box.services.1.hold: 2s is out of range"),
+        ("kind = \"bgp\", as = 65001", "kind = \"ospf\", as = 65001", "unknown value `ospf`"),
+        (
+            "kind = \"tunnel\"\nlink = \"access\"",
+            "kind = \"bgp\"\nlink = \"pop\"",
+            "there is no `bgp` session over `pop`",
+        ),
+        ("at = \"5s\"", "at = \"25s\"", "faults.cut.at: 25s is out of range"),
+        ("lasts = \"2s\"", "lasts = \"0s\"", "above 0s"),
+        ("[hosts.far]", "[hosts.far]\nroutes = [{ to = \"x\", via = \"gw\" }]", "`x` is no network"),
+        (
+            "[hosts.far]",
+            "[hosts.far]\nroutes = [{ to = \"gw\", via = \"pc\" }]",
+            "no link joins `far` and `pc`",
+        ),
+    ] {
+        assert!(NET.contains(from), "{from}");
+        let told = told(&NET.replacen(from, to, 1));
+        assert!(told.contains(wanted), "{to}: {told}");
+    }
+}
