@@ -4,17 +4,23 @@ use crate::one::{Captured, Ended, One};
 use crate::parallel::{cores, in_parallel};
 use crate::progress::RunGauge;
 use crate::{CaptureSink, FailedRun, Notice, Order, Outcomes, Progress, RunJob};
+use congestion::Controller;
 use result::{Clock, Outcome};
 use scenario::Experiment;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
+use transport::Side;
 
 /// Who is told how far the runs are; `Break` ends the experiment.
 pub type Watcher<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
 /// Who is given what a run yielded.
 pub type FinishedRun<'a> = dyn Fn(&RunJob, &Outcome) + Sync + 'a;
+
+/// Makes the controller of one end of a flow in a run: the flow is an index of the scenario's. `None`: the one that the
+/// scenario names.
+pub type ControlMaker<'a> = dyn Fn(&RunJob, usize, Side) -> Option<Box<dyn Controller>> + Sync + 'a;
 
 /// What the caller has a hand in while runs are under way.
 #[derive(Default)]
@@ -28,6 +34,8 @@ pub struct Hooks<'a> {
     pub captures: Option<&'a dyn CaptureSink>,
     /// Is given what each run yielded as soon as it is over, on the thread that ran it.
     pub finished: Option<&'a FinishedRun<'a>>,
+    /// Makes controllers that take the place of the scenario's in simulated runs; those of the kernel are the kernel's.
+    pub controls: Option<&'a ControlMaker<'a>>,
     /// Runs of this order that are there already: they are not run again, and come out as if they had been.
     pub done: Vec<(RunJob, Outcome)>,
 }
@@ -44,9 +52,18 @@ pub fn run(experiment: &Experiment, order: &Order, mut hooks: Hooks<'_>) -> Outc
         let kept: Vec<Option<Outcome>> = jobs.iter().map(|job| take(&mut hooks.done, job)).collect();
         let todo = jobs.iter().zip(&kept).filter(|(_, kept)| kept.is_none()).map(|(job, _)| *job);
         let todo: Vec<RunJob> = todo.collect();
-        let (captures, finished, user) = (hooks.captures, hooks.finished, hooks.user);
-        let player =
-            ClockPlayer { experiment, order, captures, user, finished, stop: &stop, told: Mutex::default() };
+        let (captures, controls, finished, user) =
+            (hooks.captures, hooks.controls, hooks.finished, hooks.user);
+        let player = ClockPlayer {
+            experiment,
+            order,
+            captures,
+            controls,
+            user,
+            finished,
+            stop: &stop,
+            told: Mutex::default(),
+        };
         let mut ended = player.play(clock, &todo, &mut hooks.progress).into_iter();
         outcomes.notices.extend(player.told.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut done = Vec::new();
@@ -77,6 +94,7 @@ struct ClockPlayer<'a> {
     experiment: &'a Experiment,
     order: &'a Order,
     captures: Option<&'a dyn CaptureSink>,
+    controls: Option<&'a ControlMaker<'a>>,
     user: Option<&'a str>,
     finished: Option<&'a FinishedRun<'a>>,
     /// Set when no more run is to begin and those under way are to end.
@@ -129,6 +147,7 @@ impl ClockPlayer<'_> {
             let notice = Notice { variant: variant.name.clone(), text: text.into() };
             self.told.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
         };
-        One { run, captures: self.captures, user: self.user }.play(progress, &mut notice)
+        One { run, captures: self.captures, controls: self.controls, user: self.user }
+            .play(progress, &mut notice)
     }
 }

@@ -12,6 +12,8 @@ mod flows;
 mod network;
 mod relayed;
 mod run;
+mod session;
 mod unrest;
 
-pub use run::{Passage, SimOptions, SizeRefusal, Tap, run};
+pub use run::{OwnControls, Passage, SimOptions, SizeRefusal, Tap, run};
+pub use session::SimSession;
