@@ -1,7 +1,7 @@
 # The front door. `make test` checks everything and installs what that needs (Debian, as root).
 
 CARGO ?= cargo
-PURE = -p longfat-units -p longfat-path -p longfat-congestion -p longfat-transport -p longfat-scenario -p longfat-result -p longfat-chains -p longfat-sim -p longfat-experiment
+PURE = -p longfat-units -p longfat-path -p longfat-congestion -p longfat-transport -p longfat-scenario -p longfat-result -p longfat-chains -p longfat-sim -p longfat-world -p longfat-experiment
 
 .PHONY: test quick lint unit web same-bytes atomic examples wasm parquet browser bench fuzz docs setup netns objects objects
 

@@ -1,6 +1,5 @@
 //! `longfat diagnose`.
 
-mod both_ends;
 pub mod filter;
 mod folder;
 mod qlog;
@@ -13,6 +12,7 @@ use crate::problem::CliProblem;
 use crate::progress::{Bar, terminal};
 use crate::regular::NewFile;
 use capture::CaptureReader;
+use commands::diagnose::{CaptureSource, diagnosed, joined};
 use report::diagnosis::{MOST_ROWS, Rows, page, text};
 use result::Diagnosis;
 use std::fs;
@@ -22,8 +22,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use tables::{FLOW_DIAGNOSES, PACKETS, write_flow_diagnoses};
 use tap::{KeptPackets, KeptTap, PacketTap};
-use track::both_ends::track_both_ends;
-use track::{PacketRecorder, TrackerOptions};
+use track::PacketRecorder;
 
 /// Flows whose packets are in the page unless `--flow` names others: their curves can still be told apart.
 const SHOWN: usize = 8;
@@ -41,7 +40,7 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
         if !path.is_dir() {
             return Err(CliProblem::Usage("--joined goes with a folder of captures".into()));
         }
-        folder::joined(path)?
+        joined(path)?
     } else {
         (CaptureReader::open(path).map_err(|e| CliProblem::Usage(e.to_string()))?, Vec::new())
     };
@@ -80,14 +79,6 @@ fn finish(
     Ok(ExitCode::from(exit_code(&d)))
 }
 
-/// What is studied.
-enum CaptureSource<'a> {
-    /// A capture, or several read as one.
-    One(Box<CaptureReader>),
-    /// Two, taken at both ends of a path.
-    BothEnds([&'a Path; 2]),
-}
-
 /// Reads a capture and keeps what the files that are asked for need of it: `out` is the folder for them.
 fn study(
     args: &DiagnoseArgs,
@@ -103,27 +94,9 @@ fn study(
     let recorder = wanted.then(|| Box::new(KeptTap(kept.clone())) as Box<dyn PacketRecorder>);
     let mut bar = Bar::new(!args.no_progress);
     let progress = &mut |done, all| bar.bytes(done, all);
-    let options = TrackerOptions::default();
-    let (mut tracks, info, (udp, forgotten)) = match source {
-        CaptureSource::One(mut reader) => {
-            reader.keep(args.filter.asked());
-            let all = track::track_datagrams_too(*reader, options, recorder, progress);
-            (all.tracks, diagnosis::capture_info(all.file, &all.totals), (all.udp, all.forgotten_udp))
-        }
-        CaptureSource::BothEnds(paths) => {
-            both_ends::are_files(paths)?;
-            let both = track_both_ends(paths, &args.filter.asked(), options, recorder, progress);
-            both_ends::told(both.map_err(|e| CliProblem::Usage(e.to_string()))?)
-        }
-    };
+    let d = diagnosed(source, args.filter.asked(), &args.qlog, recorder, progress);
     bar.clear();
-    let (udp_flows, left) = diagnosis::diagnose_udp(&udp, &info);
-    let endpoints = qlog::read(&args.qlog, Some((info.start_s, info.duration_s)))?;
-    let own = qlog::append(&mut tracks, &endpoints);
-    let mut d = diagnosis::diagnose_tracks(tracks, info);
-    d.capture.forgotten_udp_flows = 2 * forgotten + left;
-    d.udp_flows = udp_flows;
-    qlog::mark(&mut d, &endpoints, &own);
+    let d = d?;
     let kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
     Ok((d, kept))
 }

@@ -1,7 +1,6 @@
 //! `longfat`: finds out why a network path is slow, what would fix it, and proves the fix.
 
 mod args;
-mod budget;
 mod cc;
 mod check;
 mod consent;
@@ -12,7 +11,6 @@ mod examples;
 mod expect;
 mod fit;
 mod folder;
-mod identity;
 mod import;
 mod inventory;
 mod keep;
@@ -34,21 +32,18 @@ mod progress;
 mod prove;
 mod provenance;
 mod proxy;
-mod regular;
 mod report;
 mod reproduce;
 mod router;
 mod run;
-mod settings;
 mod shell;
 mod sweep;
-mod sys;
 mod tap;
-mod warn;
 mod work;
 
 use args::{Cli, Command, Described};
 use clap::Parser;
+use commands::{budget, identity, regular, settings, sys, warn};
 use escape::tell;
 use problem::CliProblem;
 use std::io::{self, Write};

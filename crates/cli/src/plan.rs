@@ -11,11 +11,9 @@ use crate::progress::{RunsBar, terminal};
 use ::fit::FitError;
 use advise::{CureEffect, Plan, PlanError, PlanWish};
 use capture::{CaptureReader, PacketFilter};
+use commands::plan::{Planned, opened_capture};
 use experiment::Progress;
-use scenario::{Experiment, Scenario, Variant};
-use std::path::Path;
 use std::process::ExitCode;
-use units::Goal;
 
 /// Tries cures on the scenario, and prints what helps and how it is done.
 pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
@@ -79,28 +77,10 @@ fn prove(_: &scenario::Scenario, _: &mut advise::MadePlan, _: usize) -> Result<(
     Err(CliProblem::Lab(Box::new(lab::LabError)))
 }
 
-/// What is planned for.
-struct Planned {
-    /// The variant's name.
-    name: String,
-    /// Equally likely; the first is the reference.
-    scenarios: Vec<Scenario>,
-    /// What it is judged by unless told.
-    goal: Goal,
-}
-
 /// A scenario file's variant.
 fn of_scenario(args: &PlanArgs) -> Result<Planned, CliProblem> {
     let experiment = load(&args.scenario, &args.set, args.allow_files)?.experiment;
-    let goal = experiment.goals()[0];
-    let Variant { name, scenario } = variant(experiment, args.variant.as_deref())?;
-    Ok(Planned { name, scenarios: vec![scenario], goal })
-}
-
-/// The capture that the argument names; `None`: it is a scenario, or nothing.
-fn opened_capture(path: &Path) -> Option<CaptureReader> {
-    let may = path != Path::new("-") && path.extension().is_none_or(|e| e != "toml") && path.is_file();
-    may.then(|| CaptureReader::open(path).ok()).flatten()
+    Ok(Planned::of_scenario(experiment, args.variant.as_deref())?)
 }
 
 /// What was fitted to a capture, and what fits nearly as well.
@@ -112,18 +92,8 @@ fn of_capture(args: &PlanArgs, reader: CaptureReader) -> Result<Result<Planned, 
     let made = crate::fit::made(reader, PacketFilter::default(), args.jobs, !args.no_progress);
     Ok(made.map(|made| {
         tell!("{}\n", made.fit.headline);
-        let scenarios = std::iter::once(made.scenario).chain(made.alternatives).collect();
-        Planned { name: "fit".into(), scenarios, goal: Goal::Goodput }
+        Planned::of_fit(made)
     }))
-}
-
-/// The variant that is meant.
-fn variant(experiment: Experiment, name: Option<&str>) -> Result<Variant, CliProblem> {
-    let wanted = name.or(experiment.baseline()).unwrap_or_default().to_string();
-    let mut chosen = experiment;
-    experiment::choose(&mut chosen, std::slice::from_ref(&wanted))
-        .map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
-    Ok(chosen.variants.remove(0))
 }
 
 /// What to type: for the cure that is asked for, or the one that is advised.

@@ -3,6 +3,7 @@
 use crate::escape::value;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
+use commands::CommandError;
 use experiment::Failure;
 use scenario::ScenarioError;
 use std::fmt;
@@ -28,6 +29,17 @@ pub enum CliProblem {
 impl From<kernel_cc::ControlError> for CliProblem {
     fn from(e: kernel_cc::ControlError) -> CliProblem {
         CliProblem::Control(e)
+    }
+}
+
+impl From<CommandError> for CliProblem {
+    fn from(e: CommandError) -> CliProblem {
+        match e {
+            CommandError::Scenario(e) => CliProblem::Scenario(e),
+            CommandError::Io(what, e) => CliProblem::Io(what, e),
+            CommandError::Result(what, why) => CliProblem::Result(what, why),
+            CommandError::Usage(text) => CliProblem::Usage(text),
+        }
     }
 }
 

@@ -232,7 +232,7 @@ fn simulated(s: &Scenario) -> f64 {
         if s.one_at_a_time { (0..s.flows.len()).map(Some).collect() } else { vec![None] };
     let run = |only| {
         let go_on = &mut |_| std::ops::ControlFlow::Continue(());
-        experiment::simulate(&variant, s.seed, only, true, None, go_on)
+        experiment::simulate(&variant, s.seed, only, true, None, None, go_on)
     };
     flows.into_iter().filter_map(run).map(|o| goodput(&o.variant)).sum()
 }

@@ -2,7 +2,6 @@
 
 use crate::args::ReproduceArgs;
 use crate::escape::tell;
-use crate::examples;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load::read_beside;
@@ -11,6 +10,7 @@ use crate::problem::CliProblem;
 use crate::progress::{RunsBar, terminal};
 use crate::regular;
 use ::reproduce::{PlayError, PlayWish, Reproduction, STUDIES, Selection, Study};
+use commands::examples;
 use experiment::Progress;
 use result::Clock;
 use scenario::RefusalCause;

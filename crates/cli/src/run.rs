@@ -18,6 +18,7 @@ use crate::report::Folder;
 use crate::router;
 use crate::warn;
 use crate::work::{Work, Worked, order};
+use commands::summary::run_summary;
 use experiment::VariantOutcomes;
 use report::{Bands, PlottedSeries, Shown, Style};
 use result::{Clock, FlowSeries, Outcome, Run, VariantResult, to_json};
@@ -68,14 +69,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
         tell!("warning: {}; --resume goes on\n", warning.0);
         warnings.push(warning);
     }
-    let mut run = outcomes.run();
-    run.partial = missing.is_some();
-    for untrusted in warn::of_trust(&run) {
-        tell!("warning: {}\n", untrusted.0);
-        warnings.push(untrusted);
-    }
-    (run.warnings, run.warned) = warnings.into_iter().unzip();
-    run.headline = report::headline(&run);
+    let told = warnings.len();
+    let mut run = run_summary(&outcomes, warnings, missing.is_some());
+    run.warnings[told..].iter().for_each(|untrusted| tell!("warning: {untrusted}\n"));
     run.expectations = expect::hold(&expected, &run);
     if run.variants.is_empty() {
         return Ok(exit_code(args, &run, signal));

@@ -4,12 +4,12 @@ use crate::args::SweepArgs;
 use crate::escape::tell;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
-use crate::load::ScenarioSource;
+use crate::load;
 use crate::output::default_folder;
 use crate::problem::CliProblem;
 use crate::progress::Bar;
-use crate::regular;
 use ::sweep::{Axis, CellRow, GridError, KnownRows, PartStore, SweepError, SweepGrid, SweepSummary};
+use commands::regular;
 use scenario::Experiment;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ fn unlocked(
 fn asked(args: &SweepArgs) -> Result<(SweepGrid, Experiment), CliProblem> {
     let axes = args.vary.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<Axis>, String>>();
     let axes = axes.map_err(|why| CliProblem::Usage(format!("--vary {why}")))?;
-    let source = ScenarioSource::read(&args.scenario)?;
+    let source = load::source(&args.scenario)?;
     let commit = option_env!("LONGFAT_COMMIT").unwrap_or_default();
     let mut grid = SweepGrid {
         program: format!("longfat {} {commit}", env!("CARGO_PKG_VERSION")).trim_end().to_string(),

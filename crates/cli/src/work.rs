@@ -41,7 +41,7 @@ impl<'a> Work<'a> {
     /// What these arguments ask for.
     pub fn new(args: &'a RunArgs, text: &str, experiment: &'a Experiment, folder: &'a Path) -> Work<'a> {
         let order = order(args);
-        let settings = RunSettings::of(args, experiment, &order);
+        let settings = RunSettings::of(&args.set, experiment, &order);
         let kept = KeptRuns::new(folder, text, &settings, experiment);
         Work { args, experiment, order, settings, folder, kept }
     }
@@ -110,6 +110,7 @@ impl<'a> Work<'a> {
             finished: keeps.then_some(&keep),
             shown: self.args.show.then_some(&shown),
             done,
+            ..Hooks::default()
         };
         let outcomes = experiment::run(self.experiment, &self.order, hooks);
         bar.clear();

@@ -32,4 +32,4 @@ pub use one::{CaptureSink, CaptureTap, Captured, simulate};
 pub use order::{Order, RunJob, UnknownVariant, choose};
 pub use outcomes::{Notice, Outcomes, VariantOutcomes};
 pub use progress::Progress;
-pub use run::{FinishedRun, Hooks, Shown, Watcher, run};
+pub use run::{ControlMaker, FinishedRun, Hooks, Shown, Watcher, run};

@@ -1,6 +1,6 @@
 //! One run of one variant.
 
-use crate::{Failure, RunJob, Shown};
+use crate::{ControlMaker, Failure, RunJob, Shown};
 use result::{Clock, Outcome};
 use scenario::Variant;
 use std::io;
@@ -64,13 +64,14 @@ pub(crate) enum Ended {
 }
 
 /// Simulates one variant with this seed: all of its flows, or the one with this index alone; with restless hosts or
-/// with such as are never late. `progress` is told the virtual time now and then; its `Break` ends the run, which then has no outcome.
+/// with such as are never late; with `controls` in place of the scenario's. `progress` is told the virtual time now and then; its `Break` ends the run, which then has no outcome.
 pub fn simulate(
     variant: &Variant,
     seed: u64,
     only_flow: Option<usize>,
     unrest: bool,
     tap: Option<&mut dyn sim::Tap>,
+    controls: Option<&sim::OwnControls<'_>>,
     progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
 ) -> Option<Outcome> {
     let mut ended = false;
@@ -80,7 +81,7 @@ pub fn simulate(
         told
     };
     let tap = tap.map(|tap| tap as &mut dyn sim::Tap);
-    let options = sim::SimOptions { seed, only_flow, unrest, tap, progress: Some(&mut watched) };
+    let options = sim::SimOptions { seed, only_flow, unrest, tap, progress: Some(&mut watched), controls };
     let outcome = sim::run(&variant.name, &variant.scenario, options);
     (!ended).then_some(outcome)
 }
@@ -89,6 +90,7 @@ pub fn simulate(
 pub(crate) struct One<'a> {
     pub run: Captured<'a>,
     pub captures: Option<&'a dyn CaptureSink>,
+    pub controls: Option<&'a ControlMaker<'a>>,
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // what only the lab reads
     pub user: Option<&'a str>,
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // the same
@@ -115,7 +117,9 @@ impl One<'_> {
         };
         let seen = tap.as_deref_mut().map(|tap| tap as &mut dyn sim::Tap);
         let Captured { job, variant, .. } = self.run;
-        let Some(outcome) = simulate(variant, job.seed, job.flow, job.unrest, seen, progress) else {
+        let made = self.controls.map(|make| move |flow, side| make(job, flow, side));
+        let own = made.as_ref().map(|made| made as &sim::OwnControls<'_>);
+        let Some(outcome) = simulate(variant, job.seed, job.flow, job.unrest, seen, own, progress) else {
             return Ok(Ended::Stopped);
         };
         tap.map_or(Ok(()), CaptureTap::finish)?;

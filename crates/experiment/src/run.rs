@@ -4,11 +4,13 @@ use crate::one::{Captured, Ended, One};
 use crate::parallel::{cores, in_parallel};
 use crate::progress::RunGauge;
 use crate::{CaptureSink, FailedRun, Notice, Order, Outcomes, Progress, RunJob};
+use congestion::Controller;
 use result::{Clock, Outcome};
 use scenario::Experiment;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
+use transport::Side;
 
 /// Who is told how far the runs are; `Break` ends the experiment.
 pub type Watcher<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
@@ -18,6 +20,10 @@ pub type FinishedRun<'a> = dyn Fn(&RunJob, &Outcome) + Sync + 'a;
 
 /// Who is given what daemons of a variant's hosts answered after its run on the kernel.
 pub type Shown<'a> = dyn Fn(&str, &str) + Sync + 'a;
+
+/// Makes the controller of one end of a flow in a run: the flow is an index of the scenario's. `None`: the one that the
+/// scenario names.
+pub type ControlMaker<'a> = dyn Fn(&RunJob, usize, Side) -> Option<Box<dyn Controller>> + Sync + 'a;
 
 /// What the caller has a hand in while runs are under way.
 #[derive(Default)]
@@ -34,6 +40,8 @@ pub struct Hooks<'a> {
     /// Is given the variant's name and what its hosts' daemons answered when a run on the kernel was over; without it they
     /// are not asked.
     pub shown: Option<&'a Shown<'a>>,
+    /// Makes controllers that take the place of the scenario's in simulated runs; those of the kernel are the kernel's.
+    pub controls: Option<&'a ControlMaker<'a>>,
     /// Runs of this order that are there already: they are not run again, and come out as if they had been.
     pub done: Vec<(RunJob, Outcome)>,
 }
@@ -50,9 +58,20 @@ pub fn run(experiment: &Experiment, order: &Order, mut hooks: Hooks<'_>) -> Outc
         let kept: Vec<Option<Outcome>> = jobs.iter().map(|job| take(&mut hooks.done, job)).collect();
         let todo = jobs.iter().zip(&kept).filter(|(_, kept)| kept.is_none()).map(|(job, _)| *job);
         let todo: Vec<RunJob> = todo.collect();
-        let (captures, finished, user, shown) = (hooks.captures, hooks.finished, hooks.user, hooks.shown);
-        let told = Mutex::default();
-        let player = ClockPlayer { experiment, order, captures, user, finished, shown, stop: &stop, told };
+        let (captures, controls, finished, user) =
+            (hooks.captures, hooks.controls, hooks.finished, hooks.user);
+        let shown = hooks.shown;
+        let player = ClockPlayer {
+            experiment,
+            order,
+            captures,
+            controls,
+            user,
+            finished,
+            shown,
+            stop: &stop,
+            told: Mutex::default(),
+        };
         let mut ended = player.play(clock, &todo, &mut hooks.progress).into_iter();
         outcomes.notices.extend(player.told.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut done = Vec::new();
@@ -83,6 +102,7 @@ struct ClockPlayer<'a> {
     experiment: &'a Experiment,
     order: &'a Order,
     captures: Option<&'a dyn CaptureSink>,
+    controls: Option<&'a ControlMaker<'a>>,
     user: Option<&'a str>,
     finished: Option<&'a FinishedRun<'a>>,
     shown: Option<&'a Shown<'a>>,
@@ -136,6 +156,7 @@ impl ClockPlayer<'_> {
             let notice = Notice { variant: variant.name.clone(), text: text.into() };
             self.told.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
         };
-        One { run, captures: self.captures, user: self.user, shown: self.shown }.play(progress, &mut notice)
+        let (captures, controls, user, shown) = (self.captures, self.controls, self.user, self.shown);
+        One { run, captures, controls, user, shown }.play(progress, &mut notice)
     }
 }

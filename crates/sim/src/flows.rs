@@ -1,10 +1,11 @@
 //! A scenario's flows as connections (a leg between relays each), datagram sources and applications.
 
 use crate::datagrams::UdpFlow;
-use congestion::Control;
+use crate::run::OwnControls;
+use congestion::{Control, Controller};
 use scenario::Scenario;
 use std::ops::Range;
-use transport::{Application, Limits, Sender, Stack, Tcp, UDP_HEADER, UdpSource};
+use transport::{Application, Limits, Sender, Side, Stack, Tcp, UDP_HEADER, UdpSource};
 use units::{Span, Stream, Time};
 
 /// A TCP flow: its legs' connections and its application.
@@ -90,27 +91,47 @@ pub fn ip_bytes(udp: bool, seg: &transport::Segment) -> u32 {
 struct Builder<'a> {
     scenario: &'a Scenario,
     seed: u64,
+    /// The scenario's flow that is being built.
+    of: usize,
+    controls: Option<&'a OwnControls<'a>>,
+    /// What the flow that is being built has in place of the scenario's control, by name.
+    own_control: Option<&'static str>,
     out: SimFlows,
     /// Datagram flows with the hosts they go to.
     udp: Vec<(u32, u32)>,
 }
 
+/// A connection between two hosts, be they relays or the flow's own.
+struct Leg<'a> {
+    name: &'a str,
+    /// Of its client's end, and of its server's.
+    cc: [Control; 2],
+    hosts: [usize; 2],
+    /// Which of its ends are the flow's own, and no relay's.
+    own: [bool; 2],
+}
+
 impl Builder<'_> {
-    fn connect(
-        &mut self,
-        flow: usize,
-        name: &str,
-        cc: [Control; 2],
-        from: usize,
-        to: usize,
-        pacing: Option<units::Rate>,
-    ) {
+    /// The caller's controller for an end of its own of the flow that is being built.
+    fn own_control(&mut self, side: usize) -> Option<Box<dyn Controller>> {
+        let of = self.controls?;
+        let made = of(self.of, if side == 0 { Side::Client } else { Side::Server })?;
+        if side == 0 {
+            self.own_control = Some(made.name());
+        }
+        Some(made)
+    }
+
+    fn connect(&mut self, flow: usize, leg: Leg<'_>, pacing: Option<units::Rate>) {
+        let [from, to] = leg.hosts;
         let mtu = self.scenario.mtu(from, to);
-        let stack = |h: usize| -> &Stack { &self.scenario.hosts[h].stack };
         for (side, (here, there)) in [(from, to), (to, from)].into_iter().enumerate() {
-            let limits: Limits = stack(here).own_limits(mtu, pacing);
-            let stream = format!("flow.{name}.{side}");
-            self.out.ends.push(Tcp::new(limits, cc[side].make(self.seed, &stream)));
+            let stack: &Stack = &self.scenario.hosts[here].stack;
+            let limits: Limits = stack.own_limits(mtu, pacing);
+            let stream = format!("flow.{}.{side}", leg.name);
+            let own = if leg.own[side] { self.own_control(side) } else { None };
+            let control = own.unwrap_or_else(|| leg.cc[side].make(self.seed, &stream));
+            self.out.ends.push(Tcp::new(limits, control));
             self.out.host.push(here as u32);
             self.out.of.push(flow as u32);
             self.out.destination.push(there as u32);
@@ -126,11 +147,17 @@ impl Builder<'_> {
         for (n, &r) in f.via.iter().enumerate() {
             let relay = &self.scenario.relays[r];
             let leg = format!("{name}.{n}");
-            self.connect(index, &leg, [cc, f.cc], at, relay.host, f.max_pacing_rate);
+            let hosts = [at, relay.host];
+            self.connect(
+                index,
+                Leg { name: &leg, cc: [cc, f.cc], hosts, own: [n == 0, false] },
+                f.max_pacing_rate,
+            );
             at = relay.host;
             cc = relay.cc.unwrap_or(f.cc);
         }
-        self.connect(index, name, [cc, f.cc], at, f.to, f.max_pacing_rate);
+        let own = [f.via.is_empty(), true];
+        self.connect(index, Leg { name, cc: [cc, f.cc], hosts: [at, f.to], own }, f.max_pacing_rate);
         // What a relay receives it hands on itself.
         let last = self.out.owner.len() - 1;
         for leg in first..=last {
@@ -140,6 +167,7 @@ impl Builder<'_> {
     }
 
     fn add(&mut self, of: u32, i: u32) {
+        self.of = of as usize;
         let f = &self.scenario.flows[of as usize];
         let index = self.out.flows.len();
         let name = if f.count == 1 { f.name.clone() } else { format!("{}-{}", f.name, i + 1) };
@@ -164,12 +192,16 @@ impl Builder<'_> {
                 FlowKind::Tcp(TcpFlow { legs, hops, app, sending, buffers })
             }
         };
-        let cc = if matches!(kind, FlowKind::Udp(_)) { "udp".into() } else { f.cc.name().to_string() };
+        let cc = if matches!(kind, FlowKind::Udp(_)) {
+            "udp"
+        } else {
+            self.own_control.take().unwrap_or(f.cc.name())
+        };
         self.out.flows.push(SimFlow {
             name,
             of,
             from: f.from as u32,
-            cc,
+            cc: cc.to_string(),
             dscp: f.dscp,
             start,
             started: false,
@@ -185,7 +217,12 @@ impl SimFlows {
     }
 
     /// Builds the scenario's flows; `only`: just that one (an index into the scenario's).
-    pub fn new(scenario: &Scenario, seed: u64, only: Option<usize>) -> SimFlows {
+    pub fn new(
+        scenario: &Scenario,
+        seed: u64,
+        only: Option<usize>,
+        controls: Option<&OwnControls<'_>>,
+    ) -> SimFlows {
         let out = SimFlows {
             flows: Vec::new(),
             ends: Vec::new(),
@@ -195,7 +232,7 @@ impl SimFlows {
             destination: Vec::new(),
             established: Vec::new(),
         };
-        let mut b = Builder { scenario, seed, out, udp: Vec::new() };
+        let mut b = Builder { scenario, seed, of: 0, controls, own_control: None, out, udp: Vec::new() };
         for (i, f) in scenario.flows.iter().enumerate() {
             if only.is_none_or(|o| o == i) {
                 for n in 0..f.count {

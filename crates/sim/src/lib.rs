@@ -13,6 +13,8 @@ mod network;
 mod relayed;
 mod reroute;
 mod run;
+mod session;
 mod unrest;
 
-pub use run::{Passage, SimOptions, SizeRefusal, Tap, run};
+pub use run::{OwnControls, Passage, SimOptions, SizeRefusal, Tap, run};
+pub use session::SimSession;

@@ -4,11 +4,14 @@ use crate::agenda::Agenda;
 use crate::collect::Collector;
 use crate::flows::{FlowKind, SimFlows, ip_bytes};
 use crate::network::{BouncedPacket, HostArrival, SimNetwork};
+use crate::session::SimSession;
 use crate::unrest::RestlessHosts;
 use chains::NumberSet;
+use congestion::Controller;
 use path::{Ecn, Packet};
 use result::Outcome;
 use scenario::Scenario;
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use transport::{Segment, Side, Tcp};
 use units::{Span, Time};
@@ -102,7 +105,13 @@ pub struct SimOptions<'a> {
     pub tap: Option<&'a mut dyn Tap>,
     /// Is told the virtual time now and then; `Break` ends the run there.
     pub progress: Option<&'a mut dyn FnMut(Time) -> ControlFlow<()>>,
+    /// Controllers in place of those that the scenario names.
+    pub controls: Option<&'a OwnControls<'a>>,
 }
+
+/// Makes the controller of one end of a flow's connection: given the flow, an index of the scenario's, and the end's
+/// side. `None`: the one that the scenario names. Relays' ends have the scenario's.
+pub type OwnControls<'a> = dyn Fn(usize, Side) -> Option<Box<dyn Controller>> + Sync + 'a;
 
 /// Events between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 16;
@@ -120,68 +129,81 @@ pub(crate) struct SimRun<'a> {
     pub(crate) far: Agenda,
     restless: RestlessHosts,
     next_id: u64,
+    events: u64,
     segments: Vec<Segment>,
     pub(crate) others: Vec<Segment>,
     batch: Vec<(Time, Packet<Segment>)>,
     /// The caller had it end.
-    ended: bool,
+    pub(crate) ended: bool,
     options: SimOptions<'a>,
 }
 
 /// Runs one variant of a scenario in virtual time. The outcome of a run that [`SimOptions::progress`] ended is that
 /// of the time played, which its `duration_s` tells.
 pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
-    let assumed = chains::assume(scenario, false);
-    let scenario = assumed.as_ref().unwrap_or(scenario);
-    let cabled = crate::cable::lay(scenario);
-    let scenario = cabled.as_ref().unwrap_or(scenario);
-    let mut network = SimNetwork::new(scenario, options.seed);
-    let mut flows = SimFlows::new(scenario, options.seed, options.only_flow);
-    let sampled = !scenario.sample.is_zero();
-    if sampled {
-        flows.keep_resent();
+    SimSession::new(Cow::Borrowed(scenario), options).finish(variant)
+}
+
+impl<'a> SimRun<'a> {
+    /// Nothing has happened yet.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        options: SimOptions<'a>,
+        controls: Option<&OwnControls<'_>>,
+    ) -> SimRun<'a> {
+        let mut network = SimNetwork::new(scenario, options.seed);
+        let mut flows = SimFlows::new(scenario, options.seed, options.only_flow, controls);
+        let sampled = !scenario.sample.is_zero();
+        if sampled {
+            flows.keep_resent();
+        }
+        network.destination = flows.destination.clone();
+        network.lost = vec![0; network.destination.len()];
+        network.datagrams = flows.ends.len() as u32;
+        network.dropped = vec![NumberSet::default(); network.lost.len() - flows.ends.len()];
+        if options.tap.as_ref().is_some_and(|tap| tap.watches_stages()) {
+            network.ways.iter_mut().for_each(|way| way.chain.watch());
+        }
+        network.set_flows(scenario, (0..flows.destination.len()).map(|number| flows.ends_of(number as u32)));
+        let collector = Collector::new(scenario, &flows, &network);
+        let owners = flows.ends.len() + flows.flows.len();
+        let restless = match options.unrest {
+            true => RestlessHosts::new(scenario, options.seed, &mut flows),
+            false => RestlessHosts::default(),
+        };
+        let near = Agenda::new(network.ways.len() + 1 + restless.hosts.len());
+        let far = Agenda::new(owners);
+        let mut run = SimRun {
+            now: Time::ZERO,
+            order: 0,
+            network,
+            flows,
+            collector,
+            near,
+            far,
+            restless,
+            next_id: 0,
+            events: 0,
+            segments: Vec::new(),
+            others: Vec::new(),
+            batch: Vec::new(),
+            ended: false,
+            options,
+        };
+        run.begin(sampled);
+        run
     }
-    network.destination = flows.destination.clone();
-    network.lost = vec![0; network.destination.len()];
-    network.datagrams = flows.ends.len() as u32;
-    network.dropped = vec![NumberSet::default(); network.lost.len() - flows.ends.len()];
-    if options.tap.as_ref().is_some_and(|tap| tap.watches_stages()) {
-        network.ways.iter_mut().for_each(|way| way.chain.watch());
+
+    /// The summary of a run that came to `end`.
+    pub(crate) fn summary(self, variant: &str, scenario: &Scenario, end: Time) -> Outcome {
+        let only = self.options.only_flow;
+        let SimRun { collector, flows, network, next_id, .. } = self;
+        if cfg!(debug_assertions) {
+            network.check(next_id);
+            flows.ends.iter().for_each(Tcp::check);
+        }
+        collector.finish(variant, scenario, &flows, &network, only, end)
     }
-    network.set_flows(scenario, (0..flows.destination.len()).map(|number| flows.ends_of(number as u32)));
-    let collector = Collector::new(scenario, &flows, &network);
-    let owners = flows.ends.len() + flows.flows.len();
-    let restless = match options.unrest {
-        true => RestlessHosts::new(scenario, options.seed, &mut flows),
-        false => RestlessHosts::default(),
-    };
-    let near = Agenda::new(network.ways.len() + 1 + restless.hosts.len());
-    let far = Agenda::new(owners);
-    let mut run = SimRun {
-        now: Time::ZERO,
-        order: 0,
-        network,
-        flows,
-        collector,
-        near,
-        far,
-        restless,
-        next_id: 0,
-        segments: Vec::new(),
-        others: Vec::new(),
-        batch: Vec::new(),
-        ended: false,
-        options,
-    };
-    run.begin(sampled);
-    let end = run.play_all(scenario);
-    let only = run.options.only_flow;
-    let SimRun { collector, flows, network, next_id, .. } = run;
-    if cfg!(debug_assertions) {
-        network.check(next_id);
-        flows.ends.iter().for_each(Tcp::check);
-    }
-    collector.finish(variant, scenario, &flows, &network, only, end)
 }
 
 impl SimRun<'_> {
@@ -201,23 +223,15 @@ impl SimRun<'_> {
         }
     }
 
-    /// Plays until the scenario's end, with other routes from each time on at which they change.
-    fn play_all(&mut self, scenario: &Scenario) -> Time {
-        let end = Time::ZERO + scenario.duration;
-        for (at, down) in crate::reroute::changes(scenario).into_iter().filter(|(at, _)| *at < end) {
-            let came = self.play(at, scenario.sample);
-            if came < at || self.ended {
-                return came;
-            }
-            self.network.learn(scenario, &down);
-        }
-        self.play(end, scenario.sample)
+    /// Packets take the ways there are without the links `down` from now on.
+    pub(crate) fn reroute(&mut self, scenario: &Scenario, down: &[usize]) {
+        self.network.learn(scenario, down);
     }
 
-    /// Plays until `end`, or until the caller has it end; the time it came to.
-    fn play(&mut self, mut end: Time, sample: Span) -> Time {
+    /// Plays all that is due until `end`, or until [`SimOptions::progress`] has it end; the time it came to. It can be
+    /// gone on with.
+    pub(crate) fn play(&mut self, mut end: Time, sample: Span) -> Time {
         let sampler = self.network.ways.len() as u32;
-        let mut events = 0u64;
         loop {
             let (near, far) = (self.near.first(), self.far.first());
             let is_near = match (near, far) {
@@ -255,8 +269,8 @@ impl SimRun<'_> {
             } else {
                 self.wake_far(owner);
             }
-            events += 1;
-            if events % REPORT_EVERY == 0
+            self.events += 1;
+            if self.events % REPORT_EVERY == 0
                 && let Some(report) = &mut self.options.progress
                 && report(at).is_break()
             {
@@ -265,10 +279,14 @@ impl SimRun<'_> {
                 break;
             }
         }
+        end
+    }
+
+    /// No more is played: what is under way is counted where it is at `end`.
+    pub(crate) fn stop(&mut self, end: Time) {
         self.now = end;
         self.network.catch_up(end);
         self.settle();
-        end
     }
 
     /// A restless host turns to the packets whose turn it is.

@@ -1,72 +1,24 @@
 //! A folder of captures: each told of by itself, or all read as one.
 
-use super::{CaptureSource, exit_code, filter, study, write};
+use super::{exit_code, filter, study, write};
 use crate::args::DiagnoseArgs;
 use crate::escape::{tell, value};
 use crate::problem::CliProblem;
 use crate::progress::terminal;
-use capture::{Batch, CaptureReader, OpenError};
+use capture::CaptureReader;
+use commands::diagnose::{CaptureSource, listing, none};
 use console::{Alignment, pad_str};
 use report::diagnosis::text;
 use report::{Lang, Style, wrap};
 use result::Diagnosis;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use units::Time;
 
 /// Columns of a file's name in the table.
 const MOST_NAME: usize = 34;
 /// Files left out that are told of by name.
 const MOST_LEFT_OUT: usize = 8;
-
-/// Files of a folder by name, and what else is in it, a line each.
-fn listing(dir: &Path) -> Result<(Vec<PathBuf>, Vec<String>), CliProblem> {
-    let problem = |e| CliProblem::Io(dir.display().to_string(), e);
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(dir).map_err(problem)? {
-        paths.push(entry.map_err(problem)?.path());
-    }
-    paths.sort();
-    // A pipe would be waited for.
-    let (files, others): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(|path| path.is_file());
-    Ok((files, others.iter().map(|path| format!("{}: no file", path.display())).collect()))
-}
-
-/// What is told where a folder holds no capture.
-fn none(dir: &Path, left_out: &[String]) -> CliProblem {
-    let dir = dir.display().to_string();
-    let first = left_out.first().map(|why| format!(" ({})", value(why))).unwrap_or_default();
-    CliProblem::Usage(format!("{}: there is no capture in this folder{first}", value(&dir)))
-}
-
-/// All captures of a folder, the earliest first, as one; and what was left out of it.
-pub fn joined(dir: &Path) -> Result<(CaptureReader, Vec<String>), CliProblem> {
-    let (files, mut left_out) = listing(dir)?;
-    let mut begun: Vec<(Time, PathBuf)> = Vec::new();
-    for path in files {
-        match begin(&path) {
-            // Without a record there is nothing to read.
-            Ok(time) => begun.extend(time.map(|time| (time, path))),
-            Err(why) => left_out.push(why.to_string()),
-        }
-    }
-    begun.sort();
-    if begun.is_empty() {
-        return Err(none(dir, &left_out));
-    }
-    let paths = begun.into_iter().map(|(_, path)| path).collect();
-    let reader = CaptureReader::open_all(&dir.display().to_string(), paths);
-    Ok((reader.map_err(|e| CliProblem::Usage(e.to_string()))?, left_out))
-}
-
-/// When a capture begins, by its first thousand records.
-fn begin(path: &Path) -> Result<Option<Time>, OpenError> {
-    let mut reader = CaptureReader::open(path)?;
-    reader.fill(&mut Batch::default());
-    Ok(reader.info().times.map(|(first, _)| first))
-}
 
 /// What was left out, a line each.
 pub fn told(left_out: &[String], style: Style) -> String {
@@ -115,7 +67,7 @@ pub fn diagnose(args: &DiagnoseArgs, dir: &Path) -> Result<ExitCode, CliProblem>
         all.push(d);
     }
     if all.is_empty() {
-        return Err(if missed > 0 { filter::nothing(missed) } else { none(dir, &left_out) });
+        return Err(if missed > 0 { filter::nothing(missed) } else { none(dir, &left_out).into() });
     }
     let style = terminal();
     if args.json {

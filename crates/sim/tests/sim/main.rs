@@ -9,6 +9,7 @@ mod pages;
 mod paths;
 mod replay;
 mod schema;
+mod steps;
 mod summary;
 mod time_base;
 mod truths;

@@ -1,7 +1,6 @@
 //! What a run was asked to do, and whether a folder's results are of the same: results of other work are not replaced
 //! unasked.
 
-use crate::args::RunArgs;
 use crate::regular;
 use experiment::Order;
 use scenario::Experiment;
@@ -26,11 +25,11 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
-    /// Of these arguments.
-    pub fn of(args: &RunArgs, experiment: &Experiment, order: &Order) -> RunSettings {
+    /// Of this order, with what was set (`--set`).
+    pub fn of(overrides: &[String], experiment: &Experiment, order: &Order) -> RunSettings {
         RunSettings {
             scenario: experiment.name.clone(),
-            overrides: args.set.clone(),
+            overrides: overrides.to_vec(),
             variants: experiment.variants.iter().map(|v| v.name.clone()).collect(),
             clocks: order.clocks.iter().map(|c| c.name().into()).collect(),
             seed: experiment.variants.first().map_or(0, |v| order.seeds(v)[0]),

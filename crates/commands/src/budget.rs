@@ -2,7 +2,7 @@
 //!
 //! It follows from the scenario alone, not from the machine, so that the same scenario gives the same series everywhere.
 
-use crate::problem::CliProblem;
+use crate::CommandError;
 use crate::warn::told;
 use experiment::Order;
 use result::RunWarning;
@@ -94,10 +94,10 @@ impl Budget {
     }
 
     /// Refuses what would never end, or take more memory than a machine has.
-    pub fn check(&self, cores: usize) -> Result<(), CliProblem> {
+    pub fn check(&self, cores: usize) -> Result<(), CommandError> {
         let bytes = self.connections(cores);
         if bytes > MOST_CONNECTIONS {
-            return Err(CliProblem::Usage(format!(
+            return Err(CommandError::Usage(format!(
                 "the connections of these runs would take {} GB of memory, more than {}: fewer of them (`count`), fewer \
                  repeats, or --jobs 1",
                 bytes / 1_000_000_000,
@@ -106,7 +106,7 @@ impl Budget {
         }
         let bytes = self.waiting(cores);
         if bytes > MOST_WAITING {
-            return Err(CliProblem::Usage(format!(
+            return Err(CommandError::Usage(format!(
                 "the packets that wait in these runs' queues would take up to {} GB of memory, more than {}: smaller queues \
                  (`packets`, `bytes`), less sent, a shorter `duration`, or --jobs 1",
                 bytes / 1_000_000_000,
@@ -116,7 +116,7 @@ impl Budget {
         if self.packets <= MOST_PACKETS {
             return Ok(());
         }
-        Err(CliProblem::Usage(format!(
+        Err(CommandError::Usage(format!(
             "these runs are some {:.0e} packets, more than the {MOST_PACKETS:.0e} that can be waited for: a shorter \
              `duration`, lower rates, fewer variants or repeats",
             self.packets

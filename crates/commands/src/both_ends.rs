@@ -1,7 +1,7 @@
 //! `--both-ends`: two captures of one path.
 
+use crate::CommandError;
 use crate::escape::value;
-use crate::problem::CliProblem;
 use result::diagnosis::CaptureInfo;
 use std::path::Path;
 use track::Track;
@@ -9,11 +9,11 @@ use track::both_ends::BothEndsTracks;
 use track::udp::UdpTrack;
 
 /// Both are read twice, so a pipe will not do.
-pub fn are_files(paths: [&Path; 2]) -> Result<(), CliProblem> {
+pub fn are_files(paths: [&Path; 2]) -> Result<(), CommandError> {
     let Some(other) = paths.into_iter().find(|path| !path.is_file()) else { return Ok(()) };
     let name = other.display().to_string();
     let what = "--both-ends takes two capture files, since it reads each twice";
-    Err(CliProblem::Usage(format!("{}: {what}", value(&name))))
+    Err(CommandError::Usage(format!("{}: {what}", value(&name))))
 }
 
 /// The tracks, what is told of the first capture with what both say together, and its UDP flows.

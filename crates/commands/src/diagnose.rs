@@ -1,0 +1,108 @@
+//! A capture, or several, diagnosed.
+
+use crate::escape::value;
+use crate::{CommandError, both_ends, qlog};
+use capture::{Batch, CaptureReader, OpenError, PacketFilter};
+use result::Diagnosis;
+use std::fs;
+use std::path::{Path, PathBuf};
+use track::both_ends::track_both_ends;
+use track::{PacketRecorder, TrackerOptions};
+use units::Time;
+
+/// What is studied.
+pub enum CaptureSource<'a> {
+    /// A capture, or several read as one.
+    One(Box<CaptureReader>),
+    /// Two, taken at both ends of a path.
+    BothEnds([&'a Path; 2]),
+}
+
+/// Reads a capture, and what endpoints wrote down of themselves meanwhile (`qlogs`); each packet goes to `recorder`.
+/// `progress` is told the bytes that are read and, where that is known, how many there are.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn diagnosed(
+    source: CaptureSource,
+    filter: PacketFilter,
+    qlogs: &[PathBuf],
+    recorder: Option<Box<dyn PacketRecorder>>,
+    progress: &mut dyn FnMut(u64, Option<u64>),
+) -> Result<Diagnosis, CommandError> {
+    let options = TrackerOptions::default();
+    let progress = &mut |done, all| progress(done, all);
+    let (mut tracks, info, (udp, forgotten)) = match source {
+        CaptureSource::One(mut reader) => {
+            reader.keep(filter);
+            let all = track::track_datagrams_too(*reader, options, recorder, progress);
+            (all.tracks, diagnosis::capture_info(all.file, &all.totals), (all.udp, all.forgotten_udp))
+        }
+        CaptureSource::BothEnds(paths) => {
+            both_ends::are_files(paths)?;
+            let both = track_both_ends(paths, &filter, options, recorder, progress);
+            both_ends::told(both.map_err(|e| CommandError::Usage(e.to_string()))?)
+        }
+    };
+    let (udp_flows, left) = diagnosis::diagnose_udp(&udp, &info);
+    let endpoints = qlog::read(qlogs, Some((info.start_s, info.duration_s)))?;
+    let own = qlog::append(&mut tracks, &endpoints);
+    let mut d = diagnosis::diagnose_tracks(tracks, info);
+    d.capture.forgotten_udp_flows = 2 * forgotten + left;
+    d.udp_flows = udp_flows;
+    qlog::mark(&mut d, &endpoints, &own);
+    Ok(d)
+}
+
+/// Files of a folder by name, and what else is in it, a line each.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn listing(dir: &Path) -> Result<(Vec<PathBuf>, Vec<String>), CommandError> {
+    let problem = |e| CommandError::Io(dir.display().to_string(), e);
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(dir).map_err(problem)? {
+        paths.push(entry.map_err(problem)?.path());
+    }
+    paths.sort();
+    // A pipe would be waited for.
+    let (files, others): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(|path| path.is_file());
+    Ok((files, others.iter().map(|path| format!("{}: no file", path.display())).collect()))
+}
+
+/// What is told where a folder holds no capture.
+pub fn none(dir: &Path, left_out: &[String]) -> CommandError {
+    let dir = dir.display().to_string();
+    let first = left_out.first().map(|why| format!(" ({})", value(why))).unwrap_or_default();
+    CommandError::Usage(format!("{}: there is no capture in this folder{first}", value(&dir)))
+}
+
+/// All captures of a folder, the earliest first, as one; and what was left out of it.
+///
+/// # Errors
+/// There is none.
+pub fn joined(dir: &Path) -> Result<(CaptureReader, Vec<String>), CommandError> {
+    let (files, mut left_out) = listing(dir)?;
+    let mut begun: Vec<(Time, PathBuf)> = Vec::new();
+    for path in files {
+        match begin(&path) {
+            // Without a record there is nothing to read.
+            Ok(time) => begun.extend(time.map(|time| (time, path))),
+            Err(why) => left_out.push(why.to_string()),
+        }
+    }
+    begun.sort();
+    if begun.is_empty() {
+        return Err(none(dir, &left_out));
+    }
+    let paths = begun.into_iter().map(|(_, path)| path).collect();
+    let reader = CaptureReader::open_all(&dir.display().to_string(), paths);
+    Ok((reader.map_err(|e| CommandError::Usage(e.to_string()))?, left_out))
+}
+
+/// When a capture begins, by its first thousand records.
+fn begin(path: &Path) -> Result<Option<Time>, OpenError> {
+    let mut reader = CaptureReader::open(path)?;
+    reader.fill(&mut Batch::default());
+    Ok(reader.info().times.map(|(first, _)| first))
+}

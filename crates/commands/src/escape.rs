@@ -1,0 +1,146 @@
+//! What is said to a terminal: every text that came from outside passes here, for in it may stand what moves the cursor,
+//! sets the title, hides what follows, or turns its direction.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use units::is_unseen;
+
+/// What report colours with ([`report::Style`]): it changes colours, and nothing else.
+const COLORS: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"];
+
+/// A value on a line: of what cannot be seen in it, and line ends are of that here, the code is shown, `\u{1b}`.
+pub fn value(text: &str) -> Cow<'_, str> {
+    escaped(text, |rest| rest.starts_with(is_unseen).then_some(0))
+}
+
+/// Whole lines of a message, which end with `\n`.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |rest| (!rest.starts_with('\n') && rest.starts_with(is_unseen)).then_some(0))
+}
+
+/// A table or a text that may be coloured as report colours.
+pub fn colored(text: &str) -> Cow<'_, str> {
+    escaped(text, |rest| {
+        if rest.starts_with('\n') || !rest.starts_with(is_unseen) {
+            return None;
+        }
+        let color = COLORS.iter().find(|color| rest.starts_with(**color));
+        Some(color.map_or(0, |color| color.len()))
+    })
+}
+
+/// JSON, which means the same after it: within its texts the codes are escaped as JSON has it. What writes JSON has
+/// escaped the controls below a space already (RFC 8259 section 7): the most of all texts need no look at each character.
+pub fn json(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() && !text.contains('\u{7f}') || !text.chars().any(|c| c != '\n' && is_unseen(c)) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if c == '\n' || !is_unseen(c) {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    }
+    out.into()
+}
+
+/// Escapes where `special` says so of what is still to come: 0 means the first character, more that so many bytes are
+/// fit as they are.
+fn escaped(text: &str, special: impl Fn(&str) -> Option<usize>) -> Cow<'_, str> {
+    if !text.chars().any(is_unseen) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let taken = match special(rest) {
+            Some(0) => {
+                let _ = write!(out, "\\u{{{:x}}}", c as u32);
+                c.len_utf8()
+            }
+            fit => {
+                let bytes = fit.unwrap_or(c.len_utf8());
+                out.push_str(&rest[..bytes]);
+                bytes
+            }
+        };
+        rest = &rest[taken..];
+    }
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_shown_as_its_code() {
+        let text = "a\x1b]0;t\x07b\u{9b}31mc\u{202e}d\re\u{200b}\u{e0041}é中\n";
+        let told = "a\\u{1b}]0;t\\u{7}b\\u{9b}31mc\\u{202e}d\\u{d}e\\u{200b}\\u{e0041}é中";
+        assert_eq!(value(text), format!("{told}\\u{{a}}"));
+        assert_eq!(lines(text), format!("{told}\n"));
+        assert_eq!(colored(text), format!("{told}\n"));
+        assert!(matches!(value("as it is"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn colours_of_tables_are_let_through_and_no_other_code() {
+        assert_eq!(colored("\x1b[31mred\x1b[0m"), "\x1b[31mred\x1b[0m");
+        assert_eq!(lines("\x1b[31mred"), "\\u{1b}[31mred");
+        assert_eq!(colored("\x1b[8mhidden\x1b[2J"), "\\u{1b}[8mhidden\\u{1b}[2J");
+        assert_eq!(colored("\x1b[31;8m"), "\\u{1b}[31;8m");
+    }
+
+    /// Of any text nothing unseen is left, what can be seen is as it was, and each code is the character's.
+    #[test]
+    fn any_text_is_fit_to_be_shown_and_reads_back() {
+        let mut draw = units::Stream::new(20261124, "escape");
+        let odd = [
+            "\x1b[31m",
+            "\u{202e}",
+            "\u{200b}",
+            "\n",
+            "\r\n",
+            "\u{9b}",
+            "\\u{1b}",
+            "é",
+            "中",
+            "\u{e0041}",
+            "a",
+        ];
+        for _ in 0..2_000 {
+            let one = |_| match draw.below(3) {
+                0 => odd[draw.below(odd.len() as u64) as usize].to_string(),
+                _ => char::from_u32(draw.below(0x11_0000) as u32).unwrap_or('x').to_string(),
+            };
+            let text: String = (0..12).map(one).collect();
+            let shown = value(&text);
+            assert!(!shown.chars().any(is_unseen), "{text:?}");
+            assert!(!lines(&text).chars().any(|c| c != '\n' && is_unseen(c)), "{text:?}");
+            let seen = |c: &char| !is_unseen(*c);
+            let code = |c: char| if is_unseen(c) { format!("\\u{{{:x}}}", c as u32) } else { c.to_string() };
+            assert_eq!(shown, text.chars().map(code).collect::<String>());
+            assert_eq!(
+                value(&text.chars().filter(seen).collect::<String>()),
+                text.chars().filter(seen).collect::<String>()
+            );
+            // Coloured text has no other code than a colour's.
+            let mut bare = colored(&text).into_owned();
+            COLORS.iter().for_each(|color| bare = bare.replace(color, ""));
+            assert!(!bare.chars().any(|c| c != '\n' && is_unseen(c)), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn json_means_the_same() {
+        let object = serde_json::json!({ "a": "x\u{9b}\u{202e}\u{e0041}\x1b", "b": 1 });
+        let text = serde_json::to_string_pretty(&object).unwrap();
+        let safe = json(&text);
+        assert!(!safe.chars().any(|c| c != '\n' && is_unseen(c)), "{safe}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), object);
+    }
+}

@@ -1,0 +1,111 @@
+//! `--qlog`: what QUIC endpoints wrote down of themselves.
+
+use crate::CommandError;
+use crate::escape::value;
+use result::Diagnosis;
+use result::diagnosis::{CaptureInfo, UdpLoss};
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use track::Track;
+use track::qlog::{LONGEST_FILE, QlogTrace, QlogTracks, QlogVantage, read_qlog, track_qlog};
+use units::{Span, Time};
+
+/// A trace's own clock is believed if it is within so many seconds of the capture's time: clocks of hosts differ.
+const SAME_TIME: f64 = 3_600.0;
+
+/// A trace, and what was made of it.
+pub struct QlogEndpoint {
+    trace: QlogTrace,
+    tracks: QlogTracks,
+}
+
+/// Reads the files. `capture`: when it began and how long it is, seconds: traces that are of no known time begin with it.
+pub fn read(paths: &[PathBuf], capture: Option<(f64, f64)>) -> Result<Vec<QlogEndpoint>, CommandError> {
+    let mut all = Vec::new();
+    for path in paths {
+        let name = path.display().to_string();
+        let io = |e| CommandError::Io(name.clone(), e);
+        let mut text = String::new();
+        let mut file = fs::File::open(path).map_err(io)?.take(LONGEST_FILE as u64 + 1);
+        file.read_to_string(&mut text).map_err(io)?;
+        if text.len() > LONGEST_FILE {
+            return Err(CommandError::Usage(format!("{}: longer than {LONGEST_FILE} bytes", value(&name))));
+        }
+        let traces = read_qlog(&text).map_err(|e| CommandError::Usage(format!("{}: {e}", value(&name))))?;
+        for mut trace in traces {
+            set_time(&mut trace, capture);
+            all.push(QlogEndpoint { tracks: track_qlog(&trace), trace });
+        }
+    }
+    Ok(all)
+}
+
+/// Moves a trace to the capture's time where its own is none, or another.
+fn set_time(trace: &mut QlogTrace, capture: Option<(f64, f64)>) {
+    let (Some((start, lasts)), Some(first)) = (capture, trace.events.first().map(|e| e.time)) else { return };
+    let at = first.as_secs_f64();
+    if trace.dated && at > start - SAME_TIME && at < start + lasts + SAME_TIME {
+        return;
+    }
+    trace.begin_at(Time::ZERO + Span::from_secs_f64(start));
+}
+
+/// Adds their tracks to a capture's; the numbers of their connections.
+pub fn append(tracks: &mut Vec<Track>, endpoints: &[QlogEndpoint]) -> Vec<u32> {
+    let next = tracks.iter().map(|t| t.connection + 1).max().unwrap_or(0);
+    let mut own = Vec::new();
+    for (number, t) in (next..).zip(endpoints.iter().flat_map(|e| &e.tracks.tracks)) {
+        tracks.push(Track { connection: number, ..t.clone() });
+        own.push(number);
+    }
+    own
+}
+
+/// Says which flows are told by a qlog, and of UDP flows that are in one what was lost.
+pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], own: &[u32]) {
+    // A number a track, in the order of [`append`].
+    let traces = endpoints.iter().flat_map(|e| e.tracks.tracks.iter().map(move |_| &e.trace));
+    for (number, trace) in own.iter().zip(traces) {
+        for f in d.flows.iter_mut().filter(|f| f.connection == *number) {
+            // What stands for TCP's options and windows is not QUIC's.
+            f.notes = vec!["qlog".into()];
+            f.qlog = diagnosis::qlog_account(trace, d.capture.start_s);
+        }
+    }
+    for e in endpoints {
+        let Some(id) = &e.trace.original_id else { continue };
+        let from_client = match e.trace.vantage {
+            QlogVantage::Client => true,
+            QlogVantage::Server => false,
+            QlogVantage::Other => continue,
+        };
+        let same = |q: &result::diagnosis::QuicFacts| q.destination_id == *id && q.from_client == from_client;
+        for f in d.udp_flows.iter_mut().filter(|f| f.quic.as_ref().is_some_and(same)) {
+            (f.loss, f.lost_packets) = (UdpLoss::Qlog, Some(e.tracks.lost_packets));
+        }
+    }
+}
+
+/// A diagnosis of traces alone, without a capture.
+pub fn alone(paths: &[PathBuf]) -> Result<Diagnosis, CommandError> {
+    let endpoints = read(paths, None)?;
+    let mut tracks = Vec::new();
+    let own = append(&mut tracks, &endpoints);
+    let times = || endpoints.iter().flat_map(|e| &e.trace.events).map(|e| e.time);
+    let start = times().min().unwrap_or_default();
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let info = CaptureInfo {
+        file: names.join(", "),
+        format: "qlog".into(),
+        start_s: start.as_secs_f64(),
+        duration_s: times().max().unwrap_or_default().since(start).as_secs_f64(),
+        packets: endpoints.iter().map(|e| e.trace.events.len() as u64).sum(),
+        udp_packets: endpoints.iter().map(|e| e.tracks.sent_packets).sum(),
+        connections: own.len() as u64,
+        ..CaptureInfo::default()
+    };
+    let mut d = diagnosis::diagnose_tracks(tracks, info);
+    mark(&mut d, &endpoints, &own);
+    Ok(d)
+}

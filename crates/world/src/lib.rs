@@ -1,0 +1,19 @@
+//! A scenario as an environment for learning: a flow whose window or pacing rate somebody else sets, step by step.
+//!
+//! In this order: [`World::new`], which plays until the flow is established; [`World::step`], as often as wanted: an
+//! action is carried out, so much time is played, and what came of it is an observation and a reward; both stay as they
+//! are once [`World::is_over`]. Same scenario, seed and actions: the same numbers.
+//!
+//! What is seen, done and rewarded is a [`Scheme`]: a file and a line each. [`Figures`] is what a step measured, and what
+//! all of them are made of. A world without an actor is played by the control that its [`WorldWish`] names: a
+//! classic control beside the learned ones, with the same rewards.
+
+mod figures;
+mod scheme;
+mod tally;
+mod world;
+
+pub use figures::Figures;
+pub use scheme::{ActionSpace, SCHEMES, Scheme, scheme};
+pub use tally::{AckTally, TalliedControl};
+pub use world::{Step, World, WorldError, WorldWish};

@@ -1,0 +1,66 @@
+//! One of five moves of the window, after Sivakumar et al., "MVFST-RL: An Asynchronous RL Framework for Congestion Control
+//! with Delayed Actions", 2019, section 3.
+//!
+//! | there | here |
+//! |---|---|
+//! | cwnd, cwnd/2, cwnd - 10, cwnd + 10, cwnd · 2 | the same, actions 0 to 4 |
+//! | twenty statistics of an interval of 100 ms and the last twenty actions | nine that tell them apart, and the last action, of ten steps |
+//! | reward throughput - β·delay, MB/s and ms of the largest delay; β = 0.2 | the same, of the delay above the least one: a path's length is not the control's fault |
+//! | acts while its network still thinks | acts at once |
+
+use super::{ActionSpace, Scheme, ratio, set_cwnd};
+use crate::Figures;
+use congestion::{Socket, Window};
+
+const BETA: f64 = 0.2;
+
+/// See above; keeps the last action.
+#[derive(Default)]
+pub struct Mvfst {
+    last: f64,
+}
+
+impl Scheme for Mvfst {
+    fn action_space(&self) -> ActionSpace {
+        ActionSpace::Discrete(5)
+    }
+    fn features(&self) -> usize {
+        10
+    }
+    fn history(&self) -> usize {
+        10
+    }
+
+    fn act(&mut self, action: &[f64], _: &Figures, _: &Socket, w: &mut Window) {
+        self.last = action[0];
+        let cwnd = f64::from(w.cwnd);
+        set_cwnd(
+            w,
+            match action[0] as usize {
+                1 => cwnd / 2.0,
+                2 => cwnd - 10.0,
+                3 => cwnd + 10.0,
+                4 => cwnd * 2.0,
+                _ => cwnd,
+            },
+        );
+    }
+
+    fn observe(&self, f: &Figures, out: &mut [f64]) {
+        let least = f.least_rtt_ms;
+        out[0] = ratio(f.delivered_mbps, f.most_mbps);
+        out[1] = f.loss_share();
+        out[2] = ratio(f.rtt_ms, least) - 1.0;
+        out[3] = ratio(f.rtt_max_ms, least) - 1.0;
+        out[4] = ratio(f.srtt_ms, least) - 1.0;
+        out[5] = libm::log2(1.0 + f.cwnd) / 4.0;
+        out[6] = ratio(f.inflight, f.cwnd);
+        out[7] = libm::log2(1.0 + f.delivered_mbps) / 4.0;
+        out[8] = f.timeouts;
+        out[9] = self.last / 4.0;
+    }
+
+    fn reward(&self, f: &Figures) -> f64 {
+        f.delivered_mbps / 8.0 - BETA * (f.rtt_max_ms - f.least_rtt_ms).max(0.0)
+    }
+}

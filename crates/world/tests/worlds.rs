@@ -1,0 +1,100 @@
+//! Worlds are what the simulator runs: an actor that does nothing, a control below, figures that add up.
+
+use congestion::Control;
+use scenario::{Experiment, Scenario};
+use units::Span;
+use world::{SCHEMES, World, WorldError, WorldWish};
+
+fn policed(flow: &str) -> Scenario {
+    let text = format!(
+        r#"
+duration = "4s"
+[links.wan]
+between = ["a", "b"]
+forward = [{{ kind = "policer", rate = "10Mbit/s", burst = "40kB" }}, {{ kind = "delay", delay = "15ms" }}]
+backward = [{{ kind = "delay", delay = "15ms" }}]
+[flows.f]
+from = "a"
+to = "b"
+{flow}"#
+    );
+    let read = Experiment::parse("t.toml", &text, &[]);
+    read.unwrap_or_else(|e| panic!("{}", e.render())).variants.remove(0).scenario
+}
+
+fn wish(scheme: &str) -> WorldWish {
+    let step = Span::from_millis(10);
+    WorldWish { flow: 0, seed: 1, step, scheme: scheme.into(), classic: None, unrest: false }
+}
+
+#[test]
+fn a_classic_control_delivers_what_it_does_in_a_run() {
+    for name in ["reno", "cubic", "bbr"] {
+        let mut scenario = policed("");
+        scenario.flows[0].cc = Control::named(name).unwrap();
+        // Another stream of draws, which BBR's phases depend on.
+        let near = if name == "bbr" { 0.2 } else { 1e-9 };
+        let outcome = sim::run("v", &scenario, sim::SimOptions { seed: 1, ..Default::default() });
+        let mut world =
+            World::new(scenario, WorldWish { classic: Control::named(name), ..wish("direct") }).unwrap();
+        let mut delivered = 0.0;
+        while !world.step(None).unwrap().over {
+            delivered += world.figures().delivered;
+        }
+        let bytes = world.delivered_bytes() as f64;
+        let whole = outcome.variant.flows[0].delivered_bytes as f64;
+        assert!((bytes / whole - 1.0).abs() <= near, "{name}: {bytes} beside {whole}");
+        // What ACKs told is behind what arrived by half a round trip at most.
+        let told = delivered * world.figures().mss;
+        assert!(told / bytes > 0.98 && told / bytes < 1.01, "{name}: {told} of {bytes}");
+    }
+}
+
+#[test]
+fn every_scheme_sees_figures_in_bounds_and_actions_out_of_bounds_are_the_nearest_in_them() {
+    for &(name, about, _) in SCHEMES {
+        assert!(!about.is_empty());
+        let mut worlds = [1e9, 1.0].map(|_| World::new(policed(""), wish(name)).unwrap());
+        let (len, high) = match worlds[0].action_space() {
+            world::ActionSpace::Box { len, high, .. } => (len, high),
+            world::ActionSpace::Discrete(n) => (1, n as f64 - 1.0),
+        };
+        for _ in 0..100 {
+            let far = worlds[0].step(Some(&vec![high * 100.0; len])).unwrap();
+            let near = worlds[1].step(Some(&vec![high; len])).unwrap();
+            assert_eq!(far, near, "{name}");
+            let seen = worlds[0].observation();
+            assert_eq!(seen, worlds[1].observation());
+            assert!(seen.iter().all(|x| x.is_finite() && x.abs() <= 10.0), "{name}: {seen:?}");
+        }
+        assert!(worlds[0].figures().lost > 0.0, "{name}: the largest window through a policer loses");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let of = |flow: &str, w: WorldWish| World::new(policed(flow), w).err();
+    assert_eq!(of("count = 2", wish("orca")), Some(WorldError::NoSender(0)));
+    assert_eq!(of("", WorldWish { flow: 1, ..wish("orca") }), Some(WorldError::NoSender(1)));
+    let udp = "app = { kind = \"udp\", rate = \"1Mbit/s\" }";
+    assert_eq!(of(udp, wish("orca")), Some(WorldError::NoSender(0)));
+    assert_eq!(of("start = \"3990ms\"", wish("orca")), Some(WorldError::NeverEstablished));
+    assert_eq!(of("", WorldWish { step: Span::ZERO, ..wish("orca") }), Some(WorldError::NoStep));
+    assert_eq!(of("", wish("x")), Some(WorldError::Scheme("x".into())));
+    let mut world = World::new(policed(""), wish("direct")).unwrap();
+    for wrong in [&[1.0][..], &[1.0, f64::NAN], &[]] {
+        assert!(matches!(world.step(Some(wrong)), Err(WorldError::Action(_))));
+    }
+}
+
+#[test]
+fn a_flow_that_is_done_says_so() {
+    let mut world =
+        World::new(policed("app = { kind = \"bulk\", bytes = \"200kB\" }"), wish("orca")).unwrap();
+    let mut steps = 0;
+    while !world.step(None).unwrap().done {
+        steps += 1;
+        assert!(steps < 390);
+    }
+    assert_eq!(world.delivered_bytes(), 200_000);
+}

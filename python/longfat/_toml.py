@@ -1,0 +1,58 @@
+"""Dictionaries as the TOML of a scenario file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+
+def document(tree: Mapping[str, Any]) -> str:
+    """The text of a file that has these keys: a section for each of its tables, and for each of theirs."""
+    lines: list[str] = []
+    _section(tree, (), lines)
+    return "\n".join(lines) + "\n"
+
+
+def value(item: Any) -> str:
+    """A value in one line."""
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    if isinstance(item, str):
+        # JSON's escapes are among TOML's; only DEL has to be escaped here alone.
+        return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(item, int):
+        return str(item)
+    if isinstance(item, float):
+        return repr(item)
+    if isinstance(item, Mapping):
+        return "{ " + ", ".join(f"{_key(k)} = {value(v)}" for k, v in item.items()) + " }"
+    if isinstance(item, Sequence):
+        return "[" + ", ".join(value(v) for v in item) + "]"
+    raise TypeError(f"a scenario has texts, numbers, booleans, lists and dictionaries, not {type(item).__name__}")
+
+
+def override(key: str, item: Any) -> str:
+    """`KEY=VALUE`, as `--set` takes it: a text stands as it is."""
+    return f"{key}={item if isinstance(item, str) else value(item)}"
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"keys of a scenario are texts, not {type(key).__name__}")
+    return key if _BARE.match(key) else value(key)
+
+
+def _section(tree: Mapping[str, Any], path: tuple[str, ...], lines: list[str]) -> None:
+    # Sections down to `[links.wan]`; what is in these stands in one line each.
+    deep = len(path) >= 2
+    tables = {} if deep else {k: v for k, v in tree.items() if isinstance(v, Mapping)}
+    own = {k: v for k, v in tree.items() if k not in tables and v is not None}
+    if path and (own or not tables):
+        lines.append(f"\n[{'.'.join(_key(k) for k in path)}]")
+    lines.extend(f"{_key(k)} = {value(v)}" for k, v in own.items())
+    for name, table in tables.items():
+        _section(table, (*path, name), lines)

@@ -1,0 +1,24 @@
+"""A path as a Gymnasium environment: a flow whose window or pacing rate an agent sets, step by step.
+
+>>> import longfat.gym
+>>> env = longfat.gym.CongestionEnv("my-path.toml", scheme="orca", step_s=0.02)
+>>> observation, info = env.reset(seed=1)
+>>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+
+Needs gymnasium and numpy: `pip install 'longfat[gym]'`.
+
+| scheme | action | seen | after |
+|---|---|---|---|
+| `aurora` | the pacing rate by a factor | RTT's slope and ratio, sent to delivered, of ten steps | Jay et al., ICML 2019 |
+| `orca` | CUBIC's window times 2^a | seven figures of a step | Abbasloo et al., SIGCOMM 2020 |
+| `mvfst-rl` | one of five moves of the window | ten figures of ten steps | Sivakumar et al., 2019 |
+| `direct` | window and pacing rate, each times 2^a | six figures of a step | – |
+
+What differs from the papers stands in a table at the head of each scheme's file (`crates/world/src/scheme`).
+"""
+
+from ._env import CongestionEnv, CongestionVectorEnv
+from ._play import Episode, classic, play
+from ._ranges import Range
+
+__all__ = ["CongestionEnv", "CongestionVectorEnv", "Episode", "Range", "classic", "play"]

@@ -1,0 +1,46 @@
+//! What went wrong, as exceptions of `longfat._errors`: they are written in Python, so that type checkers see them.
+
+use commands::CommandError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use scenario::ScenarioError;
+
+/// The exception called `class` with this message.
+pub fn raise(py: Python<'_>, class: &str, message: &str) -> PyErr {
+    made(py, class, message, &PyDict::new(py))
+}
+
+/// What ended a command: a scenario's error has its place, a file's is Python's own [`OSError`].
+pub fn of_command(py: Python<'_>, error: CommandError) -> PyErr {
+    match error {
+        CommandError::Scenario(e) => of_scenario(py, &e),
+        CommandError::Io(file, e) => {
+            let kind = std::io::Error::new(e.kind(), format!("{file}: {e}"));
+            kind.into()
+        }
+        CommandError::Result(..) => raise(py, "ResultError", &error.to_string()),
+        CommandError::Usage(text) => raise(py, "UsageError", &text),
+    }
+}
+
+fn of_scenario(py: Python<'_>, e: &ScenarioError) -> PyErr {
+    let place = PyDict::new(py);
+    let set = || -> PyResult<()> {
+        place.set_item("file", e.file())?;
+        place.set_item("line", e.line())?;
+        place.set_item("column", e.column())?;
+        place.set_item("key", e.key())?;
+        place.set_item("variant", e.variant())?;
+        place.set_item("help", e.help())?;
+        place.set_item("shown", e.render())
+    };
+    match set() {
+        Ok(()) => made(py, "ScenarioError", &e.to_string(), &place),
+        Err(e) => e,
+    }
+}
+
+fn made(py: Python<'_>, class: &str, message: &str, more: &Bound<'_, PyDict>) -> PyErr {
+    let make = || py.import("longfat._errors")?.getattr(class)?.call((message,), Some(more));
+    make().map_or_else(|e| e, PyErr::from_value)
+}

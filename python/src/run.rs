@@ -1,0 +1,207 @@
+//! The runs of a scenario. Python's lock is not held while they go on; ten times a second it is taken to look for Ctrl-C
+//! and to tell how far they are.
+
+use crate::control::{ControlFault, PyControl};
+use crate::errors::{of_command, raise};
+use crate::load::LoadedScenario;
+use crate::table::{RunSeries, SeriesTable};
+use commands::budget::{self, Budget};
+use commands::identity::run_id;
+use commands::load::Source;
+use commands::settings::RunSettings;
+use commands::summary::run_summary;
+use commands::warn::of_scenario;
+use congestion::Controller;
+use experiment::{ControlMaker, Hooks, Order, Outcomes, Progress, RunJob};
+use pyo3::prelude::*;
+use result::{Clock, to_json};
+use scenario::Experiment;
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+/// What the runs of a scenario yielded.
+#[pyclass(frozen, module = "longfat._native")]
+pub struct RunOutput {
+    json: String,
+    series: RunSeries,
+}
+
+#[pymethods]
+impl RunOutput {
+    /// What `longfat run --json` prints.
+    #[getter]
+    fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// The time series of all flows, a batch for each flow of each repeat of each variant. `variant`, `repeat` and `flow`
+    /// choose: indexes as in the JSON, `repeat` from 0.
+    #[pyo3(signature = (variant=None, repeat=None, flow=None))]
+    fn flow_series(&self, variant: Option<usize>, repeat: Option<usize>, flow: Option<usize>) -> SeriesTable {
+        self.series.flows(variant, repeat, flow)
+    }
+
+    /// The same of the path's elements.
+    #[pyo3(signature = (variant=None, repeat=None, element=None))]
+    fn element_series(
+        &self,
+        variant: Option<usize>,
+        repeat: Option<usize>,
+        element: Option<usize>,
+    ) -> SeriesTable {
+        self.series.elements(variant, repeat, element)
+    }
+}
+
+/// What is asked for, as the command line's options have it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct RunWish {
+    variants: Vec<String>,
+    seed: Option<u64>,
+    repeat: u32,
+    jobs: Option<NonZeroUsize>,
+    on: String,
+    allow_tools: bool,
+}
+
+impl RunWish {
+    fn order(&self, py: Python<'_>) -> PyResult<Order> {
+        let clocks = match self.on.as_str() {
+            "sim" => vec![Clock::Sim],
+            "kernel" => vec![Clock::Kernel],
+            "both" => vec![Clock::Sim, Clock::Kernel],
+            other => {
+                let text = format!("on={other:?}: \"sim\", \"kernel\" or \"both\" would be right");
+                return Err(raise(py, "UsageError", &text));
+            }
+        };
+        let (repeats, seed, threads) = (self.repeat, self.seed, self.jobs);
+        Ok(Order { clocks, repeats, seed, threads, keep_going: false })
+    }
+}
+
+/// Runs a scenario. `progress` is called with the time played and the time in all (milliseconds), the runs that are over
+/// and all runs. `controls`: by the name of a flow what makes its controllers.
+///
+/// Raises the package's `UsageError` and `RunError`, and whatever `progress` and signal handlers raise.
+#[pyfunction]
+pub fn run(
+    py: Python<'_>,
+    loaded: &LoadedScenario,
+    wish: RunWish,
+    controls: Vec<(String, Py<PyAny>)>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<RunOutput> {
+    let usage = |text: String| raise(py, "UsageError", &text);
+    let mut experiment = loaded.read.experiment.clone();
+    experiment::choose(&mut experiment, &wish.variants).map_err(|e| usage(e.to_string()))?;
+    let order = wish.order(py)?;
+    if order.clocks.contains(&Clock::Kernel) && !wish.allow_tools {
+        consent(py, loaded, &experiment)?;
+    }
+    let own = OwnControls { experiment: &experiment.clone(), controls, fault: ControlFault::default() };
+    own.check(&order).map_err(usage)?;
+    let thinned = budget::thin(&mut experiment, &order);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let at_a_time = order.threads.map_or(cores, usize::from);
+    Budget::of(&experiment, &order).check(at_a_time).map_err(|e| of_command(py, e))?;
+    let mut warnings = of_scenario(&experiment);
+    warnings.extend(thinned);
+    let settings = RunSettings::of(&loaded.overrides, &experiment, &order);
+    let outcomes = played(py, &experiment, &order, &own, progress.as_ref())?;
+    if let Some(failed) = outcomes.failed.first() {
+        return Err(raise(py, "RunError", &failed.to_string()));
+    }
+    Ok(py.detach(|| {
+        let mut run = run_summary(&outcomes, warnings, !outcomes.is_complete());
+        run.run_id = run_id(&experiment, &settings, &run);
+        RunOutput { json: to_json(&run), series: RunSeries::of(outcomes) }
+    }))
+}
+
+/// Runs it, with a look at signals now and then; the first exception ends it.
+fn played(
+    py: Python<'_>,
+    experiment: &Experiment,
+    order: &Order,
+    own: &OwnControls<'_>,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<Outcomes> {
+    let mut raised = None;
+    let mut watch = |p: &Progress| {
+        let told = Python::attach(|py| {
+            py.check_signals()?;
+            own.fault.take().map_or(Ok(()), Err)?;
+            let Some(progress) = progress else { return Ok(()) };
+            progress.call1(py, (p.played_ms, p.duration_ms, p.finished, p.runs)).map(drop)
+        });
+        match told {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(e) => {
+                raised.get_or_insert(e);
+                ControlFlow::Break(())
+            }
+        }
+    };
+    let make = |job: &RunJob, flow, _| own.make(job, flow);
+    let controls = (!own.controls.is_empty()).then_some(&make as &ControlMaker<'_>);
+    let outcomes = py.detach(|| {
+        let hooks = Hooks { progress: Some(&mut watch), controls, ..Hooks::default() };
+        experiment::run(experiment, order, hooks)
+    });
+    raised.or_else(|| own.fault.take()).map_or(Ok(outcomes), Err)
+}
+
+/// Controls written in Python: by the name of a flow what makes them.
+struct OwnControls<'a> {
+    experiment: &'a Experiment,
+    controls: Vec<(String, Py<PyAny>)>,
+    fault: ControlFault,
+}
+
+impl OwnControls<'_> {
+    /// Whether each flow is there, and all is simulated.
+    fn check(&self, order: &Order) -> Result<(), String> {
+        if !self.controls.is_empty() && order.clocks.contains(&Clock::Kernel) {
+            return Err("controls=: on the kernel its own controls run; on=\"sim\" would be right".into());
+        }
+        let flows = || self.experiment.variants.iter().flat_map(|v| &v.scenario.flows).map(|f| &f.name);
+        match self.controls.iter().find(|(name, _)| !flows().any(|flow| flow == name)) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let known: BTreeSet<&String> = flows().collect();
+                let known: Vec<&str> = known.into_iter().map(String::as_str).collect();
+                Err(format!("controls=: no flow is called `{name}`; there are: {}", known.join(", ")))
+            }
+        }
+    }
+
+    /// The control of an end of a flow.
+    fn make(&self, job: &RunJob, flow: usize) -> Option<Box<dyn Controller>> {
+        let name = &self.experiment.variants[job.variant].scenario.flows[flow].name;
+        let (_, factory) = self.controls.iter().find(|(of, _)| of == name)?;
+        match Python::attach(|py| PyControl::make(py, factory, &self.fault)) {
+            Ok(control) => Some(Box::new(control)),
+            Err(e) => {
+                self.fault.set(e);
+                None
+            }
+        }
+    }
+}
+
+/// Programs that a scenario starts are started only where it is built in or the caller says that they may be.
+fn consent(py: Python<'_>, loaded: &LoadedScenario, experiment: &Experiment) -> PyResult<()> {
+    let names: Vec<String> = experiment.variants.iter().map(|v| v.name.clone()).collect();
+    let lines = loaded.read.programs(&loaded.overrides, &names).map_err(|e| of_command(py, e))?;
+    let asked = lines.iter().find(|line| !line.is_set);
+    let Some(line) = asked.filter(|_| loaded.read.source != Source::BuiltIn) else { return Ok(()) };
+    let text = format!(
+        "nothing was run: scenarios are code: this one starts programs on this machine ({}:{}: {}: {}); allow_tools=True \
+         lets it, once you have read it",
+        line.file, line.line, line.key, line.command
+    );
+    Err(raise(py, "UsageError", &text))
+}
