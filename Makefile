@@ -84,7 +84,7 @@ bench: setup
 # simulator; eBPF congestion controls. In real seconds, one test at a time, as root; elsewhere each
 # says that it was skipped.
 KERNEL = longfat-lab longfat-audit longfat-experiment longfat-twin longfat-diagnose-test longfat longfat-kernel-cc longfat-proxy longfat-pair
-LIVE = kernel relays namespaces containers shell tools controls scripts cc_kernel plan_kernel live times faults streams entrances service leftovers storm machine
+LIVE = kernel networks relays namespaces containers shell tools controls scripts cc_kernel plan_kernel live times faults streams entrances service leftovers storm machine
 netns:
 	$(CARGO) test $(KERNEL:%=-p %) $(LIVE:%=--test %) -- --test-threads=1
 	$(CARGO) build -q -p longfat

@@ -14,6 +14,9 @@ use units::Span;
 
 /// The scenario with such stages, if it needs any: all, or those that the kernel does not bring.
 pub fn assume(scenario: &Scenario, on_kernel: bool) -> Option<Scenario> {
+    if scenario.faults.is_empty() && scenario.hosts.iter().all(|h| h.services.is_empty()) {
+        return None;
+    }
     let mut laid = scenario.clone();
     let mut is_needed = false;
     for index in 0..scenario.links.len() {

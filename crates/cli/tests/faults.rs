@@ -31,6 +31,25 @@ from = "a"
 to = "b"
 "#;
 
+/// How many times with daemons; `LONGFAT_DAEMON_KILLS` for more.
+const DAEMON_ROUNDS: u64 = 4;
+
+const NETWORK: &str = r#"
+duration = "1s"
+[hosts.box]
+services = [{ kind = "ipsec", link = "access" }, { kind = "bgp", as = 65001 }]
+[hosts.gw]
+services = [{ kind = "ipsec", link = "access" }, { kind = "bgp", as = 65002 }, { kind = "ftp" }]
+[links.access]
+between = ["box", "gw"]
+forward = [{ kind = "delay", delay = "2ms" }]
+backward = [{ kind = "delay", delay = "2ms" }]
+[flows.f]
+from = "box"
+to = "gw"
+app = { kind = "udp", rate = "1Mbit/s" }
+"#;
+
 /// Not a test of its own so that it does not run beside the other.
 #[test]
 fn faults() {
@@ -39,6 +58,7 @@ fn faults() {
         return;
     }
     place.kills();
+    place.daemons();
     place.flood();
 }
 
@@ -155,6 +175,52 @@ impl Place {
             if round % 10 == 9 {
                 self.is_right();
             }
+        }
+        println!("killed: {killed:?}");
+    }
+
+    /// The same with daemons of hosts: strongSwan, BIRD, vsftpd, and the shells that hold them.
+    fn daemons(&self) {
+        fs::write(self.0.join("net.toml"), NETWORK).expect("a file");
+        let run = ["run", "net.toml", "--on", "kernel", "--out", "n", "--force"];
+        let out = self.longfat(&run).output().expect("longfat starts");
+        let said = String::from_utf8_lossy(&out.stderr);
+        if said.contains("lacks the daemon") {
+            eprintln!("SKIPPED: {said}");
+            return;
+        }
+        assert!(out.status.success(), "{said}");
+        let rounds = std::env::var("LONGFAT_DAEMON_KILLS").ok().and_then(|n| n.parse().ok());
+        let mut dice = 0x2545_f491_4f6c_dd1du64;
+        let mut roll = |n: u64| {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            dice % n
+        };
+        let mut killed = BTreeMap::<String, u32>::new();
+        for round in 0..rounds.unwrap_or(DAEMON_ROUNDS) {
+            let mut child =
+                self.longfat(&run).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+            thread::sleep(Duration::from_millis(roll(3000)));
+            let mut all = marked();
+            // While it waits for a daemon that is gone it would wait long: then longfat itself.
+            if round % 3 > 0 {
+                all.retain(|&pid| pid == child.id());
+            }
+            if let Some(&victim) = all.get(roll(all.len().max(1) as u64) as usize) {
+                *killed.entry(name_of(victim)).or_default() += 1;
+                let _ = Command::new("kill").args(["-9", &victim.to_string()]).status();
+            }
+            let ended = within(Duration::from_secs(45), || child.try_wait().expect("a status").is_some());
+            assert!(ended, "round {round}: it still runs");
+            let gone = within(Duration::from_secs(5), || marked().is_empty());
+            let left: Vec<String> = marked().into_iter().map(name_of).collect();
+            assert!(gone, "round {round}: left {left:?}");
+            assert!(
+                !fs::exists("/run/longfat").unwrap_or(true),
+                "round {round}: the machine's /run was touched"
+            );
         }
         println!("killed: {killed:?}");
     }

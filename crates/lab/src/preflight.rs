@@ -9,7 +9,7 @@ use crate::controls::{Controls, wishes};
 use crate::network::LabNetwork;
 use crate::plan::FlowPlan;
 use crate::program::exists;
-use crate::{relay, sys, tool};
+use crate::{daemon, relay, sys, tool};
 use congestion::Control;
 use scenario::{Flow, Scenario, Tool};
 
@@ -48,6 +48,7 @@ fn of_one(scenario: &Scenario, known: &mut Vec<(Control, Option<String>)>) -> Ve
         }
     }
     list.extend(scenario.flows.iter().flat_map(programs));
+    list.extend(daemon::check(scenario).err().map(|e| need(String::new(), e)));
     if list.is_empty()
         && let Err(e) = together(scenario)
     {

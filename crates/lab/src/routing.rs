@@ -78,10 +78,11 @@ pub fn routes(scenario: &Scenario, host: usize) -> Vec<(Prefix, Hop, u32)> {
             for address in scenario.addresses(to) {
                 all.push((Prefix::host(address), hop, table));
                 // Its own packets for a customer's host, where the address is nobody else's.
-                let alone =
+                let alone = || {
                     (0..scenario.hosts.len()).filter(|&h| scenario.addresses(h).contains(&address)).count()
-                        == 1;
-                if table != MAIN && alone && !shared {
+                        == 1
+                };
+                if table != MAIN && !shared && alone() {
                     all.push((Prefix::host(address), hop, MAIN));
                 }
             }

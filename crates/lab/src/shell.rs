@@ -8,6 +8,7 @@ use crate::apart::shell_apart;
 use crate::clock::WallClock;
 use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
+use crate::daemon::{self, Daemons};
 use crate::engine::Engine;
 use crate::hosts::PlayingHosts;
 use crate::identity::{Author, Identity, users_shell};
@@ -114,6 +115,7 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError
     let plan = FlowPlan::new(&scenario, None, controls)?;
     tool::check(&scenario, &plan)?;
     relay::check(&scenario, &plan)?;
+    daemon::check(&scenario)?;
     let job = ShellJob {
         scenario: &scenario,
         plan: &plan,
@@ -175,6 +177,7 @@ struct ShellJob<'a> {
 impl ShellJob<'_> {
     fn run(&self, tell: &mut dyn FnMut(Tell)) -> Result<i32, LabError> {
         let network = LabNetwork::build(self.scenario)?;
+        let _daemons = Daemons::bring_up(self.scenario, &network, self.seed, &AtomicBool::new(false))?;
         self.set_defaults(&network, tell)?;
         let names = network::hosts_file(self.scenario);
         let identity = Identity::of(self.user.as_deref())?;

@@ -3,7 +3,7 @@
 //! | fault | routes leave the link | and take it again |
 //! |---|---|---|
 //! | `link`, `tunnel` | hold time after the last word that came through, which is half a keepalive old in the mean | [`RECONNECT`] after it is over |
-//! | `bgp` | at once (a Cease notification, RFC 4271 section 6.7) | [`RECONNECT`] after it is over |
+//! | `bgp` | at once (a Cease notification, RFC 4271 section 6.7) | [`ENABLED`] after it is over |
 //!
 //! A fault that is over before the hold time changes no route. Without a session over the link nobody notices: routes stay.
 
@@ -12,6 +12,8 @@ use units::{Span, Time};
 
 /// From when a neighbour can be reached again until it is tried, in the mean: half of the lab's `connect retry time`, 1 s.
 const RECONNECT: Span = Span::from_millis(500);
+/// From when a session is enabled until it is tried: the lab's `connect delay time`.
+const ENABLED: Span = Span::from_secs(1);
 
 /// Times at which routes change, in order, and the links that they do not take from then on.
 pub fn changes(scenario: &Scenario) -> Vec<(Time, Vec<usize>)> {
@@ -21,13 +23,13 @@ pub fn changes(scenario: &Scenario) -> Vec<(Time, Vec<usize>)> {
         // The lower hold time holds for both (RFC 4271 section 4.2); keepalives come three times in it.
         let hold = ends.iter().filter_map(|&h| scenario.speaker(h)).map(|(_, hold)| hold).min();
         let hold = hold.unwrap_or(scenario::HOLD);
-        let noticed = match fault.kind {
-            FaultKind::Bgp => Span::ZERO,
-            FaultKind::Link | FaultKind::Tunnel => hold - hold / 6,
+        let (noticed, again) = match fault.kind {
+            FaultKind::Bgp => (Span::ZERO, ENABLED),
+            FaultKind::Link | FaultKind::Tunnel => (hold - hold / 6, RECONNECT),
         };
         if noticed < fault.lasts {
             let begin = Time::ZERO + fault.at;
-            spans.push((begin + noticed, begin + fault.lasts + RECONNECT, fault.link));
+            spans.push((begin + noticed, begin + fault.lasts + again, fault.link));
         }
     }
     let mut times: Vec<Time> = spans.iter().flat_map(|&(from, to, _)| [from, to]).collect();
@@ -73,7 +75,7 @@ mod tests {
         "#;
         let scenario = Experiment::parse("t.toml", text, &[]).unwrap().variants.remove(0).scenario;
         let at = |ms: u64| Time::ZERO + Span::from_millis(ms);
-        let wanted = [(7_000, vec![0]), (12_500, vec![]), (25_000, vec![0]), (26_500, vec![])];
+        let wanted = [(7_000, vec![0]), (12_500, vec![]), (25_000, vec![0]), (27_000, vec![])];
         assert_eq!(changes(&scenario), wanted.map(|(ms, links)| (at(ms), links)));
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! | field | is |
 //! |---|---|
-//! | address | [`scenario::address`] of the host |
+//! | address | [`scenario::default_address`] of the host |
 //! | port | 5201 of the end that answers, 40000 + c of the one that opens connection or datagram flow c |
 //! | sequence number | relative: a SYN has 0, the first byte of data 1 |
 //! | IP identification | the packet's number in the run, modulo 2^16 |

@@ -17,7 +17,7 @@ function stage(s: StageView): HTMLElement {
     "div",
     { class: "stage-head" },
     h("b", {}, known(`name.element.${s.stage.kind}`) ?? s.stage.kind),
-    s.stage.assumed ? h("span", { class: "name assumed", title: t("ui.path.assumed.why") }, t("ui.path.assumed")) : s.stage.name !== s.stage.kind && name(s.stage.name),
+    s.stage.assumed && s.stage.kind === "link" ? h("span", { class: "name assumed", title: t("ui.path.assumed.why") }, t("ui.path.assumed")) : s.stage.name !== s.stage.kind && name(s.stage.name),
     s.differs && h("span", { class: "differs" }, t("ui.differs")),
   );
   const settings = (list: [string, string][]) =>

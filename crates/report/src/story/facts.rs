@@ -173,11 +173,13 @@ fn queued(row: &Row) -> Option<Clause> {
     stood(least_ms, p95_ms).then_some(Clause::Queued { least_ms, p95_ms, element, kind, packets })
 }
 
-/// The element's kind; [`ASSUMED`] where the scenario does not have it.
+/// The element's kind; [`ASSUMED`] of a network card that the scenario does not have.
 fn kind(row: &Row, element: &ElementResult) -> String {
     let name = element.name.split('@').next().unwrap_or_default();
     let is = |link: &PathLink, way: &str, s: &PathStage| {
-        s.assumed && name.strip_prefix(&*link.name).is_some_and(|rest| rest == format!(".{way}.{}", s.name))
+        s.assumed
+            && s.kind == "link"
+            && name.strip_prefix(&*link.name).is_some_and(|rest| rest == format!(".{way}.{}", s.name))
     };
     let mut links = row.variant.path.iter().flat_map(|p| &p.links);
     let assumed = links.any(|l| {

@@ -76,7 +76,7 @@ impl StageBox {
     pub fn new(stage: &PathStage, element: &str, counters: &Counters, look: &Look) -> StageBox {
         let (drops, queue) = counters.of.get(element).copied().unwrap_or_default();
         let mut lines = vec![(stage.kind.clone(), BoxTone::Kind)];
-        if stage.assumed {
+        if stage.assumed && stage.kind == "link" {
             lines.push((look.text("ui.path.assumed").to_string(), BoxTone::Plain));
         } else if stage.name != stage.kind {
             lines.push((stage.name.clone(), BoxTone::Plain));

@@ -1,0 +1,133 @@
+//! Whole networks on the kernel: customers apart with the same addresses, and strongSwan, BIRD and vsftpd between hosts. In
+//! real time, as root; elsewhere, or where a daemon is not installed, it says so aloud.
+
+use lab::{LabError, LabOptions};
+use result::Outcome;
+use scenario::{Experiment, Scenario};
+
+fn parse(text: &str) -> Scenario {
+    Experiment::parse("t.toml", text, &[])
+        .unwrap_or_else(|e| panic!("{}", e.render()))
+        .variants
+        .remove(0)
+        .scenario
+}
+
+/// What it yields and what hosts answer; `None` where it cannot be run here.
+fn run(text: &str) -> Option<(Outcome, String)> {
+    let scenario = parse(text);
+    let lacking = lab::missing(&[&scenario]).remove(0);
+    if !lacking.is_empty() {
+        eprintln!("SKIPPED: {lacking:?}");
+        return None;
+    }
+    let mut answers = String::new();
+    let mut shown = |text: &str| answers += text;
+    let options = LabOptions { seed: 1, shown: Some(&mut shown), ..LabOptions::default() };
+    match lab::run("test", &scenario, options) {
+        Ok(outcome) => Some((outcome, answers)),
+        Err(e @ LabError::Permission { .. }) => {
+            eprintln!("SKIPPED: {e}");
+            None
+        }
+        Err(e) => panic!("{e}"),
+    }
+}
+
+fn goodput(outcome: &Outcome, flow: &str) -> f64 {
+    outcome.variant.flows.iter().find(|f| f.name == flow).expect("a flow of that name").goodput_mbps
+}
+
+/// Two customers with one address each side, over two hosts that serve both: each flow gets its own customer's link.
+#[test]
+fn customers_of_the_same_addresses_are_apart() {
+    let text = r#"
+        duration = "2s"
+        [hosts]
+        a1 = { customer = "red", addresses = ["192.168.0.1/24"] }
+        b1 = { customer = "blue", addresses = ["192.168.0.1/24"] }
+        a2 = { customer = "red", addresses = ["192.168.1.1/24"] }
+        b2 = { customer = "blue", addresses = ["192.168.1.1/24"] }
+        [links]
+        a1 = { between = ["a1", "gw"] }
+        b1 = { between = ["b1", "gw"] }
+        red = { between = ["gw", "pe"], customer = "red", forward = [{ kind = "link", rate = "5Mbit/s", delay = "5ms" }] }
+        blue = { between = ["gw", "pe"], customer = "blue", forward = [{ kind = "link", rate = "2Mbit/s", delay = "5ms" }] }
+        a2 = { between = ["pe", "a2"] }
+        b2 = { between = ["pe", "b2"] }
+        [flows]
+        red = { from = "a1", to = "a2" }
+        blue = { from = "b1", to = "b2" }
+    "#;
+    let Some((o, _)) = run(text) else { return };
+    let (red, blue) = (goodput(&o, "red"), goodput(&o, "blue"));
+    assert!((4.0..5.0).contains(&red) && (1.5..2.0).contains(&blue), "{red}, {blue}");
+}
+
+/// A tunnel with BGP in it, an FTP download through it, beside another customer of the same addresses; then the session is
+/// lost for a second and the route with it.
+#[test]
+fn tunnels_sessions_and_ftp_stand_and_fall() {
+    let text = r#"
+        duration = "9s"
+        [hosts.pc]
+        customer = "red"
+        addresses = ["192.168.30.1/24"]
+        [hosts.box]
+        customer = "red"
+        services = [{ kind = "ipsec", link = "access" }, { kind = "bgp", as = 65001, hold = "3s" }]
+        [hosts.gw]
+        services = [{ kind = "ipsec", link = "access" }, { kind = "ipsec", link = "blue" }, { kind = "bgp", as = 65000, hold = "3s" }]
+        [hosts.server]
+        customer = "red"
+        addresses = ["172.16.0.10/24"]
+        services = [{ kind = "ftp" }]
+        [hosts.other]
+        customer = "blue"
+        addresses = ["192.168.30.1/24"]
+        services = [{ kind = "ipsec", link = "blue" }, { kind = "bgp", as = 65002, hold = "3s" }]
+        [links]
+        lan = { between = ["pc", "box"] }
+        access = { between = ["box", "gw"], forward = [{ kind = "link", rate = "10Mbit/s", delay = "5ms" }], backward = [{ kind = "link", rate = "10Mbit/s", delay = "5ms" }] }
+        blue = { between = ["other", "gw"], forward = [{ kind = "delay", delay = "5ms" }], backward = [{ kind = "delay", delay = "5ms" }] }
+        pop = { between = ["gw", "server"] }
+        [flows.up]
+        from = "pc"
+        to = "server"
+        [flows.down]
+        from = "pc"
+        to = "server"
+        app = { kind = "request", request = "1kB", response = "1GB", count = 1 }
+        tool = "curl -sS -o /dev/null ftp://{to}/big"
+        [faults.lost]
+        kind = "bgp"
+        link = "access"
+        at = "4s"
+        lasts = "1s"
+    "#;
+    let Some((o, answers)) = run(text) else { return };
+    // 10 Mbit/s for some 6 of 9 s at least, less headers.
+    for flow in ["up", "down"] {
+        let mbps = goodput(&o, flow);
+        assert!((3.5..9.3).contains(&mbps), "{flow}: {mbps} Mbit/s\n{answers}");
+    }
+    for wanted in [
+        "box# show ipsec sa tunnel access",
+        "ESTABLISHED, IKEv2",
+        "INSTALLED, TUNNEL-in-UDP, ESP:AES_GCM_16-128",
+        "gw# show bgp summary",
+        "Established",
+        "gw# show ip route customer red",
+        "192.168.30.0/24 via 100.96.0.2 dev ipsec0 proto bird",
+        "gw# show ip route customer blue",
+        "192.168.30.0/24 via 100.96.0.4 dev ipsec1 proto bird",
+    ] {
+        assert!(answers.contains(wanted), "no `{wanted}` in\n{answers}");
+    }
+    let series = o.flow_series.iter().find(|s| s.name == "up").expect("a series");
+    let at = |t: f64| {
+        series.delivered_bytes[series.time_s.partition_point(|&x| x < t).min(series.time_s.len() - 1)]
+    };
+    assert_eq!(at(4.5), at(4.9), "without the session there is no route");
+    assert!(at(8.9) > at(4.9), "and with it there is one again");
+}
