@@ -40,7 +40,7 @@ pub use schema::schema;
 pub use settings::SettingsFile;
 pub use tool::{Tool, Values, fill};
 pub use warn::Warned;
-pub use write::ScenarioSetting;
+pub use write::{ScenarioSetting, inline_toml, key_path};
 
 use congestion::Control;
 use path::Stage;
