@@ -1,9 +1,8 @@
 # The front door. `make test` checks everything and installs what that needs (Debian, as root).
 
 CARGO ?= cargo
-PURE = -p longfat-units -p longfat-path -p longfat-congestion -p longfat-transport -p longfat-scenario -p longfat-result -p longfat-chains -p longfat-sim -p longfat-world -p longfat-experiment
 
-.PHONY: test quick lint unit web same-bytes atomic examples wasm parquet browser bench fuzz docs setup netns objects objects
+.PHONY: test quick lint unit web same-bytes atomic examples wasm explore parquet browser bench fuzz docs setup netns objects
 
 test: setup lint unit web wasm same-bytes atomic examples parquet browser netns
 
@@ -35,10 +34,17 @@ web:
 	command -v npm >/dev/null || { echo "web: SKIPPED, no npm" >&2; exit 0; }; \
 	cd web && { [ -d node_modules ] || npm ci --silent; } && npm run -s check && npm run -s fresh && npm test -s
 
-# The pure crates take time and randomness as arguments: they build where there is neither.
+# The pure crates take time and randomness as arguments: they build where there is neither, as the explorer's engine. And the
+# committed one is what its sources give.
 wasm:
 	rustup target list --installed | grep -q wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
-	$(CARGO) build $(PURE) --target wasm32-unknown-unknown --config profile.dev.opt-level=0
+	python3 tests/explore.py
+	$(CARGO) build -q -p longfat-world --target wasm32-unknown-unknown --profile wasm
+
+# The explorer's engine (crates/explore for wasm32) compiled anew, for whoever changes what it is made of; then its page.
+explore:
+	python3 tests/explore.py --bless
+	cd web && { [ -d node_modules ] || npm ci --silent; } && npm run -s build
 
 # Same seed, same bytes: twice, and debug beside release.
 same-bytes:

@@ -1,8 +1,9 @@
-// Builds the report page: crates/report/assets/page.html, which Rust fills in.
-//   node build.mjs           writes it, and src/types.ts, the types of its data
+// Builds the report page, crates/report/assets/page.html, and the explorer, crates/explore/assets/explore.html, which Rust
+// fills in.
+//   node build.mjs           writes them, and src/types.ts, the types of their data
 //   node build.mjs --check   fails when a committed file is not what its sources give
 import { createHash } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -10,24 +11,47 @@ import { types } from "./types.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const page = join(here, "../crates/report/assets/page.html");
+/** The explorer; the engine goes in where it says so. */
+const explorer = join(here, "../crates/explore/assets/explore.html");
+/** The scenarios that are built in. */
+const scenarios = join(here, "../scenarios");
 /** Types of the page's data, made of the JSON Schemas. */
 const generated = join(here, "src/types.ts");
 /** Without data; a page that grows beyond it needs a reason. */
 const MOST_BYTES = 195_000;
 
-/** Of the shared tables only what the page shows. */
-export const strings = {
+/** Of the shared tables only what a page shows: keys of these kinds. */
+const shownStrings = (own) => ({
   name: "strings",
   setup(b) {
-    b.onLoad({ filter: /(strings|names)\.json$/ }, async ({ path }) => {
+    b.onLoad({ filter: /report.(strings|names)\.json$/ }, async ({ path }) => {
       const all = Object.entries(JSON.parse(await readFile(path, "utf8")));
-      const own = all.filter(([key]) => /^(ui|plot|diag\.(page|cause|kind)|name\.element)\./.test(key));
-      return { contents: JSON.stringify(Object.fromEntries(own)), loader: "json" };
+      return { contents: JSON.stringify(Object.fromEntries(all.filter(([key]) => own.test(key)))), loader: "json" };
+    });
+  },
+});
+
+/** What the report's page shows. */
+export const strings = shownStrings(/^(ui|plot|diag\.(page|cause|kind)|name\.element)\./);
+/** What the explorer shows besides. */
+const exploring = shownStrings(/^(ui|plot|diag\.(page|cause|kind)|name\.(element|control|queue))\./);
+
+/** `worker:FILE`, a worker's script as a text; `scenarios:`, the built-in ones by name. */
+const built = {
+  name: "built",
+  setup(b) {
+    b.onResolve({ filter: /^worker:/ }, ({ path, resolveDir }) => ({ path: join(resolveDir, path.slice(7)), namespace: "worker" }));
+    b.onLoad({ filter: /.*/, namespace: "worker" }, async ({ path }) => ({ contents: await bundle(relative(here, path)), loader: "text" }));
+    b.onResolve({ filter: /^scenarios:$/ }, () => ({ path: "scenarios", namespace: "scenarios" }));
+    b.onLoad({ filter: /.*/, namespace: "scenarios" }, async () => {
+      const names = (await readdir(scenarios)).filter((n) => n.endsWith(".toml")).sort();
+      const texts = await Promise.all(names.map(async (n) => [n.slice(0, -5), await readFile(join(scenarios, n), "utf8")]));
+      return { contents: JSON.stringify(Object.fromEntries(texts)), loader: "json" };
     });
   },
 };
 
-async function bundle(entry) {
+async function bundle(entry, plugins = [strings]) {
   const result = await build({
     entryPoints: [join(here, entry)],
     bundle: true,
@@ -38,7 +62,7 @@ async function bundle(entry) {
     charset: "utf8",
     legalComments: "none",
     absWorkingDir: here,
-    plugins: [strings],
+    plugins,
   });
   return result.outputFiles[0].text.trim();
 }
@@ -80,6 +104,32 @@ async function put(file, text) {
   if (committed !== text) throw new Error(`${relative(process.cwd(), file)} is not what its sources give: npm run build, and commit`);
 }
 
+/** The explorer: WebAssembly may be compiled, and workers may be made of what the page holds. */
+export async function explore() {
+  const [script, style] = await Promise.all([bundle("src/explore/main.ts", [exploring, built]), bundle("src/explore/main.css")]);
+  if (/<\/(script|style)|\{\{engine\}\}/i.test(script + style)) throw new Error("the explorer's bundle holds an end tag or a marker");
+  const csp = [
+    "default-src 'none'",
+    `script-src ${hash(script)} 'wasm-unsafe-eval'`,
+    `style-src ${hash(style)}`,
+    "worker-src blob:",
+    "img-src data: blob:",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; ");
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="${csp}">
+<title>longfat explore</title>
+<style>${style}</style></head><body>
+<noscript>longfat explore runs the simulator in this page: it needs JavaScript and WebAssembly.</noscript>
+<main id="report"></main>
+<script type="text/plain" id="engine">{{engine}}</script>
+<script>${script}</script></body></html>
+`;
+}
+
 async function main() {
   // Before the bundle, which the types are part of.
   await put(generated, await types());
@@ -88,6 +138,9 @@ async function main() {
   if (bytes > MOST_BYTES) throw new Error(`the page has ${bytes} bytes, more than ${MOST_BYTES}`);
   await put(page, text);
   console.log(`${relative(process.cwd(), page)}: ${bytes} bytes`);
+  const other = await explore();
+  await put(explorer, other);
+  console.log(`${relative(process.cwd(), explorer)}: ${Buffer.byteLength(other)} bytes, without the engine`);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

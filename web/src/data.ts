@@ -11,7 +11,14 @@ export class Data<S extends { blob: string } = Series> {
   private loading: Promise<void> | null = null;
   private columns = new Map<Column, Float64Array>();
 
-  constructor(readonly series: S) {}
+  /** `inflated`: the columns, where they are not in the page. */
+  constructor(
+    readonly series: S,
+    inflated: Uint8Array | null = null,
+  ) {
+    this.bytes = inflated;
+    if (inflated) this.loading = Promise.resolve();
+  }
 
   /** Inflates the blob; afterwards columns come at once. */
   load(): Promise<void> {

@@ -29,6 +29,11 @@ export function state(name: string): string {
   return known(key) ?? known(`cause.${name}`) ?? name;
 }
 
+/** Takes up words of a page's own. */
+export function learn(words: Record<string, Record<Lang, string>>): void {
+  Object.assign(strings, words);
+}
+
 /** Takes up the words of a cause, which are the page's data and not the table's. */
 export function learnCause(name: string, label: Record<Lang, string>): void {
   strings[`cause.${name}`] = label;

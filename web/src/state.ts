@@ -57,9 +57,10 @@ export class State<E extends Subject = Subject> {
     this.listeners.set(topic, set.add(listener));
   }
 
-  /** Forgets all listeners: the page is about to be made anew. */
-  silence(): void {
-    this.listeners.clear();
+  /** Forgets the listeners, all of them or those to these: what they are of is about to be made anew. */
+  silence(...topics: Topic[]): void {
+    if (topics.length) topics.forEach((topic) => this.listeners.delete(topic));
+    else this.listeners.clear();
   }
 
   protected tell(topic: Topic): void {
@@ -142,6 +143,13 @@ export interface Sort {
 /** What flows are put together by in the table; null: as each variant has it unasked. */
 export type Group = "cc" | "direction" | "name" | "from" | "none" | null;
 
+function entriesOf(page: Page, data: (s: Series) => Data): Entry[] {
+  const of = (s: Series | null | undefined) => (s ? data(s) : null);
+  return page.results
+    .flatMap((result) => result.run.variants.map((variant, i) => ({ result, variant, figures: result.figures[i], data: of(result.series[i]) })))
+    .map((e, index) => ({ ...e, index, name: e.variant.name, of: e.result.run.scenario, span: { from: 0, to: e.variant.duration_s } }));
+}
+
 /** Variants of results. */
 export class Runs extends State<Entry> {
   /** Names of the flows that the reader chose to see, by entry. */
@@ -152,15 +160,22 @@ export class Runs extends State<Entry> {
   /** Which repeats plots show. */
   repeats: Repeats = "all";
 
-  constructor(readonly page: Page) {
-    const data = (s: Series | null | undefined) => (s ? new Data(s) : null);
-    const entries = page.results
-      .flatMap((result) => result.run.variants.map((variant, i) => ({ result, variant, figures: result.figures[i], data: data(result.series[i]) })))
-      .map((e, index) => ({ ...e, index, name: e.variant.name, of: e.result.run.scenario, span: { from: 0, to: e.variant.duration_s } }));
+  constructor(
+    public page: Page,
+    /** Where the columns of a variant's series are. */
+    data: (s: Series) => Data = (s) => new Data(s),
+  ) {
+    const entries = entriesOf(page, data);
     // What the story is about, the subject first; else whatever comes first.
     const told = page.story.about.map(([r, v]) => entries.find((e) => e.result === page.results[r] && e.variant === e.result.run.variants[v]));
     const a = told[0] ?? entries[0];
     super(entries, a, told[1] ?? entries.find((e) => e !== a) ?? null);
+  }
+
+  /** The same variants run anew: each entry stays and holds what is new. Whoever draws must be told by the caller. */
+  renew(page: Page, data: (s: Series) => Data): void {
+    entriesOf(page, data).forEach((entry, i) => Object.assign(this.entries[i] ?? {}, entry));
+    this.page = page;
   }
 
   /** Sorts by a column; by the one it is sorted by, the other way round. */

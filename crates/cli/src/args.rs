@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 mod begin;
 mod check;
+mod explore;
 mod filter;
 mod fit;
 mod import;
@@ -17,6 +18,7 @@ mod sweep;
 
 pub use begin::*;
 pub use check::*;
+pub use explore::ExploreArgs;
 pub use filter::FilterArgs;
 pub use fit::FitArgs;
 pub use import::*;
@@ -59,6 +61,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Runs published studies again: their numbers beside ours, a verdict on every claim.
     Reproduce(ReproduceArgs),
+    /// Serves the page that runs the simulator in a browser: move the sliders, watch what follows.
+    Explore(ExploreArgs),
     /// Runs a program inside a scenario, on the real kernel.
     Shell(ShellArgs),
     /// Says what this host and its network namespaces and containers do to TCP, and what it costs on a path.

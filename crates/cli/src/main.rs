@@ -9,6 +9,7 @@ mod draw;
 mod escape;
 mod examples;
 mod expect;
+mod explore;
 mod fit;
 mod folder;
 mod import;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         Command::Fit(args) => fit::fit(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Explore(args) => explore::explore(&args),
         Command::Shell(args) => shell::shell(&args),
         Command::Check(args) => check::check(&args),
         Command::Proxy(args) => proxy::proxy(&args),

@@ -1,17 +1,8 @@
 //! Warnings as sentences and as data, side by side.
 
+pub use experiment::warned as of_scenario;
 use report::Lang;
 use result::{Run, RunWarning};
-use scenario::Experiment;
-
-/// What of the scenario is probably not meant.
-pub fn of_scenario(experiment: &Experiment) -> Vec<(String, RunWarning)> {
-    let one = |w: scenario::Warned| {
-        let values = w.values.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-        (w.text, RunWarning { kind: w.kind.into(), key: w.key, values, variants: w.variants })
-    };
-    experiment.warned().into_iter().map(one).collect()
-}
 
 /// Measurements that are not to be trusted.
 pub fn of_trust(run: &Run) -> Vec<(String, RunWarning)> {
@@ -34,6 +25,7 @@ pub fn told(kind: &str, key: &str, values: &[(&str, String)]) -> (String, RunWar
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scenario::Experiment;
     use std::collections::BTreeSet;
 
     /// Two limiters and two flows, and keys that are probably not meant.

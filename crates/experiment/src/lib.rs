@@ -25,6 +25,7 @@ mod outcomes;
 mod parallel;
 mod progress;
 mod run;
+mod warned;
 
 pub use batch::{BatchRunner, Unfinished};
 pub use failure::{FailedRun, Failure};
@@ -33,3 +34,4 @@ pub use order::{Order, RunJob, UnknownVariant, choose};
 pub use outcomes::{Notice, Outcomes, VariantOutcomes};
 pub use progress::Progress;
 pub use run::{ControlMaker, FinishedRun, Hooks, Shown, Watcher, run};
+pub use warned::warned;

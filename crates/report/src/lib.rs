@@ -24,7 +24,7 @@ mod warnings;
 
 pub use bands::{Band, Bands};
 pub use figures::GroupBy;
-pub use page::{PlottedSeries, Shown, page};
+pub use page::{PageData, PlottedSeries, Shown, page, page_data};
 pub use story::headline;
 pub use strings::Lang;
 pub use style::{Grouping, Style};

@@ -8,7 +8,8 @@ use units::Goal;
 /// Every text of both languages that page, table and story may show, with where it stands.
 fn texts() -> Vec<(String, String, String)> {
     let mut all = Vec::new();
-    for file in [include_str!("../strings.json"), include_str!("../names.json")] {
+    let explorer = include_str!("../../../web/src/explore/strings.json");
+    for file in [include_str!("../strings.json"), include_str!("../names.json"), explorer] {
         let table: BTreeMap<String, BTreeMap<String, String>> = serde_json::from_str(file).unwrap();
         all.extend(table.into_iter().map(|(key, text)| (key, text["en"].clone(), text["zh"].clone())));
     }

@@ -45,7 +45,7 @@ pub use service::{FaultKind, HOLD, HostRoute, ScheduledFault, Service};
 pub use settings::SettingsFile;
 pub use tool::{Tool, Values, fill};
 pub use warn::Warned;
-pub use write::ScenarioSetting;
+pub use write::{ScenarioSetting, inline_toml, key_path};
 
 use congestion::Control;
 use path::Stage;

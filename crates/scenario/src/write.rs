@@ -16,8 +16,24 @@ mod variants;
 
 pub use settings::ScenarioSetting;
 
+use crate::address::quote;
 use crate::{Experiment, Scenario};
 use document::Document;
+use serde::Serialize;
+use value::Written;
+
+/// A value as TOML writes it in one line: what stands behind the `=` of a `--set`. Tables are `{ … }`; what serde leaves
+/// out, or has as null, is left out.
+pub fn inline_toml(data: &impl Serialize) -> String {
+    let mut text = String::new();
+    Written::of(data).spell(&mut text);
+    text
+}
+
+/// A dotted path as `--set` takes it, its steps in quotes where they need them.
+pub fn key_path(steps: &[&str]) -> String {
+    steps.iter().map(|step| quote(step)).collect::<Vec<_>>().join(".")
+}
 
 impl Scenario {
     /// The scenario as the text of a file without variants.
@@ -25,6 +41,15 @@ impl Scenario {
         let mut document = Document::default();
         document.scenario(&tree::of(self), &Vec::new());
         document.text
+    }
+
+    /// The tables of its file without what has its default, as JSON: `hosts`, `links`, `relays`, `flows`, each by name.
+    pub fn to_json(&self) -> serde_json::Value {
+        let tree = tree::of(self);
+        let sections =
+            [("hosts", tree.hosts), ("links", tree.links), ("relays", tree.relays), ("flows", tree.flows)];
+        let tables = sections.map(|(name, table)| (name.to_string(), Written::Table(table)));
+        serde_json::to_value(Written::Table(tables.into())).unwrap_or_default()
     }
 
     /// What it changes of `base`, as `--set` takes it (`KEY=VALUE`), in an order in which it can be applied.

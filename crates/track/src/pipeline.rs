@@ -1,13 +1,8 @@
-//! A whole capture: decoded on one thread, tracked on the caller's.
+//! A whole capture: decoded on one thread, tracked on the caller's; both there where there are no threads (wasm32).
 
 use crate::udp::{UdpTrack, UdpTracker};
 use crate::{PacketRecorder, Totals, Track, Tracker, TrackerOptions};
 use capture::{Batch, CaptureReader, FileInfo};
-use std::sync::mpsc::sync_channel;
-use std::thread;
-
-/// Batches on their way: the reader may be so far ahead.
-const AHEAD: usize = 8;
 
 /// Reads all of `reader` and follows its connections. Returns the tracks in the order of connections, the opener's
 /// first, what was read of the file, and the totals. `progress` gets the bytes read, and the file's length if known.
@@ -37,7 +32,7 @@ pub struct CaptureTracks {
 
 /// The same, and the flows of UDP.
 pub fn track_datagrams_too(
-    mut reader: CaptureReader,
+    reader: CaptureReader,
     options: TrackerOptions,
     recorder: Option<Box<dyn PacketRecorder>>,
     progress: &mut dyn FnMut(u64, Option<u64>),
@@ -47,6 +42,31 @@ pub fn track_datagrams_too(
     if let Some(recorder) = recorder {
         tracker.set_recorder(recorder);
     }
+    let mut take = |batch: &Batch, (at, of): (u64, Option<u64>)| {
+        tracker.batch(batch);
+        batch.datagrams.iter().for_each(|d| datagrams.datagram(d));
+        progress(at, of);
+    };
+    let reader = decode(reader, &mut take);
+    let mut tracks = Vec::new();
+    let totals = tracker.finish(&mut tracks);
+    tracks.sort_by_key(|t| (t.connection, !t.opened));
+    let (udp, forgotten_udp) = datagrams.finish();
+    CaptureTracks { tracks, udp, forgotten_udp, file: reader.info(), totals }
+}
+
+/// Is given batch after batch, with the bytes read so far and the file's length.
+type Taker<'a> = dyn FnMut(&Batch, (u64, Option<u64>)) + 'a;
+
+/// Reads to the end on a thread of its own, a few batches ahead of `take`.
+#[cfg(not(target_arch = "wasm32"))]
+fn decode(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReader {
+    use std::sync::mpsc::sync_channel;
+    use std::thread;
+
+    /// Batches on their way: the reader may be so far ahead.
+    const AHEAD: usize = 8;
+
     let (full, filled) = sync_channel::<(Batch, (u64, Option<u64>))>(AHEAD);
     // Batches go back to be filled again: no allocation once they have their size.
     let (empty, emptied) = sync_channel::<Batch>(AHEAD + 2);
@@ -61,21 +81,23 @@ pub fn track_datagrams_too(
                 }
             }
         });
-        for (batch, (at, of)) in filled {
-            tracker.batch(&batch);
-            batch.datagrams.iter().for_each(|d| datagrams.datagram(d));
+        for (batch, progress) in filled {
+            take(&batch, progress);
             // Full only if the reader has enough of them.
             let _ = empty.try_send(batch);
-            progress(at, of);
         }
         decoding.join()
     });
-    let mut tracks = Vec::new();
-    let totals = tracker.finish(&mut tracks);
-    tracks.sort_by_key(|t| (t.connection, !t.opened));
-    let (udp, forgotten_udp) = datagrams.finish();
-    match reader {
-        Ok(reader) => CaptureTracks { tracks, udp, forgotten_udp, file: reader.info(), totals },
-        Err(panic) => std::panic::resume_unwind(panic),
+    reader.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The same on the caller's thread.
+#[cfg(target_arch = "wasm32")]
+fn decode(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReader {
+    let mut batch = Batch::default();
+    while reader.fill(&mut batch) {
+        take(&batch, reader.progress());
+        batch.clear();
     }
+    reader
 }

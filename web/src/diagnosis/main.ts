@@ -16,6 +16,7 @@ import { State } from "../state";
 import { colorCause } from "../theme";
 import type { View } from "../main";
 import { table } from "./flows";
+import type { Packets } from "../model";
 import type { DiagnosisPage, FlowEntry } from "./model";
 import { flows } from "./plots";
 import { udp, udpState } from "./udp";
@@ -23,12 +24,15 @@ import { footer, header, story, why } from "./view";
 
 export const FORMAT = "longfat-diagnosis/1";
 
-function entries(page: DiagnosisPage): FlowEntry[] {
+/** Where the columns of a flow's packets are. */
+type DataOf = (packets: Packets) => Data<Packets>;
+
+function entries(page: DiagnosisPage, dataOf: DataOf): FlowEntry[] {
   return page.flows.map((flow, index) => {
     const at = flow.ribbon.at;
     const span = { from: Math.min(flow.start_s, at[0] ?? Infinity), to: Math.max(flow.start_s + flow.duration_s, at[at.length - 1] ?? 0) };
     const limiter = flow.limiter === undefined ? null : (page.limiters[flow.limiter] ?? null);
-    const data = flow.packets ? new Data(flow.packets) : null;
+    const data = flow.packets ? dataOf(flow.packets) : null;
     return { index, name: `${flow.id}: ${flow.from} → ${flow.to}`, of: page.capture.file, span, flow, limiter, data };
   });
 }
@@ -38,12 +42,12 @@ function together(all: (ReturnType<View["make"]>["plots"] | undefined)[]): Retur
   return { retheme: (printing) => all.forEach((p) => p?.retheme(printing)), destroy: () => all.forEach((p) => p?.destroy()) };
 }
 
-export function diagnosis(page: DiagnosisPage): View {
+export function diagnosis(page: DiagnosisPage, dataOf: DataOf = (packets) => new Data(packets)): View {
   for (const { name, label, light, dark } of page.causes) {
     learnCause(name, label);
     colorCause(name, light, dark);
   }
-  const all = entries(page);
+  const all = entries(page, dataOf);
   // What the summary begins with.
   const first = page.told.en[0]?.flows[0];
   const a = all.find((e) => e.flow.id === first) ?? all[0];

@@ -199,6 +199,17 @@ export class Panel {
     this.chart = null;
   }
 
+  /** Its subject has other data: they take the place of the old where the curves are alike, else all is made anew. */
+  renew(): void {
+    if (!this.built) return;
+    const fresh = this.build();
+    const shape = (p: Plot) => JSON.stringify([p.tracks.map((t) => [t.id, t.kind, t.axis]), p.right === null, p.ribbons.length]);
+    if (!this.chart || shape(fresh) !== shape(this.built)) return this.reset();
+    // The chart holds the old one.
+    Object.assign(this.built, fresh);
+    this.describe();
+  }
+
   /** Forgets what was built in other colours. */
   reset(): void {
     this.destroy();

@@ -1,6 +1,6 @@
 // All plots of the variants or flows shown: one row a kind, drawn when they come near the window.
 
-import { append, button, fill, h, name } from "../dom";
+import { append, fill, h, name } from "../dom";
 import { t } from "../i18n";
 import { seconds, short } from "../number";
 import type { Side, State, Subject } from "../state";
@@ -8,6 +8,7 @@ import { join, roomy } from "./chart";
 import { moved, scaled } from "./gestures";
 import { Panel, type Keys } from "./panel";
 import { neighbour } from "./readout";
+import { toolbar } from "./toolbar";
 import type { Plot } from "./track";
 
 /** The plots there are of subjects of one sort. */
@@ -72,13 +73,13 @@ export class Plots<E extends Subject = Subject> {
       "section",
       { class: "plots", id: `${prefix}plots`, "aria-labelledby": `${prefix}plots-title` },
       h("div", { class: "section-head" }, h("h2", { id: `${prefix}plots-title` }, title), h("p", { class: "hint" }, t("ui.plots.hint"))),
-      this.toolbar(),
+      toolbar(state, this.range, gallery.choice?.() ?? null),
       this.heads,
       this.body,
       this.speech,
     );
     this.near = new IntersectionObserver((seen) => this.seen(seen), { rootMargin: "300px 0px" });
-    state.on("pick", () => void this.rebuild());
+    this.listen();
     state.on("flows", () => void this.rebuild(false));
     state.on("range", () => this.restale());
     state.on("cursor", () => this.point());
@@ -86,22 +87,9 @@ export class Plots<E extends Subject = Subject> {
     void this.rebuild();
   }
 
-  private toolbar(): HTMLElement {
-    const { state } = this;
-    const centre = () => (state.view().from + state.view().to) / 2;
-    const tool = (key: string, sign: string, run: () => void) =>
-      button({ class: "tool", "data-zoom": key, "aria-label": t(`ui.zoom.${key}`), title: t(`ui.zoom.${key}`) }, run, sign);
-    return h(
-      "div",
-      { class: "toolbar", role: "toolbar", "aria-label": t("ui.zoom") },
-      tool("in", "+", () => state.zoom(scaled(state.view(), 0.5, centre()))),
-      tool("out", "−", () => state.zoom(scaled(state.view(), 2, centre()))),
-      tool("left", "←", () => state.zoom(moved(state.view(), -0.25))),
-      tool("right", "→", () => state.zoom(moved(state.view(), 0.25))),
-      tool("whole", t("ui.whole"), () => state.zoom(null)),
-      this.gallery.choice?.() ?? null,
-      this.range,
-    );
+  /** Follows which subjects are shown. */
+  listen(): void {
+    this.state.on("pick", () => void this.rebuild());
   }
 
   /** Scrolls to the plot of this kind once it is there. */
@@ -141,6 +129,20 @@ export class Plots<E extends Subject = Subject> {
     this.resized();
     this.groups.find((g) => g.kind === this.wanted)?.root.scrollIntoView();
     this.wanted = null;
+  }
+
+  /** The subjects' data are others now: the same plots anew where they stand, or all where others are to be drawn. */
+  async renew(): Promise<void> {
+    const generation = this.generation;
+    const { gallery } = this;
+    const shown = this.state.shown();
+    const ready = await Promise.all(shown.map((entry) => this.load(entry)));
+    if (generation !== this.generation) return;
+    const kinds = gallery.kinds.filter((kind) => shown.some((e, i) => gallery.present(kind, e, ready[i])));
+    const alike = (g: Group): boolean => g.panels.every((p) => gallery.present(g.kind, p.entry as E, true)) && shown.filter((e, i) => gallery.present(g.kind, e, ready[i])).length === g.panels.length;
+    if (kinds.join() !== this.groups.map((g) => g.kind).join() || !this.groups.every(alike)) return this.rebuild();
+    for (const g of this.groups) g.panels.forEach((p) => p.renew());
+    this.restale();
   }
 
   private async load(entry: E): Promise<boolean> {

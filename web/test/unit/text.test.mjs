@@ -50,15 +50,16 @@ test("elements are called what their registry calls them", () => {
 });
 
 test("every word the page says is in the table, in both languages", () => {
-  const strings = JSON.parse(readFileSync(new URL("../crates/report/strings.json", ROOT), "utf8"));
-  const own = Object.entries(strings).filter(([k]) => /^(ui|plot|diag\.(page|cause|kind))\./.test(k));
+  const read = (file) => JSON.parse(readFileSync(new URL(file, ROOT), "utf8"));
+  const strings = { ...read("../crates/report/strings.json"), ...read("src/explore/strings.json") };
+  const own = Object.entries(strings).filter(([k]) => /^(ui|plot|explore|diag\.(page|cause|kind))\./.test(k));
   for (const [key, words] of own) {
     assert.ok(words.en?.trim() && words.zh?.trim(), key);
     const holes = (s) => [...s.matchAll(/\{(\w+)\}/g)].map((m) => m[1]).sort();
     assert.deepEqual(holes(words.zh), holes(words.en), key);
   }
   const code = sources.join("\n");
-  const said = [...code.matchAll(/\bt\(\s*"([^"]+)"/g), ...code.matchAll(/"((?:ui|plot|diag)\.[a-z0-9.-]+)"/g)].map((m) => m[1]);
+  const said = [...code.matchAll(/\bt\(\s*"([^"]+)"/g), ...code.matchAll(/"((?:ui|plot|diag|explore)\.[a-z0-9.-]+)"/g)].map((m) => m[1]);
   assert.ok(said.length > 60);
   for (const key of said) assert.ok(key in strings, `${key} is missing`);
   // Keys put together from parts.
@@ -67,9 +68,9 @@ test("every word the page says is in the table, in both languages", () => {
   for (const [, key] of code.matchAll(/^ *\{? ?key: "(\w+)",/gm)) assert.ok(`ui.col.${key}` in strings, `ui.col.${key}`);
   for (const key of ["in", "out", "left", "right", "whole"]) assert.ok(`ui.zoom.${key}` in strings, key);
   // And nothing is kept that nobody says.
-  const stems = [...code.matchAll(/`((?:ui|diag)\.[a-z.]+\.)\$\{/g)].map((m) => m[1]).filter((s) => s !== "diag.page.");
+  const stems = [...code.matchAll(/`((?:ui|diag|explore)\.[a-z.]+\.)\$\{/g)].map((m) => m[1]).filter((s) => s !== "diag.page.");
   for (const [key] of own) {
-    if (/^(ui|diag)\./.test(key)) assert.ok(said.includes(key) || stems.some((s) => key.startsWith(s)) || code.includes(`"${key.split(".").pop()}"`), `${key} is never said`);
+    if (/^(ui|diag|explore)\./.test(key)) assert.ok(said.includes(key) || stems.some((s) => key.startsWith(s)) || code.includes(`"${key.split(".").pop()}"`), `${key} is never said`);
   }
 });
 

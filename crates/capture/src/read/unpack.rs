@@ -1,17 +1,17 @@
-//! Unpacking compressed captures, on a thread of its own so that it runs beside what reads them.
+//! Unpacking compressed captures, on a thread of its own so that it runs beside what reads them; where there are none (wasm32)
+//! on the reader's.
 
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
 
-/// Bytes handed over at once; of a fuzzer's files, which are small, few.
-const CHUNK: usize = if cfg!(fuzzing) { 2 << 10 } else { 256 << 10 };
-/// Chunks that wait to be read, at most: all that a decompression bomb gets, beside the decoder's window.
-const CHUNKS: usize = 4;
+#[cfg(not(target_arch = "wasm32"))]
+mod ahead;
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) use ahead::unpack;
+
 /// The most memory an xz stream may ask for, KiB: four times what `xz -9` asks for.
 const XZ_MEMORY: u32 = 256 << 10;
 
@@ -56,7 +56,7 @@ impl Packing {
         }
     }
 
-    fn decoder(self, input: Box<dyn Read + Send>) -> Box<dyn Read> {
+    fn decoder(self, input: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
         let input = BufReader::with_capacity(128 << 10, input);
         match self {
             Packing::Gzip => Box::new(MultiGzDecoder::new(input)),
@@ -66,96 +66,10 @@ impl Packing {
     }
 }
 
-/// Reads what `input` holds, unpacked by another thread. That thread ends with the input, or soon after
-/// what is returned is dropped.
+/// Reads what `input` holds, unpacked where it is read.
+#[cfg(target_arch = "wasm32")]
 pub(super) fn unpack(input: Box<dyn Read + Send>, packing: Packing) -> io::Result<Box<dyn Read + Send>> {
-    let (send, chunks) = sync_channel(CHUNKS);
-    let (spare, returned) = sync_channel(CHUNKS);
-    let work = move || {
-        let mut decoder = packing.decoder(input);
-        if let Err(e) = send_all(&mut decoder, &send, &returned) {
-            let what = format!("the {} data is damaged: {e}", packing.name());
-            let _ = send.send(Err(io::Error::new(e.kind(), what)));
-        }
-    };
-    let worker = std::thread::Builder::new().name("unpack".into()).spawn(work)?;
-    Ok(Box::new(Unpacked { chunks, spare, worker: Some(worker), chunk: Vec::new(), at: 0 }))
-}
-
-type UnpackedChunk = io::Result<Vec<u8>>;
-
-/// Sends chunk by chunk until the data ends or nobody wants it; what was unpacked before an error is sent.
-fn send_all(
-    decoder: &mut dyn Read,
-    send: &SyncSender<UnpackedChunk>,
-    returned: &Receiver<Vec<u8>>,
-) -> io::Result<()> {
-    loop {
-        let mut chunk = returned.try_recv().unwrap_or_default();
-        chunk.resize(CHUNK, 0);
-        let (filled, end) = fill(decoder, &mut chunk);
-        chunk.truncate(filled);
-        if filled > 0 && send.send(Ok(chunk)).is_err() {
-            return Ok(());
-        }
-        match end {
-            Ok(()) if filled == CHUNK => {}
-            end => return end,
-        }
-    }
-}
-
-/// Reads until `chunk` is full, the data ends or an error.
-fn fill(decoder: &mut dyn Read, chunk: &mut [u8]) -> (usize, io::Result<()>) {
-    let mut filled = 0;
-    while filled < chunk.len() {
-        match decoder.read(&mut chunk[filled..]) {
-            Ok(0) => break,
-            Ok(n) => filled += n,
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return (filled, Err(e)),
-        }
-    }
-    (filled, Ok(()))
-}
-
-/// The reading end.
-struct Unpacked {
-    chunks: Receiver<UnpackedChunk>,
-    spare: SyncSender<Vec<u8>>,
-    worker: Option<JoinHandle<()>>,
-    chunk: Vec<u8>,
-    at: usize,
-}
-
-impl Unpacked {
-    /// The next chunk, none at the end. At the end and after an error the other thread has nothing left to
-    /// do, so waiting for it is short; before, it may itself be waiting for a pipe.
-    fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let next = self.chunks.recv().ok().transpose();
-        if !matches!(next, Ok(Some(_)))
-            && let Some(worker) = self.worker.take()
-            && worker.join().is_err()
-        {
-            return Err(io::Error::new(ErrorKind::InvalidData, "the packed data is damaged"));
-        }
-        next
-    }
-}
-
-impl Read for Unpacked {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if self.at == self.chunk.len() {
-            let Some(next) = self.next()? else { return Ok(0) };
-            let used = std::mem::replace(&mut self.chunk, next);
-            let _ = self.spare.try_send(used);
-            self.at = 0;
-        }
-        let n = out.len().min(self.chunk.len() - self.at);
-        out[..n].copy_from_slice(&self.chunk[self.at..self.at + n]);
-        self.at += n;
-        Ok(n)
-    }
+    Ok(packing.decoder(input))
 }
 
 /// Frame after frame of a zstd file.

@@ -1,7 +1,7 @@
 //! A flow's packets as the page reads them (`crate::page::columns`).
 
 use super::rows::{Acked, KeptRows};
-use crate::page::columns::{Columns, MICRO, MILLI, PageSheet, packed};
+use crate::page::columns::{Columns, MICRO, MILLI, PageSheet};
 use serde::Serialize;
 
 /// Where a flow's columns are in its blob.
@@ -34,8 +34,8 @@ struct EncodedTable {
     columns: Columns,
 }
 
-/// The columns of `kept`, times counted from `start` (ns since 1970), and the blob in base64.
-pub(super) fn encode(blob: &str, kept: &KeptRows, start: u64) -> (Packets, String) {
+/// Where the columns of `kept` are, times counted from `start` (ns since 1970), and their bytes.
+pub(super) fn encode(blob: &str, kept: &KeptRows, start: u64) -> (Packets, Vec<u8>) {
     let mut bytes = Vec::new();
     let micros = |time: u64| Some(((time as i64).wrapping_sub(start as i64) + 500).div_euclid(1000));
     let mut s = PageSheet::new(&mut bytes);
@@ -71,5 +71,5 @@ pub(super) fn encode(blob: &str, kept: &KeptRows, start: u64) -> (Packets, Strin
         every_again: kept.again.every,
         late: kept.late,
     };
-    (packets, packed(&bytes))
+    (packets, bytes)
 }

@@ -15,7 +15,7 @@ mod udp;
 mod values;
 mod words;
 
-pub use page::page;
+pub use page::{page, page_data};
 pub use rows::{MOST_ROWS, Rows};
 
 use crate::strings::{Lang, fill};

@@ -5,7 +5,8 @@ use super::figures::FlowFigures;
 use super::rows::Rows;
 use super::{notes, told, udp};
 use crate::markup::escaped;
-use crate::page::{fill, inert};
+use crate::page::columns::packed;
+use crate::page::{PageData, fill, inert};
 use crate::strings::{Lang, text};
 use result::diagnosis::{CaptureInfo, CauseSpan, Limiter, UdpFlowDiagnosis};
 use result::{Cause, Diagnosis, FlowDiagnosis};
@@ -159,17 +160,26 @@ struct Ribbon {
     cause: Vec<usize>,
 }
 
-/// The page as text, in `lang` when it is opened, with the packets that `rows` kept.
-pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
+/// What [`page`] puts into the page, for a page that is there already: `series-N` of each shown flow N in the order of the
+/// flows.
+pub fn page_data(d: &Diagnosis, rows: &Rows, lang: Lang) -> PageData {
+    let (page, series) = data(d, rows, lang);
+    // Strings, numbers and options only: nothing in a page can fail to serialise.
+    let json = serde_json::to_string(&page).unwrap_or_default();
+    PageData { json, series: series.into_iter().map(|(_, bytes)| bytes).collect() }
+}
+
+/// The page's data, and the columns of each shown flow by the id of their script element.
+fn data<'a>(d: &'a Diagnosis, rows: &Rows, lang: Lang) -> (CapturePage<'a>, Vec<(String, Vec<u8>)>) {
     let start = (d.capture.start_s.max(0.0) * 1e9).round() as u64;
-    let mut blobs = String::new();
+    let mut blobs = Vec::new();
     let mut room = rows.shown();
     let mut flow = |f: &FlowDiagnosis| {
         let packets = rows.of(f.id).filter(|_| room > 0).map(|kept| {
             room -= 1;
             let name = format!("series-{}", f.id);
             let (packets, blob) = encode(&name, kept, start);
-            blobs += &format!("<script type=\"text/plain\" id=\"{name}\">{blob}</script>\n");
+            blobs.push((name, blob));
             packets
         });
         let figures = FlowFigures::of(f);
@@ -191,6 +201,16 @@ pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
         udp: d.udp_flows.iter().take(MOST_UDP_FLOWS).map(PageUdpFlow::of).collect(),
         more_udp: d.udp_flows.len().saturating_sub(MOST_UDP_FLOWS) as u64 + d.capture.forgotten_udp_flows,
     };
+    (page, blobs)
+}
+
+/// The page as text, in `lang` when it is opened, with the packets that `rows` kept.
+pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
+    let (page, series) = data(d, rows, lang);
+    let element = |(name, bytes): &(String, Vec<u8>)| {
+        format!("<script type=\"text/plain\" id=\"{name}\">{}</script>\n", packed(bytes))
+    };
+    let blobs: String = series.iter().map(element).collect();
     let title = format!("{}: {} – longfat", text("diag.page.title", lang), d.capture.file);
     let told = if lang == Lang::Zh { &page.told.zh } else { &page.told.en };
     let words: String = told.iter().map(|t| format!("<p>{}</p>", escaped(&t.text))).collect();

@@ -120,8 +120,8 @@ pub(crate) const MILLI: u32 = 1_000;
 /// What a whole page is called among responses (`units::Awaited::Page`).
 const PAGE: &str = "page";
 
-/// A variant's series: their directory, and the blob in base64. `None` where there is none.
-pub(crate) fn encode(blob: &str, of: PlottedSeries) -> Option<(SeriesDirectory, String)> {
+/// A variant's series: their directory, and the columns' bytes. `None` where there is none.
+pub(crate) fn encode(blob: &str, of: PlottedSeries) -> Option<(SeriesDirectory, Vec<u8>)> {
     if of.flows.is_empty() && of.elements.is_empty() {
         return None;
     }
@@ -130,7 +130,7 @@ pub(crate) fn encode(blob: &str, of: PlottedSeries) -> Option<(SeriesDirectory, 
     let elements = of.elements.iter().map(|s| element(&mut bytes, s)).collect();
     let bands = of.bands.map(|b| bands(&mut bytes, b));
     let series = SeriesDirectory { blob: blob.into(), bytes: bytes.len(), flows, elements, bands };
-    Some((series, packed(&bytes)))
+    Some((series, bytes))
 }
 
 fn bands(out: &mut Vec<u8>, of: &Bands) -> BandColumns {
@@ -320,10 +320,10 @@ mod tests {
             });
         }
         s.resent = vec![Resent { time_s: 0.0315, byte: 77, len: 1448 }];
-        let (series, text) =
+        let (series, bytes) =
             encode("series-0", PlottedSeries { flows: &[s], ..PlottedSeries::default() }).unwrap();
         let mut blob = Vec::new();
-        flate2::read::DeflateDecoder::new(&unbase64(&text)[..]).read_to_end(&mut blob).unwrap();
+        flate2::read::DeflateDecoder::new(&unbase64(&packed(&bytes))[..]).read_to_end(&mut blob).unwrap();
         assert_eq!(blob.len(), series.bytes);
         let flow = &series.flows[0];
         let column = |name| decode(&blob, &flow.columns[name]);
@@ -360,9 +360,7 @@ mod tests {
         };
         let flows = [FlowSeries::new("f")];
         let of = PlottedSeries { flows: &flows, bands: Some(&all), ..PlottedSeries::default() };
-        let (series, text) = encode("series-0", of).unwrap();
-        let mut blob = Vec::new();
-        flate2::read::DeflateDecoder::new(&unbase64(&text)[..]).read_to_end(&mut blob).unwrap();
+        let (series, blob) = encode("series-0", of).unwrap();
         let bands = series.bands.unwrap();
         let columns = &bands.flows[0].bands["cwnd"].columns;
         let of = |name| format!("{:?}", decode(&blob, &columns[name]));

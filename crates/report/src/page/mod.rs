@@ -173,23 +173,38 @@ struct PageResult<'a> {
     series: Vec<Option<columns::SeriesDirectory>>,
 }
 
-/// The page as text, in `lang` when it is opened; the same results give the same bytes.
-pub fn page(results: &[Shown], lang: Lang) -> String {
-    let mut blobs = String::new();
-    let mut number = 0;
+/// What the page reads, for a page that is there already: the web explorer's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PageData {
+    /// As in the page's script element `data`.
+    pub json: String,
+    /// The columns of each variant that was sampled, as in the page's `series-0`, `series-1` … but neither deflated nor in
+    /// base64.
+    pub series: Vec<Vec<u8>>,
+}
+
+/// What [`page`] puts into the page.
+pub fn page_data(results: &[Shown], lang: Lang) -> PageData {
+    let (page, series) = data(results, lang);
+    // Strings, numbers and options only: nothing in a page can fail to serialise.
+    PageData { json: serde_json::to_string(&page).unwrap_or_default(), series }
+}
+
+/// The page's data, and the columns by their number.
+fn data<'a>(results: &'a [Shown<'a>], lang: Lang) -> (ResultPage<'a>, Vec<Vec<u8>>) {
+    let mut blobs: Vec<Vec<u8>> = Vec::new();
     let entries = results.iter().map(|shown| {
         let series = (0..shown.run.variants.len()).map(|i| {
             let of = shown.series.get(i).copied().unwrap_or_default();
-            let name = format!("series-{number}");
-            let (directory, blob) = columns::encode(&name, of)?;
-            number += 1;
-            blobs += &format!("<script type=\"text/plain\" id=\"{name}\">{blob}</script>\n");
+            let (directory, blob) = columns::encode(&format!("series-{}", blobs.len()), of)?;
+            blobs.push(blob);
             Some(directory)
         });
+        let series = series.collect();
         let figures = shown.run.variants.iter().map(VariantFigures::of).collect();
         let warnings = warnings(shown.run, Lang::En).into_iter().zip(warnings(shown.run, Lang::Zh));
         let warnings = warnings.map(|(en, zh)| PageWarning { en, zh }).collect();
-        PageResult { label: shown.label, run: shown.run, warnings, figures, series: series.collect() }
+        PageResult { label: shown.label, run: shown.run, warnings, figures, series }
     });
     let results_of = entries.collect();
     let runs: Vec<(&str, &Run)> = results.iter().map(|r| (r.label, r.run)).collect();
@@ -208,7 +223,17 @@ pub fn page(results: &[Shown], lang: Lang) -> String {
         facts: Facts::of(&runs),
         results: results_of,
     };
-    let title: Vec<&str> = runs.iter().map(|r| r.1.scenario.as_str()).collect();
+    (page, blobs)
+}
+
+/// The page as text, in `lang` when it is opened; the same results give the same bytes.
+pub fn page(results: &[Shown], lang: Lang) -> String {
+    let (page, series) = data(results, lang);
+    let element = |(number, bytes): (usize, &Vec<u8>)| {
+        format!("<script type=\"text/plain\" id=\"series-{number}\">{}</script>\n", columns::packed(bytes))
+    };
+    let blobs: String = series.iter().enumerate().map(element).collect();
+    let title: Vec<&str> = results.iter().map(|r| r.run.scenario.as_str()).collect();
     let title = format!("{} – longfat", title.join(", "));
     let told = if lang == Lang::Zh { &page.story.zh } else { &page.story.en };
     // Strings, numbers and options only: nothing in a page can fail to serialise.

@@ -1,0 +1,133 @@
+// How large and how fast the explorer is, in headless Chromium on this machine.
+//   node benches/explore.mjs [moves]
+// Wants target/release/longfat and target/release/examples/answer (cargo build --release -p longfat-explore --example answer).
+// Prints the table of docs/explore.md.
+import { execFileSync } from "node:child_process";
+import { existsSync, statSync } from "node:fs";
+import { loadavg } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { launch } from "../web/test/browser/chromium.mjs";
+import { engine, scenario } from "../web/test/browser/engine.mjs";
+import { cli, folder, target } from "../web/test/browser/reports.mjs";
+
+const MOVES = Number(process.argv[2] ?? 40);
+
+const quantile = (all, q) => [...all].sort((a, b) => a - b)[Math.min(all.length - 1, Math.floor(q * all.length))];
+const say = (all) => `${quantile(all, 0.5).toFixed(0)} / ${quantile(all, 0.95).toFixed(0)}`;
+
+/** In the page: moves the rate's slider a place and returns milliseconds until the first redraw and until the exact one. */
+function move() {
+  const root = document.querySelector("#report");
+  const slider = document.querySelector('.tune[data-what="rate"] input');
+  const before = Number(root.dataset.run);
+  slider.value = String(Number(slider.value) + (Number(slider.value) % 2 ? -3 : 5));
+  return new Promise((done) => {
+    const began = performance.now();
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+    let first = 0;
+    // Plots are drawn in the frame after the result came; a task after that frame's end has it on the screen.
+    const { port1, port2 } = new MessageChannel();
+    const look = () => requestAnimationFrame(() => port2.postMessage(0));
+    let came = 0;
+    port1.onmessage = () => {
+      const { run, exact } = root.dataset;
+      const now = performance.now();
+      if (Number(run) > before && came !== Number(run)) came = Number(run);
+      else if (came > before) {
+        first ||= now - began;
+        if (exact === "true") return done([first, now - began]);
+      }
+      look();
+    };
+    look();
+  });
+}
+
+async function redraws(page, hash) {
+  const browser = await launch();
+  try {
+    const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
+    const p = await context.newPage();
+    await p.goto(pathToFileURL(page).href + hash);
+    await p.waitForFunction(() => document.querySelector("#report")?.dataset.exact === "true", null, { timeout: 60_000 });
+    // The compiler's second tier needs some runs.
+    for (let i = 0; i < 8; i++) await p.evaluate(move);
+    const all = [];
+    for (let i = 0; i < MOVES; i++) all.push(await p.evaluate(move));
+    return [all.map((a) => a[0]), all.map((a) => a[1])];
+  } finally {
+    await browser.close();
+  }
+}
+
+/** Milliseconds of a run here as WebAssembly, and natively. */
+async function perPacket(name, sets, variant) {
+  const question = { do: "run", scenario: scenario(name, sets, variant) };
+  const own = await engine();
+  for (let i = 0; i < 6; i++) own.ask(question);
+  const wasm = Array.from({ length: 12 }, () => {
+    const began = performance.now();
+    own.ask(question);
+    return performance.now() - began;
+  });
+  const program = join(target, "release", "examples", "answer");
+  const native = execFileSync(program, ["12"], { input: JSON.stringify(question), encoding: "utf8" }).trim().split("\n").map((l) => Number(l.split(" ")[0]));
+  const { packets } = JSON.parse(own.ask(question)[0]);
+  // The least: what others on the machine take is not the program's.
+  return { packets, wasm: Math.min(...wasm), native: Math.min(...native) };
+}
+
+/** A capture of some 50 MB, diagnosed in the page: seconds in the worker and until its page is there, and memory. */
+async function capture(page) {
+  const out = join(folder, "explore-large");
+  const sets = ["links.wan.forward.limiter.rate=300Mbit/s", "links.wan.forward.limiter.queue={ kind = \"fifo\", packets = 500 }", "sample=100ms"];
+  cli("run", "scenarios/policer-or-shaper.toml", "--variant", "shaper-fifo", ...sets.flatMap((x) => ["--set", x]), "--pcap", out, "--out", `${out}-run`, "--force", "--no-progress");
+  const pcap = join(out, "shaper-fifo", "client.pcap");
+  const browser = await launch();
+  try {
+    const p = await (await browser.newContext({ viewport: { width: 1400, height: 900 } })).newPage();
+    await p.goto(pathToFileURL(page).href);
+    await p.waitForFunction(() => document.querySelector("#report")?.dataset.exact === "true", null, { timeout: 60_000 });
+    const all = [];
+    for (let i = 0; i < 3; i++) {
+      const began = performance.now();
+      await p.setInputFiles("#capture-file", pcap);
+      await p.waitForSelector('#report[data-capture="true"]', { timeout: 60_000 });
+      const whole = (performance.now() - began) / 1e3;
+      const { ms, memory } = await p.$eval("#report", (r) => ({ ...r.dataset }));
+      const client = await p.context().newCDPSession(p);
+      await client.send("Performance.enable");
+      const { metrics } = await client.send("Performance.getMetrics");
+      const heap = metrics.find((m) => m.name === "JSHeapUsedSize").value;
+      all.push([whole, Number(ms) / 1e3, (Number(memory) + heap) / 1e6]);
+      await p.click("#back");
+      await p.waitForSelector("#sliders");
+    }
+    const [whole, worker, memory] = all.reduce((best, a) => (a[0] < best[0] ? a : best));
+    console.log(`\ncapture of ${(statSync(pcap).size / 1e6).toFixed(1)} MB: ${whole.toFixed(2)} s, ${worker.toFixed(2)} of them in the worker; engine's memory and the page's heap ${memory.toFixed(0)} MB`);
+  } finally {
+    await browser.close();
+  }
+}
+
+async function main() {
+  const page = join(folder, "explore", "index.html");
+  cli("explore", "--write", join(folder, "explore"));
+  console.log(`page: ${(statSync(page).size / 1e6).toFixed(2)} MB; load of the machine before: ${loadavg()[0].toFixed(1)}`);
+  console.log("\n| slider moved | first redraw, ms: p50 / p95 | exact, ms: p50 / p95 |\n|---|---|---|");
+  for (const [what, hash] of [["20 s, four flows (policer-or-shaper, shaper-fifo)", "#s=policer-or-shaper&v=shaper-fifo"], ["the same, 10 s", "#s=policer-or-shaper&v=shaper-fifo&set=duration=10s"]]) {
+    const [first, exact] = await redraws(page, hash);
+    console.log(`| ${what} | ${say(first)} | ${say(exact)} |`);
+  }
+  await capture(page);
+  if (!existsSync(join(target, "release", "examples", "answer"))) return;
+  console.log("\n| run | packets | native, us a packet | WebAssembly | times |\n|---|---|---|---|---|");
+  for (const [name, variant] of [["policer-or-shaper", "shaper-fifo"], ["policer-or-shaper", "policer"], ["home-line", "fq-codel"]]) {
+    const { packets, wasm, native } = await perPacket(name, [], variant);
+    const us = (ms) => ((ms * 1e3) / packets).toFixed(2);
+    console.log(`| ${name}, ${variant} | ${packets} | ${us(native)} | ${us(wasm)} | ${(wasm / native).toFixed(2)} |`);
+  }
+}
+
+await main();

@@ -1,0 +1,13 @@
+//! Warnings of the scenario's own crate as a result holds them.
+
+use result::RunWarning;
+use scenario::{Experiment, Warned};
+
+/// What of the scenario is probably not meant: each as a sentence and as data.
+pub fn warned(experiment: &Experiment) -> Vec<(String, RunWarning)> {
+    let one = |w: Warned| {
+        let values = w.values.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        (w.text, RunWarning { kind: w.kind.into(), key: w.key, values, variants: w.variants })
+    };
+    experiment.warned().into_iter().map(one).collect()
+}

@@ -1,0 +1,120 @@
+//! What a page asks, and how it is told that it cannot be.
+
+use result::Run;
+use scenario::{Experiment, ScenarioError};
+use serde::{Deserialize, Serialize};
+
+/// What a page asks.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum PageQuestion {
+    /// What the scenario says, and what of it can be tuned.
+    Read(ScenarioText),
+    /// The scenario with its overrides as a file.
+    Toml(ScenarioText),
+    /// A run of one variant.
+    Run(RunRequest),
+    /// What limited the flows of a capture.
+    Diagnose(CaptureRequest),
+}
+
+/// A capture.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureRequest {
+    /// What its file is called; its bytes are read apart.
+    pub file: String,
+}
+
+/// A scenario as the page has it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioText {
+    /// What its file is called: the default of its name.
+    pub file: String,
+    /// The text of the file.
+    pub text: String,
+    /// Overrides, as `--set` takes them.
+    #[serde(default)]
+    pub sets: Vec<String>,
+    /// Which variant; `None` is the first.
+    #[serde(default)]
+    pub variant: Option<String>,
+}
+
+/// A run.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunRequest {
+    /// Of what.
+    pub scenario: ScenarioText,
+    /// Its seed; `None`: the scenario's.
+    #[serde(default)]
+    pub seed: Option<u64>,
+    /// Runs only so many seconds of the variant's duration: the same beginning.
+    #[serde(default)]
+    pub until_s: Option<f64>,
+    /// Results that the story compares it with, and their labels.
+    #[serde(default)]
+    pub beside: Vec<Beside>,
+    /// What to call it beside others.
+    #[serde(default)]
+    pub label: String,
+}
+
+/// A result that the page holds, without its series.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Beside {
+    /// What to call it.
+    pub label: String,
+    /// The summary.
+    pub run: Run,
+}
+
+/// Why it cannot be done, as the page shows it.
+#[derive(Debug, Serialize)]
+pub struct Refusal {
+    refused: Why,
+}
+
+/// Of a fault of a scenario its place; else only the words.
+#[derive(Debug, Default, Serialize)]
+struct Why {
+    /// In a line.
+    message: String,
+    /// Several lines, with the place in the text and a caret.
+    text: String,
+    /// Line of the file, from 1; 0 where it is in an override.
+    line: usize,
+    /// The key as `--set` takes it.
+    key: String,
+}
+
+impl Refusal {
+    /// In words alone.
+    pub fn plain(message: String) -> Refusal {
+        Refusal { refused: Why { text: message.clone(), message, ..Why::default() } }
+    }
+}
+
+impl From<ScenarioError> for Refusal {
+    fn from(e: ScenarioError) -> Refusal {
+        let line = if e.file().starts_with("--set") { 0 } else { e.line() };
+        let why = Why { message: e.to_string(), text: e.render(), line, key: e.key().into() };
+        Refusal { refused: why }
+    }
+}
+
+impl ScenarioText {
+    /// Reads it: all variants. Files that stages name are not there.
+    pub(crate) fn experiment(&self) -> Result<Experiment, Refusal> {
+        Ok(Experiment::parse(&self.file, &self.text, &self.sets)?)
+    }
+
+    /// The variant that is asked for, of that experiment; the first where none is.
+    pub(crate) fn choose(&self, experiment: &Experiment) -> Result<usize, Refusal> {
+        let Some(name) = &self.variant else { return Ok(0) };
+        let found = experiment.variants.iter().position(|v| v.name == *name);
+        found.ok_or_else(|| Refusal::plain(format!("no variant is called `{name}`")))
+    }
+}

@@ -1,0 +1,346 @@
+//! What of a scenario a slider can move, each with the override that moves it.
+//!
+//! * First what decides most on the way of the first TCP flow: the bottleneck's kind, rate, burst, queue and discipline; the
+//!   path's round trip, loss and jitter; the flows' algorithm and number; the receiver's window.
+//! * Then every quantity of every stage, and every flow's own.
+//! * What a stage leaves to its default has its slider too, at the default.
+//! * Loss or jitter that a path does not have yet is added by the slider: its override is the whole list of stages.
+
+use crate::path_of_flow::{MetStage, bottleneck, ends, is_tcp, main_flow, stages, way};
+use path::{QueueConfig, Stage};
+use scenario::{Flow, Scenario, inline_toml, key_path};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use units::{Bytes, Rate, Span};
+
+/// What a value is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TunableUnit {
+    /// Bits per second.
+    Rate,
+    /// Bytes.
+    Bytes,
+    /// Seconds.
+    Time,
+    /// 0 to 1.
+    Share,
+    /// A whole number.
+    Count,
+    /// One of `choices`.
+    Choice,
+}
+
+/// Something that can be tuned.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tunable {
+    /// What it is, as the page's words have it: `rate`, `burst`, `queue`, `discipline` …; else the key itself.
+    pub what: String,
+    /// Whose: a path of the scenario; empty for the path as a whole.
+    pub place: String,
+    /// What the value is measured in.
+    pub measure: TunableUnit,
+    /// In that unit; 0 of a choice.
+    pub value: f64,
+    /// The choice that is made.
+    pub choice: String,
+    /// Those there are.
+    pub choices: Vec<String>,
+    /// The overrides that set it: several where several keys move together.
+    pub parts: Vec<TunablePart>,
+    /// It decides most.
+    pub main: bool,
+    /// The scenario says it, not a default.
+    pub given: bool,
+}
+
+/// One override of a tunable.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TunablePart {
+    /// The key.
+    pub key: String,
+    /// The value now, in the tunable's unit: a part of its whole, where there are several.
+    pub value: f64,
+    /// What is written as the key's value, `{}` in the value's place.
+    pub template: String,
+}
+
+/// In the place of the value while a template is made.
+const HOLE: &str = "@@";
+/// A queue that a shaper or link has unless told otherwise (Linux: txqueuelen).
+const QUEUE_PACKETS: u64 = 1000;
+
+impl Tunable {
+    fn number(what: &str, place: &str, measure: TunableUnit, value: f64, key: String) -> Tunable {
+        let parts = vec![TunablePart { key, value, template: "{}".into() }];
+        let place = place.to_string();
+        let (choice, choices) = (String::new(), Vec::new());
+        Tunable { what: what.into(), place, measure, value, choice, choices, parts, main: false, given: true }
+    }
+
+    fn choice(what: &str, place: &str, choice: &str, choices: &[&str], key: String) -> Tunable {
+        let own = Tunable::number(what, place, TunableUnit::Choice, 0.0, key);
+        let choices = choices.iter().map(|c| c.to_string()).collect();
+        Tunable { choice: choice.into(), choices, ..own }
+    }
+
+    /// Written by way of this template, the key's value with [`HOLE`] in it.
+    fn within(mut self, value: &Value) -> Tunable {
+        let text = inline_toml(value);
+        // A number's hole stands without the quotes that it had as a text.
+        let bare = matches!(self.measure, TunableUnit::Count | TunableUnit::Share);
+        let hole = if bare { format!("\"{HOLE}\"") } else { HOLE.into() };
+        self.parts[0].template = text.replace(&hole, "{}");
+        self
+    }
+
+    fn main(mut self) -> Tunable {
+        self.main = true;
+        self
+    }
+
+    fn by_default(mut self) -> Tunable {
+        self.given = false;
+        self
+    }
+}
+
+/// What of the scenario can be tuned, what decides most first.
+pub(crate) fn tunables(scenario: &Scenario) -> Vec<Tunable> {
+    let mut all = Vec::new();
+    let main = main_flow(scenario).map(|i| ends(&scenario.flows[i]));
+    let there = main.map(|(from, to)| stages(scenario, from, to)).unwrap_or_default();
+    let back = main.map(|(from, to)| stages(scenario, to, from)).unwrap_or_default();
+    let narrow = bottleneck(scenario, &there);
+    let mut rest = Vec::new();
+    for (link, l) in scenario.links.iter().enumerate() {
+        for forward in [true, false] {
+            for at in (0..way(l, forward).len()).filter(|&at| !way(l, forward)[at].assumed) {
+                let place = MetStage { link, forward, at };
+                let of = of_stage(scenario, place);
+                match Some(place) == narrow {
+                    true => all.extend(of.into_iter().map(Tunable::main)),
+                    false => rest.extend(of),
+                }
+            }
+        }
+    }
+    all.extend(round_trip(scenario, &there, &back));
+    all.extend(chance(scenario, &there));
+    all.extend(of_flows(scenario));
+    all.extend(main.map(|(_, to)| window(scenario, to)));
+    all.extend(rest.into_iter().filter(|t| !all.iter().any(|a| a.parts == t.parts)).collect::<Vec<_>>());
+    all
+}
+
+fn stage(scenario: &Scenario, place: MetStage) -> &scenario::NamedStage {
+    &way(&scenario.links[place.link], place.forward)[place.at]
+}
+
+fn direction(forward: bool) -> &'static str {
+    if forward { "forward" } else { "backward" }
+}
+
+fn stage_path(scenario: &Scenario, place: MetStage) -> String {
+    let link = &scenario.links[place.link];
+    key_path(&["links", &link.name, direction(place.forward), &stage(scenario, place).name])
+}
+
+/// Every quantity of a stage.
+fn of_stage(scenario: &Scenario, place: MetStage) -> Vec<Tunable> {
+    let named = stage(scenario, place);
+    let at = stage_path(scenario, place);
+    // Plain data: nothing in it can fail to serialise.
+    let written = serde_json::to_value(&named.stage).unwrap_or_default();
+    let Some(table) = written.as_object() else { return Vec::new() };
+    let mut all = Vec::new();
+    all.extend(limiter_kind(&named.stage, table, &at));
+    // The rate before what is measured by it.
+    let order = |key: &str| ["rate", "burst"].iter().position(|k| *k == key).unwrap_or(2);
+    let mut keys: Vec<&String> = table.keys().collect();
+    keys.sort_by_key(|key| order(key));
+    for key in keys {
+        if named.file.is_none() || !table[key].is_array() {
+            all.extend(quantity(key, &table[key], &at));
+        }
+    }
+    all.extend(default_burst(&named.stage, &at));
+    all.extend(queue(&named.stage, table, &at));
+    all
+}
+
+/// A policer is a shaper's counterpart: one may stand in the other's place.
+fn limiter_kind(stage: &Stage, table: &Map<String, Value>, at: &str) -> Option<Tunable> {
+    let kind = stage.kind();
+    let is = matches!(stage, Stage::Policer(p) if p.peak_rate.is_none()) || matches!(stage, Stage::Shaper(_));
+    let template = json!({ "kind": HOLE, "rate": table.get("rate") });
+    is.then(|| Tunable::choice("limiter", at, kind, &["policer", "shaper"], at.to_string()).within(&template))
+}
+
+/// A key whose value has a unit, or is a share.
+fn quantity(key: &str, value: &Value, at: &str) -> Option<Tunable> {
+    let path = format!("{at}.{}", key_path(&[key]));
+    let number = |measure, value| Some(Tunable::number(key, at, measure, value, path.clone()));
+    match value {
+        Value::String(text) => {
+            if let Ok(rate) = text.parse::<Rate>() {
+                return number(TunableUnit::Rate, rate.as_bps() as f64);
+            }
+            if let Ok(size) = text.parse::<Bytes>() {
+                return number(TunableUnit::Bytes, size.get() as f64);
+            }
+            text.parse::<Span>().ok().and_then(|span| number(TunableUnit::Time, span.as_secs_f64()))
+        }
+        Value::Number(n) => {
+            let shares = ["probability", "p", "r", "loss_bad", "loss_good"];
+            let x = n.as_f64()?;
+            if shares.contains(&key) {
+                number(TunableUnit::Share, x)
+            } else {
+                n.is_u64().then(|| number(TunableUnit::Count, x)).flatten()
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The burst of a limiter that leaves it to the default.
+fn default_burst(stage: &Stage, at: &str) -> Option<Tunable> {
+    let burst = match stage {
+        // Cisco IOS: rate / 32 bytes, at least 1500 (path/src/policer.rs).
+        Stage::Policer(p) if p.burst.is_none() => (p.rate.as_bps() / 32).max(1500),
+        Stage::Shaper(s) if s.burst.is_none() => s.burst().get(),
+        _ => return None,
+    };
+    let key = format!("{at}.burst");
+    Some(Tunable::number("burst", at, TunableUnit::Bytes, burst as f64, key).by_default())
+}
+
+/// What waits: how much of it, and in which order it goes.
+fn queue(stage: &Stage, table: &Map<String, Value>, at: &str) -> Vec<Tunable> {
+    let given = table.get("queue").filter(|q| q.is_object());
+    let waits = matches!(stage, Stage::Shaper(s) if s.latency.is_none()) || given.is_some();
+    if !waits {
+        return Vec::new();
+    }
+    let default = json!({ "kind": "fifo", "packets": QUEUE_PACKETS });
+    let queue = given.unwrap_or(&default);
+    let key = format!("{at}.queue");
+    let kind = queue["kind"].as_str().unwrap_or("fifo");
+    let mut all = Vec::new();
+    let with = |name: &str| {
+        let mut table = queue.as_object().cloned().unwrap_or_default();
+        table.insert(name.into(), HOLE.into());
+        Value::Object(table)
+    };
+    let size = queue["bytes"].as_str().and_then(|text| text.parse::<Bytes>().ok());
+    all.push(match size {
+        Some(size) => Tunable::number("queue", at, TunableUnit::Bytes, size.get() as f64, key.clone())
+            .within(&with("bytes")),
+        None => {
+            let packets = queue["packets"].as_u64().unwrap_or(QUEUE_PACKETS) as f64;
+            Tunable::number("queue", at, TunableUnit::Count, packets, key.clone()).within(&with("packets"))
+        }
+    });
+    let mut other = Map::new();
+    other.insert("kind".into(), HOLE.into());
+    let kept = ["packets", "bytes"].into_iter().filter_map(|k| Some((k, queue.get(k)?.clone())));
+    other.extend(kept.filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.to_string(), v)));
+    all.push(Tunable::choice("discipline", at, kind, QueueConfig::KINDS, key).within(&Value::Object(other)));
+    if given.is_none() { all.into_iter().map(Tunable::by_default).collect() } else { all }
+}
+
+/// All delays of the way there and back together.
+fn round_trip(scenario: &Scenario, there: &[MetStage], back: &[MetStage]) -> Option<Tunable> {
+    let mut parts = Vec::new();
+    for &place in there.iter().chain(back) {
+        let written = serde_json::to_value(&stage(scenario, place).stage).unwrap_or_default();
+        let delay = written["delay"].as_str().and_then(|text| text.parse::<Span>().ok());
+        if let Some(delay) = delay.filter(|d| !d.is_zero()) {
+            let key = format!("{}.delay", stage_path(scenario, place));
+            parts.push(TunablePart { key, value: delay.as_secs_f64(), template: "{}".into() });
+        }
+    }
+    let value = parts.iter().map(|p| p.value).sum();
+    let own = Tunable::number("rtt", "", TunableUnit::Time, value, String::new()).main();
+    (!parts.is_empty()).then_some(Tunable { parts, ..own })
+}
+
+/// Loss and jitter on the way: the first of each, or one to be added behind the last stage.
+fn chance(scenario: &Scenario, there: &[MetStage]) -> Vec<Tunable> {
+    let find = |kind: &str, key: &str| {
+        let place = *there.iter().find(|&&p| stage(scenario, p).stage.kind() == kind)?;
+        let written = serde_json::to_value(&stage(scenario, place).stage).ok()?;
+        quantity(key, &written[key], &stage_path(scenario, place))
+    };
+    let loss = find("loss", "probability").map(|t| Tunable { what: "loss".into(), ..t }.main());
+    let jitter = find("jitter", "jitter").map(Tunable::main);
+    let has = |kind| there.iter().any(|&p| stage(scenario, p).stage.kind() == kind);
+    let mut all = Vec::new();
+    all.extend(loss.or_else(|| {
+        let added = json!({ "kind": "loss", "probability": HOLE });
+        (!has("loss")).then(|| add(scenario, there, "loss", TunableUnit::Share, added)).flatten()
+    }));
+    all.extend(jitter.or_else(|| {
+        // Around a mean as large, so that no draw is below nothing.
+        let added = json!({ "kind": "jitter", "delay": HOLE, "jitter": HOLE });
+        (!has("jitter")).then(|| add(scenario, there, "jitter", TunableUnit::Time, added)).flatten()
+    }));
+    all
+}
+
+/// A stage behind the last of the way, which the slider adds.
+fn add(
+    scenario: &Scenario,
+    there: &[MetStage],
+    what: &str,
+    measure: TunableUnit,
+    stage: Value,
+) -> Option<Tunable> {
+    let last = there.last()?;
+    let (link, way) = (&scenario.links[last.link].name, direction(last.forward));
+    let tables = scenario.to_json();
+    let mut list = tables["links"][link][way].as_array().cloned()?;
+    list.push(stage);
+    let key = key_path(&["links", link, way]);
+    Some(Tunable::number(what, "", measure, 0.0, key).within(&Value::Array(list)).main().by_default())
+}
+
+/// Algorithm of all TCP flows together, number of the first's connections; then every flow's own where they are several.
+fn of_flows(scenario: &Scenario) -> Vec<Tunable> {
+    let tcp: Vec<&Flow> = scenario.flows.iter().filter(|f| is_tcp(f)).collect();
+    let control = |flow: &Flow| {
+        let place = key_path(&["flows", &flow.name]);
+        let key = format!("{place}.cc");
+        Tunable::choice("algorithm", &place, flow.cc.name(), congestion::NAMES, key)
+    };
+    let count = |flow: &Flow| {
+        let place = key_path(&["flows", &flow.name]);
+        let key = format!("{place}.count");
+        Tunable::number("count", &place, TunableUnit::Count, f64::from(flow.count), key)
+    };
+    let mut all = Vec::new();
+    if let Some(first) = tcp.first() {
+        let alike = tcp.iter().all(|f| f.cc.name() == first.cc.name());
+        let parts = tcp.iter().flat_map(|f| control(f).parts).collect();
+        let place = if tcp.len() > 1 { String::new() } else { key_path(&["flows", &first.name]) };
+        let choice = if alike { first.cc.name().into() } else { String::new() };
+        all.push(Tunable { parts, place, choice, ..control(first).main() });
+        all.push(count(first).main());
+    }
+    if tcp.len() > 1 {
+        all.extend(tcp.iter().map(|f| control(f)));
+        all.extend(tcp.iter().skip(1).map(|f| count(f)));
+    }
+    all
+}
+
+/// The receive window of the host that most is sent to; 0 where autotuning finds it.
+fn window(scenario: &Scenario, host: usize) -> Tunable {
+    let host = &scenario.hosts[host];
+    let place = key_path(&["hosts", &host.name]);
+    let fixed = host.stack.receive_window.map(Bytes::get);
+    let key = format!("{place}.stack.receive_window");
+    let own = Tunable::number("window", &place, TunableUnit::Bytes, fixed.unwrap_or(0) as f64, key).main();
+    if fixed.is_none() { own.by_default() } else { own }
+}

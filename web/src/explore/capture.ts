@@ -1,0 +1,55 @@
+// A capture that was dropped into the page, diagnosed by the engine and shown as the report of a capture is. It is read in
+// pieces in the worker and goes nowhere.
+
+import { Data } from "../data";
+import { button, h } from "../dom";
+import { diagnosis } from "../diagnosis/main";
+import type { DiagnosisPage } from "../diagnosis/model";
+import { t } from "../i18n";
+import type { View } from "../main";
+import type { Packets } from "../model";
+import type { Controls } from "../view/header";
+import type { Engine, Job } from "./engine";
+import type { Refusal } from "./model";
+
+export interface Diagnosed {
+  view: View;
+  ms: number;
+  /** Bytes of the engine's memory. */
+  memory: number;
+}
+
+/** Reads a capture; `told` gets the share that is read. */
+export function diagnose(engine: Engine, file: File, told: (share: number) => void): { job: Job; done: Promise<Diagnosed> } {
+  const job = engine.ask({ do: "diagnose", file: file.name }, (now, all) => told(now / all), file);
+  const done = job.done.then(({ pieces, ms, memory }) => {
+    const text = (i: number): unknown => JSON.parse(new TextDecoder().decode(pieces[i]));
+    const head = text(0) as { refused?: Refusal };
+    if (head.refused) throw new Error(head.refused.message);
+    const page = text(1) as DiagnosisPage;
+    // Columns come in the order of the flows that have some.
+    const shown = page.flows.flatMap((flow) => flow.packets ?? []);
+    const columns = new Map<Packets, Uint8Array>(shown.map((packets, i) => [packets, pieces[2 + i]]));
+    return { view: diagnosis(page, (packets) => new Data(packets, columns.get(packets) ?? null)), ms, memory };
+  });
+  return { job, done };
+}
+
+/** A capture's page, and the way back. Gives its plots. */
+export function show(root: HTMLElement, { view, ms, memory }: Diagnosed, controls: Controls, back: () => void): ReturnType<View["make"]>["plots"] {
+  const { copyLink: _, ...own } = controls;
+  const made = view.make(own);
+  root.replaceChildren(h("p", { class: "back" }, button({ id: "back" }, back, t("explore.capture.back"))), ...made.parts);
+  Object.assign(root.dataset, { ready: "true", capture: "true", ms: ms.toFixed(0), memory: String(memory) });
+  return made.plots;
+}
+
+/** Takes files that are dropped anywhere on the page. */
+export function dropped(take: (file: File) => void): void {
+  addEventListener("dragover", (e) => e.preventDefault());
+  addEventListener("drop", (e) => {
+    e.preventDefault();
+    const file = e.dataTransfer?.files[0];
+    if (file) take(file);
+  });
+}

@@ -1,0 +1,298 @@
+// The page as it stands: the source, the last result, what is kept beside it, and the parts that show them.
+
+import { fill, h } from "../dom";
+import { lang, setLang, t } from "../i18n";
+import type { Lang } from "../model";
+import { variants } from "../plot/gallery";
+import { Plots } from "../plot/section";
+import { keep } from "../prefs";
+import { Runs, type Entry } from "../state";
+import { setTheme } from "../theme";
+import { copy, write } from "../link";
+import { recolor } from "../view/details";
+import { foot, story, topBar, type Controls } from "../view/header";
+import { notice } from "../view/notice";
+import { path } from "../view/path";
+import { table } from "../view/table";
+import { Builder } from "./builder";
+import { diagnose, dropped, show, type Diagnosed } from "./capture";
+import type { Engine } from "./engine";
+import { Live, type Result, type Wish } from "./live";
+import type { ReadReply, Refusal } from "./model";
+import { Lessons, type LessonRun } from "./lessons";
+import { Moment } from "./moment";
+import { bdpOf, Operating } from "./operating";
+import { beside, MOST_PINS, pinned, together, type Pin } from "./pins";
+import { Sliders } from "./sliders";
+import { read, Source, written } from "./source";
+import { Side } from "./side";
+
+/** Columns that the page explains. */
+const NOTES = ["goodput", "share", "jain", "lost", "resent", "rto", "rtt", "drops", "queue"];
+
+export class Explorer {
+  private source = new Source();
+  private live: Live;
+  private said: ReadReply | null = null;
+  private pins: Pin[] = [];
+  private last: Result | null = null;
+  private runs: Runs | null = null;
+  private plots: Pick<Plots<Entry>, "retheme" | "destroy"> | null = null;
+  /** Of runs; null while a capture is shown. */
+  private curves: Plots<Entry> | null = null;
+  private side: Side;
+  private sliders = new Sliders({ moving: (sets) => this.moving(sets), moved: () => void this.reread() });
+  private shown = h("div", {});
+  private count = 0;
+  private reading = 0;
+  /** What every result makes anew: above the plots, and below. */
+  private above = h("div", {});
+  private below = h("div", {});
+  private moment: Moment | null = null;
+  private lessons: Lessons;
+  private operating: Operating;
+  private builder = new Builder((sets) => { for (const [key, value] of sets) this.source.set(key, value); void this.reread(true); });
+  /** A capture that is shown instead of the simulator. */
+  private diagnosed: Diagnosed | null = null;
+  /** What is waited for: the next exact result. */
+  private next: (() => void) | null = null;
+
+  constructor(
+    private root: HTMLElement,
+    private engine: Engine,
+  ) {
+    this.live = new Live(engine, {
+      result: (of, wish) => this.result(of, wish),
+      refused: (why) => this.refused(why),
+      progress: (share) => this.side.progress(share),
+    });
+    this.lessons = new Lessons(engine, (scenario, runs) => void this.look(scenario, runs));
+    this.lessons.root.hidden = true;
+    this.operating = new Operating(engine);
+    this.side = new Side(this.source, this.sliders, {
+      opened: () => void this.opened(),
+      variant: (name) => this.vary(name),
+      reset: () => { this.source.sets.clear(); void this.reread(true); },
+      pin: () => this.pin(),
+      unpin: () => this.unpin(),
+      toml: () => this.toml(),
+      file: (file) => void this.take(file),
+      lessons: () => {
+        this.lessons.root.hidden = !this.lessons.root.hidden;
+        return !this.lessons.root.hidden;
+      },
+    });
+  }
+
+  async begin(): Promise<void> {
+    if (!(await read(this.source, location.hash))) this.source.open(this.source.example ?? "policer-or-shaper");
+    this.draw();
+    await this.opened();
+    dropped((file) => void this.take(file));
+    addEventListener("hashchange", () => void read(this.source, location.hash).then((taken) => { if (taken) void this.opened(); }));
+  }
+
+  /** A file that was dropped or chosen: a scenario by its name, else a capture. */
+  async take(file: File): Promise<void> {
+    if (file.name.endsWith(".toml")) return this.side.takeText(await file.text());
+    this.side.progress(0);
+    try {
+      this.diagnosed = await diagnose(this.engine, file, (share) => this.side.progress(share)).done;
+      this.draw();
+      scrollTo(0, 0);
+    } catch (e) {
+      const message = e instanceof Error ? e.message : String(e);
+      this.refused({ message, text: message, line: 0, key: "" });
+    }
+    this.side.progress(null);
+  }
+
+  /** All of the page in the language as it is. */
+  draw(): void {
+    this.plots?.destroy();
+    this.plots = this.curves = null;
+    const controls: Controls = {
+      setLang: (to: Lang) => {
+        keep("lang", to);
+        setLang(to);
+        this.draw();
+        document.getElementById(`lang-${to}`)?.focus();
+      },
+      setTheme: (choice) => {
+        setTheme(choice);
+        for (const id of ["auto", "light", "dark"]) document.getElementById(`theme-${id}`)?.setAttribute("aria-pressed", String(id === choice));
+        this.repaint(false);
+      },
+      copyLink: async () => copy(`${location.href.replace(/#.*$/, "")}#${await written(this.source, lang())}`),
+    };
+    delete this.root.dataset.capture;
+    if (this.diagnosed) {
+      this.plots = show(this.root, this.diagnosed, controls, () => { this.diagnosed = null; this.draw(); });
+      return;
+    }
+    this.side.draw(!this.lessons.root.hidden);
+    this.lessons.draw();
+    this.operating.draw();
+    this.builder.draw();
+    this.sliders.show(this.said?.variant.tunables ?? []);
+    this.side.say(this.said);
+    this.runs = null;
+    this.moment?.stop();
+    this.moment = null;
+    this.shown.replaceChildren(h("p", { class: "none" }, t("explore.loading")));
+    const notes: [string, string][] = NOTES.map((note) => [t(`ui.col.${note}`), t(`ui.note.${note}`)]);
+    this.root.replaceChildren(
+      h("header", { class: "top" }, topBar(controls)),
+      h("div", { class: "explorer" }, this.side.root, h("div", { class: "shown" }, this.lessons.root, this.shown)),
+      foot(notes, this.last?.page.longfat ?? ""),
+    );
+    if (this.last) this.result(this.last);
+  }
+
+  repaint(printing: boolean): void {
+    recolor(this.root);
+    this.plots?.retheme(printing);
+  }
+
+  private async opened(): Promise<void> {
+    this.live.forget();
+    this.sliders.forget();
+    await this.reread(true);
+  }
+
+  private vary(name: string): void {
+    this.source.variant = name;
+    this.live.forget();
+    void this.reread(true);
+  }
+
+  private moving(sets: [string, string][]): void {
+    for (const [key, value] of sets) {
+      if (value === "") this.source.sets.delete(key);
+      else this.source.set(key, value);
+    }
+    this.run();
+  }
+
+  /** Reads the scenario as it is now, and shows what can be tuned of it. */
+  private async reread(run = false): Promise<void> {
+    const reading = ++this.reading;
+    const { pieces } = await this.engine.ask({ do: "read", ...this.source.asked() }).done;
+    if (reading !== this.reading) return;
+    const said = JSON.parse(new TextDecoder().decode(pieces[0])) as ReadReply & { refused?: Refusal };
+    if (said.refused) return this.refused(said.refused);
+    this.said = said;
+    this.sliders.show(said.variant.tunables);
+    this.side.say(said);
+    this.builder.follow(said.variant);
+    const bdp = bdpOf(said.variant);
+    this.operating.follow(bdp === null ? null : { scenario: this.source.asked(), variant: said.variant, bdp });
+    if (run) this.run();
+    else this.follow();
+  }
+
+  private run(): void {
+    if (!this.said) return;
+    const label = t("explore.now");
+    this.live.want({ scenario: this.source.asked(), duration: this.said.variant.duration_s, label, beside: beside(this.pins) });
+    this.follow();
+  }
+
+  /** The address follows a moment later: a drag changes it at every step. */
+  private following = 0;
+  private follow(): void {
+    clearTimeout(this.following);
+    this.following = setTimeout(() => void written(this.source, lang()).then((text) => { write(text); this.side.command(); }), 250);
+  }
+
+  private refused(why: Refusal): void {
+    this.side.refused(why);
+  }
+
+  private result(of: Result, wish: Wish | null = null): void {
+    this.side.refused(null);
+    this.side.coarse(of.exact ? null : (of.page.results[0].run.variants[0]?.duration_s ?? 0));
+    this.last = of;
+    if (this.diagnosed) return;
+    const { page, data } = together(of, this.pins);
+    if (this.runs && this.runs.entries.length === page.results.flatMap((r) => r.run.variants).length) {
+      this.runs.renew(page, data);
+    } else {
+      this.runs = new Runs(page, data);
+      this.plots?.destroy();
+      this.plots = this.curves = null;
+    }
+    // A coarse run is drawn on the axis of the whole.
+    this.runs.entries[0].span = { from: 0, to: of.head.duration_s };
+    this.show(this.runs);
+    const { dataset } = this.root;
+    dataset.run = String(++this.count);
+    dataset.exact = String(of.exact);
+    dataset.ms = of.ms.toFixed(1);
+    dataset.packets = String(of.head.packets);
+    dataset.ready = "true";
+    if (of.exact && this.next && wish?.scenario.variant === this.source.variant) {
+      const { next } = this;
+      this.next = null;
+      next();
+    }
+  }
+
+  private show(runs: Runs): void {
+    const fresh = !this.curves;
+    // Parts listen to the state: those of the last result are gone.
+    if (fresh) runs.silence();
+    else runs.silence("pick", "table");
+    fill(this.above, story(runs), notice(runs), table(runs));
+    fill(this.below, path(runs));
+    if (fresh || !this.curves) {
+      this.plots = this.curves = new Plots(runs, variants(runs));
+      this.moment ??= new Moment();
+      this.moment.follow(runs);
+      this.shown.replaceChildren(this.above, this.moment.root, this.curves.root, this.operating.root, this.below, this.builder.root);
+    } else {
+      this.moment?.renew();
+      this.curves.listen();
+      void this.curves.renew();
+    }
+  }
+
+  private pin(called?: string): void {
+    if (!this.last?.exact || this.pins.length >= MOST_PINS) return;
+    const changed = [...this.source.sets].map(([key, value]) => `${key.split(".").pop()} ${value}`).slice(-2).join(", ");
+    const label = called ?? `${this.pins.length + 1}: ${changed || (this.said?.variant.name ?? "")}`;
+    this.side.pinned(this.pins.length + 1, MOST_PINS);
+    this.pins.push(pinned(this.last, label.length > 40 ? `${label.slice(0, 39)}…` : label));
+    this.run();
+  }
+
+  /** Both runs of a lesson: the first kept, the second beside it. */
+  private async look(scenario: string, [first, second]: [LessonRun, LessonRun]): Promise<void> {
+    this.pins = [];
+    const open = async ({ variant, sets }: LessonRun): Promise<void> => {
+      this.source.open(scenario);
+      this.source.variant = variant;
+      for (const set of sets) this.source.set(set.slice(0, set.indexOf("=")), set.slice(set.indexOf("=") + 1));
+      await this.opened();
+    };
+    this.next = () => {
+      this.pin(first.variant);
+      void open(second).then(() => this.shown.scrollIntoView());
+    };
+    await open(first);
+    this.side.chosen();
+  }
+
+  private unpin(): void {
+    this.pins = [];
+    this.side.pinned(0, MOST_PINS);
+    this.run();
+  }
+
+  private async toml(): Promise<string> {
+    const { pieces } = await this.engine.ask({ do: "toml", ...this.source.asked() }).done;
+    const said = JSON.parse(new TextDecoder().decode(pieces[0])) as { toml?: string; refused?: Refusal };
+    if (said.refused) this.refused(said.refused);
+    return said.toml ?? this.source.text;
+  }
+}

@@ -1,0 +1,85 @@
+// What the engine answers: crates/explore/src/read.rs, tunable.rs, request.rs.
+
+import type { Run } from "../model";
+
+/** Why something cannot be done. */
+export interface Refusal {
+  message: string;
+  /** Several lines: the place and a caret. */
+  text: string;
+  /** Line of the file; 0 where it is in an override. */
+  line: number;
+  key: string;
+}
+
+export type Measure = "rate" | "bytes" | "time" | "share" | "count" | "choice";
+
+export interface TunablePart {
+  key: string;
+  value: number;
+  /** The key's value with `{}` in the value's place. */
+  template: string;
+}
+
+export interface Tunable {
+  what: string;
+  place: string;
+  measure: Measure;
+  value: number;
+  choice: string;
+  choices: string[];
+  parts: TunablePart[];
+  main: boolean;
+  given: boolean;
+}
+
+/** A stage as its table is. */
+export type StageTable = Record<string, unknown> & { kind: string; name?: string };
+
+export interface LinkTable {
+  between: [string, string];
+  forward?: StageTable[];
+  backward?: StageTable[];
+}
+
+export interface Tables {
+  hosts: Record<string, unknown>;
+  links: Record<string, LinkTable>;
+  relays: Record<string, Record<string, unknown>>;
+  flows: Record<string, Record<string, unknown>>;
+}
+
+export interface ReadVariant {
+  name: string;
+  duration_s: number;
+  seed: number;
+  tunables: Tunable[];
+  tables: Tables;
+  hosts: string[];
+}
+
+export interface ReadReply {
+  name: string;
+  description: string;
+  variants: string[];
+  variant: ReadVariant;
+}
+
+export interface RunReply {
+  duration_s: number;
+  packets: number;
+}
+
+/** A scenario as the engine wants it. */
+export interface ScenarioText {
+  file: string;
+  text: string;
+  sets: string[];
+  variant: string | null;
+}
+
+/** A result that the story compares with. */
+export interface Beside {
+  label: string;
+  run: Run;
+}

@@ -1,0 +1,78 @@
+// In a worker: the simulator as WebAssembly. Told a module it makes an instance; asked a question it answers with pieces of
+// bytes (crates/explore/src/abi.rs says how).
+
+interface Engine {
+  memory: WebAssembly.Memory;
+  reserve(length: number): number;
+  ask(): number;
+}
+
+let engine: Engine | null = null;
+let trouble = "";
+/** The question that is being answered. */
+let current = 0;
+
+/** The capture that is read, and the stretch of it that is here. */
+let file: File | null = null;
+let offset = 0;
+let held = { from: 0, bytes: new Uint8Array(0) };
+/** Bytes of a capture that are held at a time. */
+const STRETCH = 4 << 20;
+
+/** The capture's next bytes into the engine's memory; how many, none at its end. */
+function read(at: number, length: number): number {
+  if (!file) return 0;
+  if (offset >= held.from + held.bytes.length || offset < held.from) {
+    const part = file.slice(offset, offset + STRETCH);
+    held = { from: offset, bytes: new Uint8Array(new FileReaderSync().readAsArrayBuffer(part)) };
+    postMessage({ id: current, told: [offset, file.size] });
+  }
+  const some = held.bytes.subarray(offset - held.from, offset - held.from + length);
+  new Uint8Array(engine!.memory.buffer, at, some.length).set(some);
+  offset += some.length;
+  return some.length;
+}
+
+const text = (at: number, length: number): string => new TextDecoder().decode(new Uint8Array(engine!.memory.buffer, at, length));
+
+const page = {
+  told: (seconds: number, all: number) => postMessage({ id: current, told: [seconds, all] }),
+  read,
+  trouble: (at: number, length: number) => { trouble = text(at, length); },
+};
+
+function ask(question: Uint8Array): Uint8Array<ArrayBuffer>[] {
+  const { memory, reserve, ask } = engine!;
+  const room = reserve(question.length);
+  new Uint8Array(memory.buffer, room, question.length).set(question);
+  const at = ask();
+  const view = new DataView(memory.buffer);
+  const count = view.getUint32(at, true);
+  let from = at + 4 + 4 * count;
+  return Array.from({ length: count }, (_, i) => {
+    const length = view.getUint32(at + 4 + 4 * i, true);
+    const piece = new Uint8Array(memory.buffer).slice(from, from + length);
+    from += length;
+    return piece;
+  });
+}
+
+self.onmessage = async ({ data }: MessageEvent) => {
+  if (data.module) {
+    engine = (await WebAssembly.instantiate(data.module as WebAssembly.Module, { page })).exports as unknown as Engine;
+    postMessage({ ready: true });
+    return;
+  }
+  current = data.id;
+  file = data.file ?? null;
+  offset = 0;
+  held = { from: 0, bytes: new Uint8Array(0) };
+  const began = performance.now();
+  try {
+    const pieces = ask(data.question);
+    const memory = engine!.memory.buffer.byteLength;
+    postMessage({ id: current, pieces, ms: performance.now() - began, memory }, { transfer: pieces.map((p) => p.buffer) });
+  } catch (e) {
+    postMessage({ id: current, failed: trouble || String(e) });
+  }
+};

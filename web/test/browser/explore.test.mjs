@@ -1,0 +1,224 @@
+// The explorer: its numbers are the command line's, its sliders move them, and everybody can use it.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { test } from "node:test";
+import { PHONE, drawn, visit, withBrowser } from "./browser.mjs";
+import { engine, scenario } from "./engine.mjs";
+import { load } from "../unit/load.mjs";
+import { cli, folder } from "./reports.mjs";
+
+withBrowser();
+
+const page = join(folder, "explore", "index.html");
+cli("explore", "--write", join(folder, "explore"));
+
+/** What both are asked, chosen so that every algorithm, limiter and queue is among them. */
+const ASKED = [
+  ["policer-or-shaper", "policer", []],
+  ["policer-or-shaper", "shaper-fifo", ["duration=6s", "links.wan.forward.limiter.rate=33Mbit/s"]],
+  ["call", "fq-codel", []],
+  ["sdwan-limiter", "policing-bbr", ["duration=5s"]],
+  ["hsr-train", "bbr-hsr", ["duration=20s"]],
+  ["web-pages", "deep-queues", ["duration=8s"]],
+  ["mtu", "black-hole-probing", []],
+  ["cc-primer", "westwood-1.5", ["duration=4s"]],
+  ["overseas-office", null, ["duration=4s"]],
+  ...["reno", "tahoe", "vegas", "bbr3", "compound", "highspeed", "illinois"].map((cc) => ["home-line", "deep-queues", ["duration=4s", `flows.upload.cc=${cc}`]]),
+];
+
+test("numbers are the command line's to the last bit", async () => {
+  const own = await engine();
+  for (const [name, variant, sets] of ASKED) {
+    for (const seed of [null, 20261126]) {
+      const more = [...(variant ? ["--variant", variant] : []), ...sets.flatMap((s) => ["--set", s]), ...(seed ? ["--seed", String(seed)] : [])];
+      const out = join(folder, "explore-run");
+      const native = JSON.parse(cli("run", `scenarios/${name}.toml`, "--json", "--no-progress", "--force", "--out", out, ...more));
+      const pieces = own.ask({ do: "run", scenario: scenario(name, sets, variant), seed });
+      const { run } = JSON.parse(pieces[1]).results[0];
+      const asked = variant ?? run.variants[0].name;
+      // JSON's shortest form of a double reads back to the same bits.
+      assert.deepEqual(run.variants[0], native.variants.find((v) => v.name === asked), `${name} ${asked} ${sets} ${seed}`);
+    }
+  }
+});
+
+test("a coarse run is the beginning of the exact one", async () => {
+  const own = await engine();
+  const of = scenario("policer-or-shaper", [], "shaper-fifo");
+  const runs = [3, null].map((until_s) => own.ask({ do: "run", scenario: of, until_s }));
+  const [coarse, exact] = runs.map(([, data]) => JSON.parse(data).results[0].series[0].flows[0].columns.time_s.rows);
+  assert.ok(coarse > 200 && coarse < exact / 5, `${coarse} of ${exact}`);
+});
+
+const run = (p) => p.$eval("#report", (r) => Number(r.dataset.run));
+const exact = (p, after) => p.waitForFunction((n) => { const { run, exact } = document.querySelector("#report").dataset; return Number(run) > n && exact === "true"; }, after);
+
+test("a slider moves the result, the address and the command", async () => {
+  await visit(page, {}, async (p) => {
+    await exact(p, 0);
+    const before = await p.textContent('#variants td[data-col="goodput"]');
+    const slider = p.locator('.tune[data-what="rate"] input').first();
+    await slider.focus();
+    const n = await run(p);
+    for (let i = 0; i < 12; i++) await p.keyboard.press("ArrowLeft");
+    await exact(p, n);
+    await p.waitForFunction((was) => document.querySelector('#variants td[data-col="goodput"]').textContent !== was, before);
+    assert.equal(await p.evaluate(() => document.activeElement.type), "range", "the slider keeps the focus");
+    await p.waitForFunction(() => location.hash.includes("rate"));
+    assert.match(await p.textContent("#command"), /--set links\.\S+rate=/);
+    const hash = await p.evaluate(() => location.hash);
+    const value = await p.textContent('.tune[data-what="rate"] output');
+    await p.reload();
+    await exact(p, 0);
+    assert.equal(await p.evaluate(() => location.hash), hash);
+    assert.equal(await p.textContent('.tune[data-what="rate"] output'), value);
+  });
+});
+
+test("every tunable of every scenario is taken", async () => {
+  const own = await engine();
+  for (const name of ["policer-or-shaper", "call", "home-line", "cc-primer", "sdwan-limiter", "hsr-train", "mtu", "overseas-office"]) {
+    const read = (sets) => JSON.parse(own.ask({ do: "read", ...scenario(name, sets) })[0]);
+    const { variant } = read([]);
+    assert.ok(variant.tunables.filter((t) => t.main).length >= 5, name);
+    for (const t of variant.tunables) {
+      const text = { rate: "7Mbit/s", bytes: "64kB", time: "7ms", share: "0.02", count: "3" };
+      const value = t.measure === "choice" ? t.choices[t.choices.length - 1] : text[t.measure];
+      const sets = t.parts.map((p) => `${p.key}=${p.template.replaceAll("{}", value)}`);
+      const said = read(sets);
+      assert.ok(!said.refused, `${name} ${sets}: ${said.refused?.text}`);
+    }
+  }
+});
+
+test("every stage that can be put in is taken, and runs", async () => {
+  const own = await engine();
+  const all = JSON.parse(readFileSync(new URL("../../src/explore/stages.json", import.meta.url), "utf8"));
+  const { toml } = await load("explore/toml.ts");
+  for (const { stage, end } of all) {
+    const list = [stage, { kind: "link", rate: "9Mbit/s" }, ...(end ? [end] : [])];
+    const of = scenario("home-line", ["duration=1s", `links.line.forward=${toml(list)}`], "deep-queues");
+    const [head, page] = own.ask({ do: "run", scenario: of }).map((piece) => piece.toString());
+    assert.ok(!JSON.parse(head).refused, head);
+    assert.ok(JSON.parse(page).results[0].run.variants[0].path.links[0].forward.some((s) => s.kind === stage.kind));
+  }
+});
+
+test("a path is built by clicking, a question is answered after a prediction, the limiter is scrubbed", async () => {
+  await visit(page, {}, async (p) => {
+    await exact(p, 0);
+    await p.click("#builder summary");
+    const before = await p.locator("#builder .chip").count();
+    const n = await run(p);
+    await p.selectOption("#build-wan-forward", "loss");
+    await exact(p, n);
+    await p.waitForFunction((was) => document.querySelectorAll("#builder .chip").length === was + 1, before);
+    assert.match(await p.textContent("#command"), /links\.wan\.forward=/);
+    await p.evaluate(() => {
+      const slider = document.querySelector("#moment");
+      slider.value = "500";
+      slider.dispatchEvent(new Event("input"));
+    });
+    assert.match(await p.textContent("#moment-words"), /^10 s · tokens \d.* of 625 kB/);
+    await p.click("#show-lessons");
+    await p.click("button[data-option='0']");
+    await p.waitForFunction(() => document.querySelector("#lessons").dataset.right, null, { timeout: 60_000 });
+    assert.equal(await p.getAttribute("#lessons", "data-right"), "false");
+    assert.equal(await p.locator("button[data-option='2'][data-right=true]").count(), 1);
+  });
+});
+
+test("runs are pinned beside each other and let go", async () => {
+  await visit(page, {}, async (p) => {
+    await exact(p, 0);
+    await p.click("#pin");
+    await p.waitForFunction(() => document.querySelectorAll("#variants tr.variant").length === 2);
+    await p.waitForFunction(() => new Set([...document.querySelectorAll(".plot")].map((f) => f.dataset.side)).size === 2);
+    await drawn(p);
+    await p.click("#unpin");
+    await p.waitForFunction(() => document.querySelectorAll("#variants tr.variant").length === 1);
+  });
+});
+
+test("a text of one's own: what is wrong is told with its place, what is right runs and can be shared", async () => {
+  await visit(page, {}, async (p) => {
+    await exact(p, 0);
+    await p.click(".scenario-text summary");
+    const text = await p.inputValue("#text");
+    await p.fill("#text", text.replace("duration", "durtion"));
+    await p.click("#apply");
+    await p.waitForSelector("#refused:not([hidden])");
+    assert.match(await p.textContent("#refused"), /did you mean `duration`\?/);
+    const n = await run(p);
+    await p.fill("#text", text.replace(/name = "[^"]*"/, 'name = "mine</script><b>"').replace(/duration = "[^"]*"/, 'duration = "3s"'));
+    await p.click("#apply");
+    await p.waitForSelector("#refused:not([hidden])");
+    await p.fill("#text", text.replace(/duration = "[^"]*"/, 'duration = "3s"'));
+    await p.click("#apply");
+    await exact(p, n);
+    await p.waitForFunction(() => location.hash.includes("z="));
+    await p.reload();
+    await exact(p, 0);
+    await p.click(".scenario-text summary");
+    assert.match(await p.inputValue("#text"), /duration = "3s"/);
+    assert.ok(await p.locator("#refused").isHidden());
+  });
+});
+
+/** A capture of a policed upload, and what the command line says of it. */
+function captured() {
+  const out = join(folder, "explore-pcap");
+  cli("run", "scenarios/sdwan-limiter.toml", "--variant", "policing-cubic", "--set", "duration=8s", "--pcap", out, "--no-progress", "--force", "--out", join(folder, "explore-run"));
+  const pcap = join(out, "policing-cubic-up", "pc.pcap");
+  return [pcap, JSON.parse(cli("diagnose", pcap, "--json", "--no-progress"))];
+}
+
+test("a capture is diagnosed in the page as on the command line, and asks nothing of any network", async () => {
+  const [pcap, native] = captured();
+  const own = await engine();
+  const [head, data] = own.ask({ do: "diagnose", file: pcap }, { capture: pcap });
+  assert.equal(head.toString(), "{}");
+  const flows = JSON.parse(data).flows.map(({ figures, ribbon, packets, ...flow }) => flow);
+  assert.ok(flows.length > 0 && flows[0].cause === "policed");
+  assert.deepEqual(flows, native.flows.map(({ timeline, ...flow }) => flow));
+  await visit(page, {}, async (p) => {
+    await exact(p, 0);
+    await p.setInputFiles("#capture-file", pcap);
+    await p.waitForSelector('#report[data-capture="true"]');
+    await drawn(p);
+    assert.match(await p.textContent("#story"), /was policed for/);
+    assert.ok((await p.locator(".plot .canvas[data-drawn]").count()) > 0);
+    await p.click("#lang-zh");
+    await drawn(p);
+    await p.click("#back");
+    await p.waitForSelector("#sliders");
+    await p.setInputFiles("#capture-file", { name: "no.pcap", mimeType: "application/octet-stream", buffer: Buffer.from("hello, this is no capture") });
+    await p.waitForSelector("#refused:not([hidden])");
+    assert.match(await p.textContent("#refused"), /not a pcap/);
+  });
+});
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+for (const [options, colorScheme] of [[{ viewport: { width: 1400, height: 900 } }, "light"], [PHONE, "dark"]]) {
+  test(`axe finds nothing serious, nothing is cut off, both languages: ${options.viewport.width} px, ${colorScheme}`, async (t) => {
+    await visit(page, { ...options, colorScheme }, async (p) => {
+      await exact(p, 0);
+      await p.evaluate(axe);
+      for (const lang of ["en", "zh"]) {
+        await p.click(`#lang-${lang}`);
+        await drawn(p);
+        const { violations, passes } = await p.evaluate(() => globalThis.axe.run(document));
+        assert.ok(passes.length > 20, "axe did not look");
+        const list = violations.map((v) => `${v.impact} ${v.id}: ${v.nodes.length} × ${v.nodes[0].html.slice(0, 120)}`);
+        for (const line of list) t.diagnostic(line);
+        assert.deepEqual(violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => v.id), [], list.join("\n"));
+        const [wide, inner] = await p.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+        assert.equal(wide, inner, lang);
+        if (lang === "zh") assert.doesNotMatch(await p.textContent("#sliders"), /explore\./);
+      }
+    });
+  });
+}
