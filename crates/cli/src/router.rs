@@ -57,8 +57,8 @@ pub fn faults(scenario: &Scenario, variant: &VariantResult, series: &[FlowSeries
             next.filter(|_| i + 1 < scenario.faults.len()).map_or(f64::INFINITY, |at| at.as_secs_f64());
         for s in series {
             let told = match outage(s, fault.at.as_secs_f64(), until) {
-                Some(Outage { seconds, ended: true }) => format!("{:.0} ms without a byte", seconds * 1e3),
-                Some(Outage { seconds, ended: false }) => {
+                Some(Silence { seconds, ended: true }) => format!("{:.0} ms without a byte", seconds * 1e3),
+                Some(Silence { seconds, ended: false }) => {
                     format!("nothing more after {:.0} ms", seconds * 1e3)
                 }
                 None => "had ended or not begun".into(),
@@ -71,7 +71,7 @@ pub fn faults(scenario: &Scenario, variant: &VariantResult, series: &[FlowSeries
 
 /// A time in which a flow delivered nothing.
 #[derive(Debug, PartialEq)]
-struct Outage {
+struct Silence {
     seconds: f64,
     /// Something came after it.
     ended: bool,
@@ -79,13 +79,13 @@ struct Outage {
 
 /// The longest time without a byte that lies between two times or reaches into it, as exact as the series' interval; `None`
 /// where the flow had delivered nothing before.
-fn outage(series: &FlowSeries, from: f64, until: f64) -> Option<Outage> {
+fn outage(series: &FlowSeries, from: f64, until: f64) -> Option<Silence> {
     let (times, bytes) = (&series.time_s, &series.delivered_bytes);
     let mut last = None;
-    let mut longest: Option<Outage> = None;
+    let mut longest: Option<Silence> = None;
     let mut note = |seconds: f64, ended: bool| {
         if longest.as_ref().is_none_or(|l| seconds > l.seconds) {
-            longest = Some(Outage { seconds, ended });
+            longest = Some(Silence { seconds, ended });
         }
     };
     for i in 1..times.len().min(bytes.len()) {
@@ -118,9 +118,9 @@ mod tests {
             delivered_bytes += u64::from(arrives(t)) * 100;
             s.push(FlowPoint { time_s: f64::from(t), delivered_bytes, ..FlowPoint::default() });
         }
-        assert_eq!(outage(&s, 9.0, 20.0), Some(Outage { seconds: 6.0, ended: true }));
-        assert_eq!(outage(&s, 19.0, 35.0), Some(Outage { seconds: 9.0, ended: true }));
-        assert_eq!(outage(&s, 38.0, f64::INFINITY), Some(Outage { seconds: 10.0, ended: false }));
+        assert_eq!(outage(&s, 9.0, 20.0), Some(Silence { seconds: 6.0, ended: true }));
+        assert_eq!(outage(&s, 19.0, 35.0), Some(Silence { seconds: 9.0, ended: true }));
+        assert_eq!(outage(&s, 38.0, f64::INFINITY), Some(Silence { seconds: 10.0, ended: false }));
         assert_eq!(outage(&FlowSeries::new("none"), 0.0, 1.0), None);
     }
 }

@@ -155,14 +155,14 @@ impl<'a> Daemons<'a> {
 
     /// Waits until tunnels, sessions and routes stand.
     fn connect(&mut self, until: Instant, halt: &AtomicBool) -> Result<(), LabError> {
-        for step in [Step::Tunnels, Step::Sessions, Step::Routes] {
+        for step in [UpStep::Tunnels, UpStep::Sessions, UpStep::Routes] {
             let hosts: Vec<usize> = self.consoles.keys().copied().collect();
             let mut waits: Vec<(usize, String)> = Vec::new();
             for host in hosts {
                 let todo = match step {
-                    Step::Tunnels => config::initiate(self.scenario, host),
-                    Step::Sessions => config::sessions_stand(self.scenario, host),
-                    Step::Routes => routes_through(self.scenario, host),
+                    UpStep::Tunnels => config::initiate(self.scenario, host),
+                    UpStep::Sessions => config::sessions_stand(self.scenario, host),
+                    UpStep::Routes => routes_through(self.scenario, host),
                 };
                 waits.extend(todo.map(|command| (host, command)));
             }
@@ -218,18 +218,18 @@ impl<'a> Daemons<'a> {
 }
 
 #[derive(Clone, Copy)]
-enum Step {
+enum UpStep {
     Tunnels,
     Sessions,
     Routes,
 }
 
-impl Step {
+impl UpStep {
     fn failure(self) -> &'static str {
         match self {
-            Step::Tunnels => "its IPsec tunnel was not established",
-            Step::Sessions => "its BGP sessions were not established",
-            Step::Routes => "it has not learned all routes",
+            UpStep::Tunnels => "its IPsec tunnel was not established",
+            UpStep::Sessions => "its BGP sessions were not established",
+            UpStep::Routes => "it has not learned all routes",
         }
     }
 }

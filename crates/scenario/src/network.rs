@@ -157,6 +157,7 @@ pub(crate) fn faults(
 /// What only the whole shows.
 pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
     addresses(root, scenario)?;
+    owners(root, scenario)?;
     for host in 0..scenario.hosts.len() {
         services(root, scenario, host)?;
     }
@@ -173,6 +174,20 @@ pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
         }
     }
     ways(root, scenario)
+}
+
+/// Whoever is at a link's ends, and whose it is, is one customer at most.
+fn owners(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
+    for link in &scenario.links {
+        let ends = link.between.iter().filter_map(|&h| scenario.hosts[h].customer.as_ref());
+        let all: Vec<&String> = link.customer.iter().chain(ends).collect();
+        if let Some(other) = all.iter().find(|of| **of != all[0]) {
+            let message = format!("it would join the customers `{}` and `{other}`", all[0]);
+            let key = if link.customer.is_some() { "customer" } else { "between" };
+            return Err(fault(root, &["links", &link.name, key], RefusalCause::Conflict { message }));
+        }
+    }
+    Ok(())
 }
 
 fn addresses(root: &Node, scenario: &Scenario) -> Result<(), Fault> {

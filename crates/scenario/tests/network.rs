@@ -129,6 +129,16 @@ fn what_is_wrong_is_told_with_its_place() {
             "",
             "`pc` and `other` both have 192.168.30.236; only hosts of two customers may",
         ),
+        (
+            "lan = { between = [\"pc\", \"box\"] }",
+            "lan = { between = [\"pc\", \"box\"], customer = \"blue\" }",
+            "links.lan.customer: it would join the customers `blue` and `red`",
+        ),
+        (
+            "blue = { between = [\"gw\", \"other\"] }",
+            "blue = { between = [\"pc\", \"other\"] }",
+            "links.blue.between: it would join the customers `red` and `blue`",
+        ),
         ("to = \"far\"", "to = \"other\"", "they belong to the customers `red` and `blue`"),
         ("link = \"access\", rekey = \"30s\"", "link = \"pop\"", "has no `ipsec` service for it"),
         (
