@@ -3,9 +3,9 @@
 CARGO ?= cargo
 PURE = -p longfat-units -p longfat-path -p longfat-congestion -p longfat-transport -p longfat-scenario -p longfat-result -p longfat-chains -p longfat-sim -p longfat-world -p longfat-experiment
 
-.PHONY: test quick lint unit web same-bytes atomic examples wasm parquet browser bench fuzz docs setup netns objects objects
+.PHONY: test quick lint unit web same-bytes atomic examples wasm parquet python browser bench fuzz docs setup netns objects objects
 
-test: setup lint unit web wasm same-bytes atomic examples parquet browser netns
+test: setup lint unit web wasm same-bytes atomic examples parquet python browser netns
 
 # The inner loop: no root, no network, no real seconds.
 quick: lint unit web
@@ -62,6 +62,10 @@ atomic:
 parquet:
 	$(CARGO) build -q --release -p longfat
 	sh tests/parquet.sh
+
+# The Python package in an environment of its own: its tests, its notebooks, its types.
+python:
+	sh tests/python.sh
 
 # Reports of real runs in a headless browser; screenshots are left in target/shots.
 browser: setup
