@@ -31,5 +31,6 @@ pub use failure::{FailedRun, Failure};
 pub use one::{CaptureSink, CaptureTap, Captured, simulate};
 pub use order::{Order, RunJob, UnknownVariant, choose};
 pub use outcomes::{Notice, Outcomes, VariantOutcomes};
+pub use parallel::cores;
 pub use progress::Progress;
 pub use run::{ControlMaker, FinishedRun, Hooks, Watcher, run};
