@@ -2,9 +2,9 @@
 
 CARGO ?= cargo
 
-.PHONY: test quick lint unit web same-bytes atomic examples wasm explore parquet browser bench fuzz docs setup netns objects
+.PHONY: test quick lint unit web same-bytes atomic examples wasm explore parquet python browser bench fuzz docs setup netns objects
 
-test: setup lint unit web wasm same-bytes atomic examples parquet browser netns
+test: setup lint unit web wasm same-bytes atomic examples parquet python browser netns
 
 # The inner loop: no root, no network, no real seconds.
 quick: lint unit web
@@ -68,6 +68,10 @@ atomic:
 parquet:
 	$(CARGO) build -q --release -p longfat
 	sh tests/parquet.sh
+
+# The Python package in an environment of its own: its tests, its notebooks, its types.
+python:
+	sh tests/python.sh
 
 # Reports of real runs in a headless browser; screenshots are left in target/shots.
 browser: setup

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 
 
@@ -49,7 +50,7 @@ def watcher(wanted: bool | Callable[[Progress], object] | None) -> Iterator[Told
 def _bar() -> Callable[[Progress | None], None]:
     """tqdm's bar, which knows notebooks; without tqdm a line on standard error."""
     try:
-        from tqdm.auto import tqdm
+        tqdm = import_module("tqdm.auto").tqdm
     except ImportError:
         return _line
     shown: Any = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import _native
@@ -37,7 +38,7 @@ class Table:
     def __len__(self) -> int:
         return len(self._table)
 
-    def __getitem__(self, column: str) -> memoryview:
+    def __getitem__(self, column: str) -> memoryview[float]:
         """A column of numbers, copied into doubles, NaN where unknown; `numpy.asarray` takes it as it is."""
         return memoryview(self._table.doubles(column)).cast("d")
 
@@ -47,9 +48,7 @@ class Table:
 
     def to_pandas(self) -> Any:
         """A pandas data frame; needs pandas and pyarrow."""
-        import pyarrow
-
-        return pyarrow.table(self).to_pandas()
+        return import_module("pyarrow").table(self).to_pandas()
 
     def __arrow_c_schema__(self) -> object:
         return self._table.__arrow_c_schema__()

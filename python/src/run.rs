@@ -104,8 +104,7 @@ pub fn run(
     let own = OwnControls { experiment: &experiment.clone(), controls, fault: ControlFault::default() };
     own.check(&order).map_err(usage)?;
     let thinned = budget::thin(&mut experiment, &order);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let at_a_time = order.threads.map_or(cores, usize::from);
+    let at_a_time = order.threads.map_or_else(experiment::cores, usize::from);
     Budget::of(&experiment, &order).check(at_a_time).map_err(|e| of_command(py, e))?;
     let mut warnings = of_scenario(&experiment);
     warnings.extend(thinned);

@@ -2,7 +2,7 @@
 
 use crate::errors::raise;
 use crate::load::LoadedScenario;
-use ::world::{ActionSpace, SCHEMES, Step, World, WorldError, WorldWish, scheme};
+use ::world::{ActionSpace, SCHEMES, World, WorldError, WorldStep, WorldWish, scheme};
 use congestion::Control;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -82,7 +82,7 @@ impl NativeWorld {
             bytes(world.observation(), &mut out);
             done
         });
-        let Step { reward, done, over } = done.map_err(|e| refused(py, &e))?;
+        let WorldStep { reward, done, over } = done.map_err(|e| refused(py, &e))?;
         Ok((PyBytes::new(py, &out), reward, done, over))
     }
 

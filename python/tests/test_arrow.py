@@ -9,7 +9,7 @@ import pytest
 
 import longfat
 
-from .conftest import POLICED
+from conftest import POLICED
 
 pyarrow = pytest.importorskip("pyarrow")
 

@@ -6,7 +6,7 @@ import pytest
 
 import longfat
 
-from .conftest import POLICED
+from conftest import POLICED
 
 
 class Reno(longfat.Control):

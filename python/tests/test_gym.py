@@ -8,7 +8,7 @@ import pytest
 
 import longfat
 
-from .conftest import POLICED
+from conftest import POLICED
 
 gymnasium = pytest.importorskip("gymnasium")
 np = pytest.importorskip("numpy")

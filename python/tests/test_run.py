@@ -14,7 +14,7 @@ import pytest
 
 import longfat
 
-from .conftest import POLICED
+from conftest import POLICED
 
 
 @pytest.mark.parametrize(

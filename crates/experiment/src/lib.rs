@@ -32,6 +32,7 @@ pub use failure::{FailedRun, Failure};
 pub use one::{CaptureSink, CaptureTap, Captured, simulate};
 pub use order::{Order, RunJob, UnknownVariant, choose};
 pub use outcomes::{Notice, Outcomes, VariantOutcomes};
+pub use parallel::cores;
 pub use progress::Progress;
 pub use run::{ControlMaker, FinishedRun, Hooks, Shown, Watcher, run};
 pub use warned::warned;

@@ -47,10 +47,12 @@ pub fn in_parallel<T: Send>(
     slots.into_iter().flatten().collect()
 }
 
-/// How many runs at a time when nobody says.
+/// How many runs at a time when nobody says. Asked for once: the system reads several files for the answer, as long as a
+/// short run takes.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// The same without threads: one piece after the other.

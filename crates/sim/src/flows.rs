@@ -102,7 +102,7 @@ struct Builder<'a> {
 }
 
 /// A connection between two hosts, be they relays or the flow's own.
-struct Leg<'a> {
+struct ConnectionLeg<'a> {
     name: &'a str,
     /// Of its client's end, and of its server's.
     cc: [Control; 2],
@@ -122,7 +122,7 @@ impl Builder<'_> {
         Some(made)
     }
 
-    fn connect(&mut self, flow: usize, leg: Leg<'_>, pacing: Option<units::Rate>) {
+    fn connect(&mut self, flow: usize, leg: ConnectionLeg<'_>, pacing: Option<units::Rate>) {
         let [from, to] = leg.hosts;
         let mtu = self.scenario.mtu(from, to);
         for (side, (here, there)) in [(from, to), (to, from)].into_iter().enumerate() {
@@ -150,14 +150,18 @@ impl Builder<'_> {
             let hosts = [at, relay.host];
             self.connect(
                 index,
-                Leg { name: &leg, cc: [cc, f.cc], hosts, own: [n == 0, false] },
+                ConnectionLeg { name: &leg, cc: [cc, f.cc], hosts, own: [n == 0, false] },
                 f.max_pacing_rate,
             );
             at = relay.host;
             cc = relay.cc.unwrap_or(f.cc);
         }
         let own = [f.via.is_empty(), true];
-        self.connect(index, Leg { name, cc: [cc, f.cc], hosts: [at, f.to], own }, f.max_pacing_rate);
+        self.connect(
+            index,
+            ConnectionLeg { name, cc: [cc, f.cc], hosts: [at, f.to], own },
+            f.max_pacing_rate,
+        );
         // What a relay receives it hands on itself.
         let last = self.out.owner.len() - 1;
         for leg in first..=last {

@@ -9,7 +9,7 @@ const MBIT: f64 = 8e-6;
 
 /// The totals of a flow's sender at one moment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Totals {
+pub(crate) struct SenderTotals {
     at: Time,
     sent: u64,
     delivered: u64,
@@ -17,17 +17,23 @@ pub(crate) struct Totals {
     timeouts: u64,
 }
 
-impl Totals {
-    pub fn of(now: Time, end: &Tcp) -> Totals {
+impl SenderTotals {
+    pub fn of(now: Time, end: &Tcp) -> SenderTotals {
         let (s, stats) = (&end.tx.s, &end.tx.stats);
-        Totals { at: now, sent: stats.sent, delivered: s.delivered, lost: s.lost, timeouts: stats.timeouts }
+        SenderTotals {
+            at: now,
+            sent: stats.sent,
+            delivered: s.delivered,
+            lost: s.lost,
+            timeouts: stats.timeouts,
+        }
     }
 }
 
 /// A step in numbers. Rates count full packets' payload; times that were not measured are those of the step before,
 /// and 0 before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Figures {
+pub struct StepFigures {
     /// When it ended, seconds since the run began.
     pub time_s: f64,
     /// How long it was, seconds.
@@ -74,15 +80,15 @@ fn ms(span: Option<Span>, else_ms: f64) -> f64 {
     span.map_or(else_ms, Span::as_millis_f64)
 }
 
-impl Figures {
+impl StepFigures {
     /// Of the step from `before` to `after`.
     pub(crate) fn of(
-        before: &Totals,
-        after: &Totals,
+        before: &SenderTotals,
+        after: &SenderTotals,
         tally: &AckTally,
         end: &Tcp,
-        last: &Figures,
-    ) -> Figures {
+        last: &StepFigures,
+    ) -> StepFigures {
         let (s, w) = (&end.tx.s, &end.tx.w);
         let span_s = after.at.since(before.at).as_secs_f64();
         let rate = |packets: f64| packets * f64::from(s.mss) * MBIT / span_s.max(1e-9);
@@ -93,7 +99,7 @@ impl Figures {
         let mean = tally.rtt_sum_ns as f64 / tally.samples.max(1) as f64 * 1e-6;
         let delivered_mbps = rate(delivered);
         let rise = ms(tally.rtt_last, 0.0) - ms(tally.rtt_first, 0.0);
-        Figures {
+        StepFigures {
             time_s: after.at.as_secs_f64(),
             span_s,
             sent,

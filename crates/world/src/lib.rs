@@ -4,7 +4,7 @@
 //! action is carried out, so much time is played, and what came of it is an observation and a reward; both stay as they
 //! are once [`World::is_over`]. Same scenario, seed and actions: the same numbers.
 //!
-//! What is seen, done and rewarded is a [`Scheme`]: a file and a line each. [`Figures`] is what a step measured, and what
+//! What is seen, done and rewarded is a [`Scheme`]: a file and a line each. [`StepFigures`] is what a step measured, and what
 //! all of them are made of. A world without an actor is played by the control that its [`WorldWish`] names: a
 //! classic control beside the learned ones, with the same rewards.
 
@@ -13,7 +13,7 @@ mod scheme;
 mod tally;
 mod world;
 
-pub use figures::Figures;
+pub use figures::StepFigures;
 pub use scheme::{ActionSpace, SCHEMES, Scheme, scheme};
 pub use tally::{AckTally, TalliedControl};
-pub use world::{Step, World, WorldError, WorldWish};
+pub use world::{World, WorldError, WorldStep, WorldWish};

@@ -5,7 +5,7 @@ mod direct;
 mod mvfst;
 mod orca;
 
-use crate::Figures;
+use crate::StepFigures;
 use congestion::{Socket, Window};
 
 /// Observations lie within this of 0, so that a figure gone wild does not drown the others.
@@ -55,13 +55,13 @@ pub trait Scheme: Send {
     }
 
     /// Carries an action out. `f`: the step before.
-    fn act(&mut self, action: &[f64], f: &Figures, s: &Socket, w: &mut Window);
+    fn act(&mut self, action: &[f64], f: &StepFigures, s: &Socket, w: &mut Window);
 
     /// Writes what is seen of a step; there is room for [`Scheme::features`] figures.
-    fn observe(&self, f: &Figures, out: &mut [f64]);
+    fn observe(&self, f: &StepFigures, out: &mut [f64]);
 
     /// What a step is worth.
-    fn reward(&self, f: &Figures) -> f64;
+    fn reward(&self, f: &StepFigures) -> f64;
 }
 
 /// Makes schemes by name.

@@ -1,6 +1,6 @@
 //! The environment itself.
 
-use crate::figures::{Figures, Totals};
+use crate::figures::{SenderTotals, StepFigures};
 use crate::scheme::{ActionSpace, BOUND, Scheme, scheme};
 use crate::tally::{AckTally, TalliedControl};
 use congestion::{Control, Controller};
@@ -68,7 +68,7 @@ impl std::error::Error for WorldError {}
 
 /// What a step came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct WorldStep {
     /// What it was worth.
     pub reward: f64,
     /// All connections of the flow are done with what they had to send.
@@ -93,9 +93,9 @@ pub struct World {
     end: usize,
     scheme: Box<dyn Scheme>,
     tally: Arc<Mutex<AckTally>>,
-    totals: Totals,
-    figures: Figures,
-    /// Figures of the scheme's last steps, the newest at the end.
+    totals: SenderTotals,
+    figures: StepFigures,
+    /// StepFigures of the scheme's last steps, the newest at the end.
     seen: Vec<f32>,
     row: Vec<f64>,
 }
@@ -118,7 +118,7 @@ impl World {
         let end = session.0.sending_end(wish.flow).ok_or(WorldError::NoSender(wish.flow))?;
         let seen = vec![0.0; scheme.features() * scheme.history()];
         let row = vec![0.0; scheme.features()];
-        let (totals, figures) = (Totals::default(), Figures::default());
+        let (totals, figures) = (SenderTotals::default(), StepFigures::default());
         let mut world = World { session, wish, end, scheme, tally, totals, figures, seen, row };
         world.establish()?;
         Ok(world)
@@ -141,7 +141,7 @@ impl World {
                 let rtt = s.srtt.map_or(0.1, Span::as_secs_f64).max(1e-6);
                 w.pacing_rate = (f64::from(w.cwnd) * f64::from(s.mss) / rtt) as u64;
             }
-            self.totals = Totals::of(now, end);
+            self.totals = SenderTotals::of(now, end);
         }
         self.measure(now);
         Ok(())
@@ -161,7 +161,7 @@ impl World {
     ///
     /// # Errors
     /// The action has another length than the space, or is no number.
-    pub fn step(&mut self, action: Option<&[f64]>) -> Result<Step, WorldError> {
+    pub fn step(&mut self, action: Option<&[f64]>) -> Result<WorldStep, WorldError> {
         if let Some(action) = action {
             let action = fitting(action, self.scheme.action_space())?;
             if self.wish.classic.is_none()
@@ -173,7 +173,7 @@ impl World {
         let until = self.session.0.now() + self.wish.step;
         let now = self.session.0.play_until(until);
         self.measure(now);
-        Ok(Step {
+        Ok(WorldStep {
             reward: self.scheme.reward(&self.figures),
             done: self.session.0.is_done(self.wish.flow),
             over: self.session.0.is_over(),
@@ -184,8 +184,8 @@ impl World {
     fn measure(&mut self, now: Time) {
         let Some(end) = self.session.0.end(self.end) else { return };
         let tally = take(&mut *self.tally.lock().unwrap_or_else(PoisonError::into_inner));
-        let totals = Totals::of(now, end);
-        self.figures = Figures::of(&self.totals, &totals, &tally, end, &self.figures);
+        let totals = SenderTotals::of(now, end);
+        self.figures = StepFigures::of(&self.totals, &totals, &tally, end, &self.figures);
         self.totals = totals;
         self.scheme.observe(&self.figures, &mut self.row);
         let features = self.row.len();
@@ -202,7 +202,7 @@ impl World {
     }
 
     /// What the last step measured.
-    pub fn figures(&self) -> &Figures {
+    pub fn figures(&self) -> &StepFigures {
         &self.figures
     }
 

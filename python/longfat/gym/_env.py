@@ -38,10 +38,10 @@ class _Worlds:
         unrest: bool,
         max_steps: int | None,
     ) -> None:
-        known = {name: rest for name, *rest in _native.schemes()}
+        known = {of[0]: of[2:] for of in _native.schemes()}
         if scheme not in known:
             raise ValueError(f"no scheme is called {scheme!r}; there are: {', '.join(known)}")
-        _, features, history, choices, length, low, high = known[scheme]
+        features, history, choices, length, low, high = known[scheme]
         self.scenario, self.ranges, self.set = scenario, dict(ranges or {}), dict(set or {})
         self.scheme, self.step_s, self.classic, self.unrest = scheme, step_s, classic, unrest
         self.max_steps = max_steps

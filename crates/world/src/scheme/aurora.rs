@@ -10,7 +10,7 @@
 //! | no window | twice the rate's, so that a path gone silent is not sent to for ever |
 
 use super::{ActionSpace, Scheme, ratio, set_cwnd, set_rate};
-use crate::Figures;
+use crate::StepFigures;
 use congestion::{Socket, Window};
 
 const ALPHA: f64 = 0.025;
@@ -33,7 +33,7 @@ impl Scheme for Aurora {
         true
     }
 
-    fn act(&mut self, action: &[f64], f: &Figures, s: &Socket, w: &mut Window) {
+    fn act(&mut self, action: &[f64], f: &StepFigures, s: &Socket, w: &mut Window) {
         let a = MOST * action[0];
         let rate = w.pacing_rate as f64;
         let rate = if a >= 0.0 { rate * (1.0 + ALPHA * a) } else { rate / (1.0 - ALPHA * a) };
@@ -42,13 +42,13 @@ impl Scheme for Aurora {
         set_cwnd(w, window.max(10.0));
     }
 
-    fn observe(&self, f: &Figures, out: &mut [f64]) {
+    fn observe(&self, f: &StepFigures, out: &mut [f64]) {
         out[0] = f.rtt_slope;
         out[1] = ratio(f.rtt_ms, f.least_rtt_ms) - 1.0;
         out[2] = f.sent / f.delivered.max(1.0) - 1.0;
     }
 
-    fn reward(&self, f: &Figures) -> f64 {
+    fn reward(&self, f: &StepFigures) -> f64 {
         let throughput = f.delivered / f.span_s.max(1e-9);
         (10.0 * throughput - 1000.0 * f.rtt_ms * 1e-3 - 2000.0 * f.loss_share()) * 1e-3
     }

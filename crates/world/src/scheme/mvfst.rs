@@ -9,7 +9,7 @@
 //! | acts while its network still thinks | acts at once |
 
 use super::{ActionSpace, Scheme, ratio, set_cwnd};
-use crate::Figures;
+use crate::StepFigures;
 use congestion::{Socket, Window};
 
 const BETA: f64 = 0.2;
@@ -31,7 +31,7 @@ impl Scheme for Mvfst {
         10
     }
 
-    fn act(&mut self, action: &[f64], _: &Figures, _: &Socket, w: &mut Window) {
+    fn act(&mut self, action: &[f64], _: &StepFigures, _: &Socket, w: &mut Window) {
         self.last = action[0];
         let cwnd = f64::from(w.cwnd);
         set_cwnd(
@@ -46,7 +46,7 @@ impl Scheme for Mvfst {
         );
     }
 
-    fn observe(&self, f: &Figures, out: &mut [f64]) {
+    fn observe(&self, f: &StepFigures, out: &mut [f64]) {
         let least = f.least_rtt_ms;
         out[0] = ratio(f.delivered_mbps, f.most_mbps);
         out[1] = f.loss_share();
@@ -60,7 +60,7 @@ impl Scheme for Mvfst {
         out[9] = self.last / 4.0;
     }
 
-    fn reward(&self, f: &Figures) -> f64 {
+    fn reward(&self, f: &StepFigures) -> f64 {
         f.delivered_mbps / 8.0 - BETA * (f.rtt_max_ms - f.least_rtt_ms).max(0.0)
     }
 }

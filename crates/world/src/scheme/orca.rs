@@ -9,7 +9,7 @@
 //! | an action each 20 ms or more | a step, however long the caller makes it |
 
 use super::{ActionSpace, Scheme, ratio, set_cwnd};
-use crate::Figures;
+use crate::StepFigures;
 use congestion::{Socket, Window};
 
 const MOST: f64 = 2.0;
@@ -21,7 +21,7 @@ pub struct Orca;
 
 impl Orca {
     /// The bandwidth-delay product that the connection knows, packets.
-    fn bdp(f: &Figures) -> f64 {
+    fn bdp(f: &StepFigures) -> f64 {
         f.most_mbps * 1e6 / 8.0 * f.least_rtt_ms * 1e-3 / f.mss.max(1.0)
     }
 }
@@ -40,11 +40,11 @@ impl Scheme for Orca {
         Some("cubic")
     }
 
-    fn act(&mut self, action: &[f64], _: &Figures, _: &Socket, w: &mut Window) {
+    fn act(&mut self, action: &[f64], _: &StepFigures, _: &Socket, w: &mut Window) {
         set_cwnd(w, f64::from(w.cwnd) * libm::exp2(MOST * action[0]));
     }
 
-    fn observe(&self, f: &Figures, out: &mut [f64]) {
+    fn observe(&self, f: &StepFigures, out: &mut [f64]) {
         out[0] = ratio(f.delivered_mbps, f.most_mbps);
         out[1] = f.loss_share();
         out[2] = ratio(f.rtt_ms, f.least_rtt_ms) - 1.0;
@@ -54,7 +54,7 @@ impl Scheme for Orca {
         out[6] = ratio(f.cwnd, Orca::bdp(f)).min(8.0);
     }
 
-    fn reward(&self, f: &Figures) -> f64 {
+    fn reward(&self, f: &StepFigures) -> f64 {
         let lost_mbps = f.lost * f.mss * 8e-6 / f.span_s.max(1e-9);
         let delay = if f.rtt_ms <= BETA * f.least_rtt_ms { f.least_rtt_ms } else { f.rtt_ms };
         if f.most_mbps <= 0.0 || delay <= 0.0 {

@@ -1,0 +1,60 @@
+"""maturin, and before it the `longfat` program, which a wheel carries in its data folder's `scripts`: maturin builds either a
+library or a program into one wheel (https://github.com/PyO3/maturin/issues/368).
+
+The profile is maturin's (`profile` in pyproject.toml, or `--profile` in MATURIN_PEP517_ARGS); what the two share is built
+once. LONGFAT_PROGRAM names a program that is built already.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import maturin
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+from maturin import *  # noqa: F403: the hooks that need no program
+
+_HERE = Path(__file__).resolve().parent.parent
+_SUFFIX = ".exe" if os.name == "nt" else ""
+_SCRIPTS = _HERE / "longfat.data" / "scripts"
+# maturin wants it to be there, also where it only asks for the name and the version.
+_SCRIPTS.mkdir(parents=True, exist_ok=True)
+
+
+def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: Any = None) -> str:
+    """The hook of PEP 517."""
+    _bring(program(profile()))
+    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def profile() -> str:
+    """Cargo's profile that maturin is going to use."""
+    arguments = shlex.split(os.environ.get("MATURIN_PEP517_ARGS", ""))
+    if "--profile" in arguments:
+        return arguments[arguments.index("--profile") + 1]
+    table = tomllib.loads((_HERE / "pyproject.toml").read_text())
+    return str(table["tool"]["maturin"]["profile"])
+
+
+def program(profile: str) -> Path:
+    """The program's file: built now, unless LONGFAT_PROGRAM names one."""
+    if given := os.environ.get("LONGFAT_PROGRAM"):
+        return Path(given)
+    subprocess.run(["cargo", "build", "--locked", "--profile", profile, "-p", "longfat"], cwd=_HERE.parent, check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", _HERE.parent / "target"))
+    return target / profile / f"longfat{_SUFFIX}"
+
+
+def _bring(built: Path) -> None:
+    """Puts the program where maturin takes it from, without what only debuggers read."""
+    there = _SCRIPTS / f"longfat{_SUFFIX}"
+    shutil.copy2(built, there)
+    if strip := shutil.which("strip"):
+        subprocess.run([strip, there], check=False)

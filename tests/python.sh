@@ -1,0 +1,24 @@
+#!/bin/sh
+# The Python package: built and installed into an environment under target/, its tests and its types. What is missing is said.
+set -e
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-$PWD/target}
+export CARGO_TARGET_DIR=$target
+venv=$target/python
+if ! python3 -m venv "$venv" 2>/dev/null; then
+    echo "python: SKIPPED, python3 has no venv (Debian: python3-venv)" >&2
+    exit 0
+fi
+need="maturin pytest mypy numpy pyarrow polars duckdb pandas gymnasium matplotlib nbclient ipykernel"
+if ! "$venv/bin/pip" install -q --disable-pip-version-check $need; then
+    echo "python: SKIPPED, pip cannot fetch $need" >&2
+    exit 0
+fi
+PATH=$venv/bin:$PATH
+cargo build -q --release -p longfat -p longfat-python
+# In the profile that the other tests have built, not that of what is handed out.
+LONGFAT_PROGRAM=$target/release/longfat MATURIN_PEP517_ARGS="--profile release" \
+    pip install -q --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall ./python
+LONGFAT=$venv/bin/longfat pytest -q -p no:cacheprovider python/tests
+(cd python && mypy --cache-dir "$target/mypy")
+if command -v pyright >/dev/null; then pyright --pythonpath "$venv/bin/python" python/longfat; else echo "python: pyright SKIPPED, not installed" >&2; fi
