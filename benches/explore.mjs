@@ -81,7 +81,7 @@ async function perPacket(name, sets, variant) {
 /** A capture of some 50 MB, diagnosed in the page: seconds in the worker and until its page is there, and memory. */
 async function capture(page) {
   const out = join(folder, "explore-large");
-  const sets = ["links.wan.forward.limiter.rate=300Mbit/s", "links.wan.forward.limiter.queue={ kind = \"fifo\", packets = 500 }", "sample=100ms"];
+  const sets = ["links.wan.forward.limiter={ kind = \"shaper\", rate = \"300Mbit/s\", queue = { kind = \"fifo\", packets = 500 } }", "sample=100ms"];
   cli("run", "scenarios/policer-or-shaper.toml", "--variant", "shaper-fifo", ...sets.flatMap((x) => ["--set", x]), "--pcap", out, "--out", `${out}-run`, "--force", "--no-progress");
   const pcap = join(out, "shaper-fifo", "client.pcap");
   const browser = await launch();

@@ -67,6 +67,8 @@ pub struct TunablePart {
 
 /// In the place of the value while a template is made.
 const HOLE: &str = "@@";
+/// What of a bottleneck decides most.
+const LIMITER: [&str; 5] = ["limiter", "rate", "burst", "queue", "discipline"];
 /// A queue that a shaper or link has unless told otherwise (Linux: txqueuelen).
 const QUEUE_PACKETS: u64 = 1000;
 
@@ -119,7 +121,11 @@ pub(crate) fn tunables(scenario: &Scenario) -> Vec<Tunable> {
                 let place = MetStage { link, forward, at };
                 let of = of_stage(scenario, place);
                 match Some(place) == narrow {
-                    true => all.extend(of.into_iter().map(Tunable::main)),
+                    true => {
+                        let decides = |t: &Tunable| LIMITER.contains(&t.what.as_str());
+                        all.extend(of.iter().filter(|t| decides(t)).cloned().map(Tunable::main));
+                        rest.extend(of.into_iter().filter(|t| !decides(t)));
+                    }
                     false => rest.extend(of),
                 }
             }

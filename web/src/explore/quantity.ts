@@ -42,6 +42,8 @@ export function scaleOf(of: Tunable): Scale {
     case "share":
       return power(Math.max(0.1, Math.min(1, value * 4)), 3);
     default:
+      // RFC 791: every host takes 68 bytes.
+      if (of.what === "mtu") return logarithmic(68, 9000);
       return counts(of.what === "count" ? Math.max(16, of.value * 2) : Math.max(1000, of.value * 10));
   }
 }

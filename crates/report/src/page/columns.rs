@@ -320,10 +320,10 @@ mod tests {
             });
         }
         s.resent = vec![Resent { time_s: 0.0315, byte: 77, len: 1448 }];
-        let (series, bytes) =
+        let (series, encoded) =
             encode("series-0", PlottedSeries { flows: &[s], ..PlottedSeries::default() }).unwrap();
         let mut blob = Vec::new();
-        flate2::read::DeflateDecoder::new(&unbase64(&packed(&bytes))[..]).read_to_end(&mut blob).unwrap();
+        flate2::read::DeflateDecoder::new(&unbase64(&packed(&encoded))[..]).read_to_end(&mut blob).unwrap();
         assert_eq!(blob.len(), series.bytes);
         let flow = &series.flows[0];
         let column = |name| decode(&blob, &flow.columns[name]);
