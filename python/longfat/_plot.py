@@ -47,10 +47,10 @@ def plot(result: Result, columns: tuple[str, ...] | None) -> Figure:
 def curve(series: Series, column: str) -> tuple[list[float], list[float]]:
     """Times and values of a column; of `goodput_mbps`, bytes delivered in a window before each time."""
     # Lists: matplotlib indexes what is no array in ways that a memoryview does not know.
-    times = series["time_s"].tolist()
+    times = [*series["time_s"]]
     if column != "goodput_mbps":
-        return times, series[column].tolist()
-    delivered = series["delivered_bytes"].tolist()
+        return times, [*series[column]]
+    delivered = [*series["delivered_bytes"]]
     rates: list[float] = []
     first = 0
     for row, now in enumerate(times):
