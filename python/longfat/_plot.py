@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,12 +44,13 @@ def plot(result: Result, columns: tuple[str, ...] | None) -> Figure:
     return figure
 
 
-def curve(series: Series, column: str) -> tuple[Any, Any]:
+def curve(series: Series, column: str) -> tuple[list[float], list[float]]:
     """Times and values of a column; of `goodput_mbps`, bytes delivered in a window before each time."""
-    times = series["time_s"]
+    # Lists: matplotlib indexes what is no array in ways that a memoryview does not know.
+    times = [*series["time_s"]]
     if column != "goodput_mbps":
-        return times, series[column]
-    delivered = series["delivered_bytes"]
+        return times, [*series[column]]
+    delivered = [*series["delivered_bytes"]]
     rates: list[float] = []
     first = 0
     for row, now in enumerate(times):
