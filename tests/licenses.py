@@ -71,7 +71,7 @@ def packed():
     wanted = json.loads((ROOT / "web/package.json").read_text())["devDependencies"]
     imports = set()
     for source in (ROOT / "web/src").rglob("*.ts"):
-        imports |= set(re.findall(r"""^import (?!type)[^'"]*from ["']([^./"'][^"']*)["']""", source.read_text(), re.M))
+        imports |= set(re.findall(r"""^import (?!type)[^'"]*from ["']([^./"':][^"':]*)["']""", source.read_text(), re.M))
     for name in sorted(imports):
         text = (ROOT / f"web/licenses/{name}.txt").read_text().strip()
         there = ROOT / f"web/node_modules/{name}/LICENSE"

@@ -98,6 +98,9 @@ impl NativeWorld {
     }
 }
 
+/// Observations, rewards, which are done, which are over.
+type SteppedWorlds<'py> = (Bound<'py, PyBytes>, Vec<f64>, Vec<bool>, Vec<bool>);
+
 /// Steps several worlds at once, Python's lock released: observations one after the other, rewards, done, over. An action
 /// is `len` numbers of `actions`; without any, none is carried out.
 #[pyfunction]
@@ -107,7 +110,7 @@ pub fn step_all<'py>(
     worlds: Vec<Py<NativeWorld>>,
     actions: Option<Vec<f64>>,
     len: usize,
-) -> PyResult<(Bound<'py, PyBytes>, Vec<f64>, Vec<bool>, Vec<bool>)> {
+) -> PyResult<SteppedWorlds<'py>> {
     let count = worlds.len();
     let mut out = Vec::new();
     let (mut rewards, mut dones, mut overs) = (Vec::new(), Vec::new(), Vec::new());
@@ -130,18 +133,21 @@ pub fn step_all<'py>(
     Ok((PyBytes::new(py, &out), rewards, dones, overs))
 }
 
+/// A scheme as Python is told of it.
+type SchemeRow = (&'static str, &'static str, usize, usize, usize, usize, f64, f64);
+
 /// The schemes: name, where it is from, figures seen of a step, of how many steps, choices of a discrete action (0: none),
 /// numbers of another with their bounds.
 #[pyfunction]
-pub fn schemes() -> Vec<(&'static str, &'static str, usize, usize, usize, usize, f64, f64)> {
-    let one = |&(name, about, make): &(&'static str, &'static str, fn() -> Box<dyn ::world::Scheme>)| {
+pub fn schemes() -> Vec<SchemeRow> {
+    let all = SCHEMES.iter().map(|&(name, about, make)| {
         let s = make();
         let (choices, len, low, high) = match s.action_space() {
             ActionSpace::Box { len, low, high } => (0, len, low, high),
             ActionSpace::Discrete(choices) => (choices, 1, 0.0, choices as f64 - 1.0),
         };
         (name, about, s.features(), s.history(), choices, len, low, high)
-    };
+    });
     debug_assert!(SCHEMES.iter().all(|(name, _, _)| scheme(name).is_some()));
-    SCHEMES.iter().map(one).collect()
+    all.collect()
 }
