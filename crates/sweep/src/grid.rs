@@ -83,8 +83,16 @@ impl SweepGrid {
             }
         }
         let mut experiment = read_at(&first).map_err(wrong)?;
-        // Files that other values name.
-        for (axis, of) in self.axes.iter().enumerate() {
+        let names = |e| GridError::Asked(format!("--variant: {e}"));
+        experiment::choose(&mut experiment, &self.variants).map_err(names)?;
+        let runs = experiment.variants.len() * self.repeats.max(1) as usize;
+        if self.points().and_then(|p| p.checked_mul(runs)).is_none_or(|cells| cells > MOST_CELLS) {
+            return Err(GridError::Asked(format!(
+                "more than {MOST_CELLS} cells: leave values out, or sweep in several folders"
+            )));
+        }
+        // Files that other values name; numbers name none.
+        for (axis, of) in self.axes.iter().enumerate().filter(|(_, of)| of.numbers().is_none()) {
             for value in 0..of.values.len() {
                 let mut at = first.clone();
                 at[axis] = value;
@@ -92,17 +100,7 @@ impl SweepGrid {
             }
         }
         self.files = files;
-        experiment::choose(&mut experiment, &self.variants)
-            .map_err(|e| GridError::Asked(format!("--variant: {e}")))?;
-        let cells = self
-            .points()
-            .and_then(|p| p.checked_mul(experiment.variants.len() * self.repeats.max(1) as usize));
-        match cells {
-            Some(cells) if cells <= MOST_CELLS => Ok(experiment),
-            _ => Err(GridError::Asked(format!(
-                "more than {MOST_CELLS} cells: leave values out, or sweep in several folders"
-            ))),
-        }
+        Ok(experiment)
     }
 
     fn check_axes(&self) -> Result<(), String> {
@@ -309,7 +307,7 @@ to = "b"
         assert!(told(&["flows.up.cc=nonsense,more"]).contains("nonsense"));
         assert!(told(&["flows.down.cc=bbr,cubic"]).contains("down"));
         assert!(told(&["variant:flows.up.cc=bbr,cubic"]).contains("another column"));
-        let long = "seed=1..90000:lin:90000";
+        let long = "s:seed=1..90000:lin:90000";
         let axes = [long, "flows.up.count=1..90000:lin:90000"];
         assert!(told(&axes).contains("more than 20000000 cells"));
     }
