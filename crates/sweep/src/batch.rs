@@ -21,11 +21,8 @@ struct BatchEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchStopped;
 
-/// Runs all cells of a point, one after the other on this thread. `stop` is asked now and then.
-///
-/// # Errors
-/// `stop` said so.
-pub fn run_point(
+/// Runs all cells of a point.
+fn run_point(
     grid: &SweepGrid,
     basis: u128,
     point: usize,
@@ -98,21 +95,33 @@ fn run_cells(
     Ok(rows)
 }
 
-/// Runs these points and gives their rows as bytes.
+/// Runs all cells of these points, one after the other on this thread. `stop` is asked now and then.
 ///
 /// # Errors
 /// `stop` said so.
-pub fn run_batch(
+pub fn run_points(
     grid: &SweepGrid,
     points: &[usize],
     stop: &dyn Fn() -> bool,
-) -> Result<Vec<u8>, BatchStopped> {
+) -> Result<Vec<CellRow>, BatchStopped> {
     let basis = grid.basis();
     let mut rows = Vec::new();
     for &point in points {
         rows.extend(run_point(grid, basis, point, stop)?);
     }
-    Ok(pack(&rows))
+    Ok(rows)
+}
+
+/// The same, their rows as bytes.
+///
+/// # Errors
+/// As [`run_points`].
+pub fn run_batch(
+    grid: &SweepGrid,
+    points: &[usize],
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<u8>, BatchStopped> {
+    run_points(grid, points, stop).map(|rows| pack(&rows))
 }
 
 /// Rows as bytes.

@@ -3,7 +3,7 @@
 //! Threads take batches of points. A batch is to last about a second, so that neither keeping a batch nor a batch lost to a
 //! kill costs much: how many points that are is told by those that are over.
 
-use crate::{BatchStopped, CellRow, PartStore, SweepGrid, run_batch, unpack};
+use crate::{BatchStopped, CellRow, PartStore, SweepGrid, run_points};
 use scenario::Experiment;
 use std::collections::BTreeMap;
 use std::io;
@@ -145,13 +145,12 @@ fn work(
             break;
         }
         let begun = Instant::now();
-        let bytes = match run_batch(grid, batch, &|| stop.load(Relaxed)) {
-            Ok(bytes) => bytes,
+        let rows = match run_points(grid, batch, &|| stop.load(Relaxed)) {
+            Ok(rows) => rows,
             Err(BatchStopped) => break,
         };
         lock().over(batch.len(), begun.elapsed().as_secs_f64());
-        let kept = store.keep(&bytes).map(|()| unpack(&bytes).unwrap_or_default());
-        if sender.send(kept).is_err() {
+        if sender.send(store.keep(&rows).map(|()| rows)).is_err() {
             break;
         }
     }

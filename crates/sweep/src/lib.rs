@@ -3,7 +3,7 @@
 //!
 //! 1. [`SweepGrid`] says what is varied; [`SweepGrid::check`] finds mistakes before anything runs.
 //! 2. [`run_missing`] runs what [`PartStore`] does not hold yet, on this machine; where others do the work,
-//!    [`missing`] names the points, [`run_batch`] runs some anywhere, and [`PartStore::keep`] takes what it gives back.
+//!    [`missing`] names the points, [`run_batch`] runs some anywhere, and [`unpack`] and [`PartStore::keep`] take what it gives back.
 //! 3. [`in_order`] and [`write_dataset`] make the dataset: the same bytes whoever ran which cell, and when.
 
 mod axis;
@@ -14,11 +14,12 @@ mod drive;
 mod grid;
 mod operating;
 mod page;
+mod shown;
 mod store;
 mod text;
 
 pub use axis::Axis;
-pub use batch::{BatchStopped, pack, run_batch, run_point, unpack};
+pub use batch::{BatchStopped, pack, run_batch, run_points, unpack};
 pub use cell::{CellFigures, CellRow, SweptFlow};
 pub use dataset::{AxisSummary, COLUMNS, SWEEP_SCHEMA, SweepColumn, SweepSummary, to_json, write_dataset};
 pub use drive::{KnownRows, SweepError, SweepProgress, in_order, missing, run_missing};

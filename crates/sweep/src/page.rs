@@ -1,6 +1,7 @@
 //! A sweep as a page: heat maps over its two longest axes, a panel for each combination of the others, and distributions
 //! over all cells for each value of each axis. No script, nothing loaded.
 
+use crate::shown::{picked, quantile, variants};
 use crate::{Axis, CellFigures, CellRow, SweepGrid};
 use report::plot::{HeatMap, Look, cdf, heat};
 use std::collections::BTreeMap;
@@ -74,17 +75,9 @@ fn dimensions(grid: &SweepGrid, rows: &[CellRow]) -> Vec<SweptAxis> {
         SweptAxis { name: axis.name.clone(), values: axis.values.clone(), of: of.collect() }
     };
     let mut all: Vec<SweptAxis> = grid.axes.iter().enumerate().map(axis).collect();
-    let mut variants: Vec<String> = Vec::new();
-    let mut of = Vec::new();
-    for row in rows {
-        let at = variants.iter().position(|v| *v == row.variant).unwrap_or_else(|| {
-            variants.push(row.variant.clone());
-            variants.len() - 1
-        });
-        of.push(at);
-    }
-    if variants.len() > 1 {
-        all.push(SweptAxis { name: "variant".into(), values: variants, of });
+    let (names, of) = variants(rows);
+    if names.len() > 1 {
+        all.push(SweptAxis { name: "variant".into(), values: names, of });
     }
     all
 }
@@ -134,20 +127,17 @@ fn map(
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 2).copied()
+    quantile(&values, 0.5)
 }
 
 /// The distribution over all cells, a line for each value of an axis; of more values, as many evenly picked.
 fn distribution(figure: &ShownFigure, axis: &SweptAxis, rows: &[CellRow]) -> Option<String> {
-    let n = axis.values.len();
-    let shown = n.min(MOST_LINES);
-    let picked = (0..shown).map(|i| if shown < n { i * (n - 1) / (shown - 1) } else { i });
     let group = |value: usize| {
         let of = rows.iter().zip(&axis.of).filter(|(_, of)| **of == value);
         let values = of.filter_map(|(row, _)| row.figures.as_ref().and_then(figure.of)).collect();
         (axis.values[value].clone(), values)
     };
-    let groups: Vec<(String, Vec<f64>)> = picked.map(group).collect();
+    let groups: Vec<(String, Vec<f64>)> = picked(axis.values.len(), MOST_LINES).map(group).collect();
     let title = format!("{} over all cells, by {}", figure.title, axis.name);
     cdf(&title, figure.unit, &groups, &Look::default()).map(|d| d.svg())
 }

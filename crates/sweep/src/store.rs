@@ -4,7 +4,7 @@
 //! called as the batch's first cell, so that who runs a batch again replaces it by the same. Several machines may write to
 //! one folder.
 
-use crate::{CellRow, unpack};
+use crate::{CellRow, pack, unpack};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -38,13 +38,14 @@ impl PartStore {
     /// Keeps a batch.
     ///
     /// # Errors
-    /// It cannot be written.
-    pub fn keep(&self, batch: &[u8]) -> io::Result<()> {
-        let Some(first) = unpack(batch).and_then(|rows| rows.into_iter().next()) else {
+    /// It cannot be written, or holds no row.
+    pub fn keep(&self, rows: &[CellRow]) -> io::Result<()> {
+        let Some(first) = rows.first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "is no batch of cells"));
         };
         fs::create_dir_all(&self.folder)?;
-        write_whole(&self.folder.join(first.cell).with_extension(EXTENSION), |out| out.write_all(batch))
+        let path = self.folder.join(&first.cell).with_extension(EXTENSION);
+        write_whole(&path, |out| out.write_all(&pack(rows)))
     }
 
     /// All are in the dataset: they go, and what a killed process left half written.

@@ -1,5 +1,6 @@
 //! A sweep for the terminal: what each value of each axis does to all cells that have it.
 
+use crate::shown::{picked, quantile, variants};
 use crate::{CellFigures, CellRow, SweepGrid};
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
@@ -24,29 +25,18 @@ pub fn text(grid: &SweepGrid, scenario: &str, rows: &[CellRow]) -> String {
     }];
     for (i, axis) in grid.axes.iter().enumerate() {
         lines.push(AxisLine::head(&axis.name));
-        let shown = picked(axis.values.len());
+        let shown = picked(axis.values.len(), MOST_SHOWN);
         lines.extend(
             shown.map(|v| AxisLine::of(&axis.values[v], rows, |r| r.values.get(i) == Some(&axis.values[v]))),
         );
     }
-    let mut variants: Vec<&str> = Vec::new();
-    for row in rows {
-        if !variants.contains(&row.variant.as_str()) {
-            variants.push(&row.variant);
-        }
-    }
-    if variants.len() > 1 {
+    let (names, _) = variants(rows);
+    if names.len() > 1 {
         lines.push(AxisLine::head("variant"));
-        lines.extend(variants.iter().map(|v| AxisLine::of(v, rows, |r| r.variant == *v)));
+        lines.extend(names.iter().map(|v| AxisLine::of(v, rows, |r| r.variant == *v)));
     }
     told += &aligned(&lines);
     told + &errors(rows)
-}
-
-/// Indexes of `n` values, [`MOST_SHOWN`] at most.
-fn picked(n: usize) -> impl Iterator<Item = usize> {
-    let shown = n.min(MOST_SHOWN);
-    (0..shown).map(move |i| if shown < n { i * (n - 1) / (shown - 1) } else { i })
 }
 
 /// A line of the table.
@@ -86,12 +76,6 @@ impl AxisLine {
         ];
         AxisLine { name: format!("  {value}"), cells }
     }
-}
-
-/// The quantile of sorted numbers: the smallest that at least this share does not exceed.
-fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
-    let at = (share * sorted.len() as f64).ceil() as usize;
-    sorted.get(at.saturating_sub(1)).copied()
 }
 
 fn aligned(lines: &[AxisLine]) -> String {
