@@ -21,7 +21,8 @@ pub fn any() -> SocketAddr {
 
 /// A key of this test's, and its file.
 pub fn key(test: &str, end: &str) -> (PathBuf, PublicKey) {
-    let path = std::env::temp_dir().join(format!("longfat-pair-{}-{test}-{end}.key", std::process::id()));
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let path = folder.join(format!("{}-{test}-{end}.key", env!("CARGO_CRATE_NAME")));
     let _ = std::fs::remove_file(&path);
     let key = PrivateKey::generate().expect("randomness");
     key.write(&path).expect("writes");
