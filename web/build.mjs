@@ -18,7 +18,7 @@ const scenarios = join(here, "../scenarios");
 /** Types of the page's data, made of the JSON Schemas. */
 const generated = join(here, "src/types.ts");
 /** Without data; a page that grows beyond it needs a reason. */
-const MOST_BYTES = 195_000;
+const MOST_BYTES = 196_000;
 
 /** Of the shared tables only what a page shows: keys of these kinds. */
 const shownStrings = (own) => ({

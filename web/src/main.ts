@@ -11,6 +11,8 @@
 //                              button[data-pick=a|b], button.expand, td[data-col=goodput|share|each|jain|lost|resent|rto|rtt|drops|queue|…]
 //                              th[data-by][aria-sort] button.sort; select#group-by, tr.group-row[data-group]
 //                              #details-INDEX: the flows' rows tr[data-flow=name] once expanded
+// #faults                      what flows noticed of faults: tr[data-flow]; absent without faults. Plots mark each
+//                              as an area, named in the legend: li[data-fault]
 // #plots                       section; data-columns=1|2; .toolbar button[data-zoom=in|out|left|right|whole]
 // #range                       data-from, data-to: seconds in view
 // .plots-head[data-side]       heads of the columns; .picker: choice of flows where there are more than 8
@@ -42,6 +44,7 @@ import { boxes } from "./view/boxes";
 import { distributions } from "./view/cdf";
 import { recolor } from "./view/details";
 import { expectations } from "./view/expectations";
+import { faults } from "./view/faults";
 import { footer, header, story, type Controls } from "./view/header";
 import { notice } from "./view/notice";
 import { path } from "./view/path";
@@ -92,7 +95,7 @@ function report(page: Page): View {
       let plots: Plots<(typeof state.entries)[0]> | null = null;
       if (state.entries.length) {
         plots = new Plots(state, variants(state));
-        parts.push(path(state), table(state), boxes(state), plots.root, distributions(state));
+        parts.push(path(state), table(state), faults(state.page.results), boxes(state), plots.root, distributions(state));
         for (const topic of ["pick", "range", "flows", "table"] as const) state.on(topic, follow);
         if (asked.plot) plots.lookAt(asked.plot);
         else if (waiting || location.hash) follow();

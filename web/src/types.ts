@@ -458,6 +458,20 @@ export interface Facts {
   variants: number;
 }
 
+/** A fault of the scenario (`faults`). */
+export interface FaultResult {
+  /** When it began, seconds since the run began. */
+  at_s: number;
+  /** `link`, `tunnel`, `bgp` …, as scenarios spell it. */
+  kind: string;
+  /** How long it lasted, seconds. */
+  lasts_s: number;
+  /** Its name. */
+  name: string;
+  /** The link, or the host, that it befell. */
+  of: string;
+}
+
 /** What tables say of a variant, or of one of its flows. What is not known is absent. */
 export interface Figures {
   /** The bandwidth-delay product of that rate and the shortest round trip, in full packets. */
@@ -584,6 +598,18 @@ export interface FlowFigures {
   lost?: number;
 }
 
+/** What a flow noticed from the begin of a fault until the next fault began, the flow was done or the run ended. Times are as exact as the interval of the time series: a flow that no fault touches has a silence of a sample or two. */
+export interface FlowOutage {
+  /** From the begin of the fault to the end of that silence, ms; absent where nothing more came. */
+  back_ms?: number;
+  /** The fault's name. */
+  fault: string;
+  /** Datagrams due in that time that did not arrive; absent of other flows. */
+  lost_packets?: number;
+  /** The longest time without a byte, ms; one that had begun before the fault counts whole. Absent where the flow was done or had not begun, and where there are no time series. */
+  silence_ms?: number;
+}
+
 /** A flow over the repeats. */
 export interface FlowRepeats {
   /** Goodput, Mbit/s. */
@@ -620,6 +646,8 @@ export interface FlowResult {
   mss_bytes?: number;
   /** Its name. */
   name: string;
+  /** What it noticed of each fault, in the order of `VariantResult::faults`. */
+  outages?: FlowOutage[];
   /** Times of whole pages, for `page` flows. */
   page_s?: TimesSummary;
   /** What a call would hear, for datagram flows. */
@@ -1568,6 +1596,8 @@ export interface VariantResult {
   duration_s: number;
   /** Path elements in the order packets pass them. */
   elements: ElementResult[];
+  /** What went wrong on purpose, in the scenario's order; what each flow noticed of it is in `FlowResult::outages`. */
+  faults?: FaultResult[];
   /** Flows in the scenario's order; a flow with a count is `name-1`, `name-2` …. */
   flows: FlowResult[];
   /** Jain's fairness index over the flows' goodputs (TCP flows only when there are any); of transfers over their sizes, each divided by its own time. Absent where equal shares are not to be expected: of a single flow, of flows measured one at a time, and where any two differ in application or size, share no direction of a link, meet other limits, or did not begin together (within a tenth of the time of the one that was there longest). */

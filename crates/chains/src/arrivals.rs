@@ -93,6 +93,8 @@ pub struct ArrivalMeter {
     /// Who plays out needs the delay of each number, for those that arrived.
     playout: Option<Playout>,
     delay_of: Vec<Span>,
+    /// Numbers whose losses are counted apart: the first, and one more than the last.
+    spans: Vec<[u64; 2]>,
 }
 
 impl ArrivalMeter {
@@ -105,6 +107,23 @@ impl ArrivalMeter {
             _ => None,
         };
         ArrivalMeter { playout, ..ArrivalMeter::default() }
+    }
+
+    /// Counts losses of these numbers apart: of each the first, and one more than the last.
+    pub fn count_apart(&mut self, spans: Vec<[u64; 2]>) {
+        self.spans = spans;
+    }
+
+    /// Of `sent` packets how many of each span that is counted apart did not arrive.
+    pub fn lost_apart(&self, sent: u64) -> Vec<u64> {
+        let sent = sent.max(self.end);
+        let lost = |n: &u64| self.is_known(*n) && !self.arrived.contains(*n);
+        self.spans.iter().map(|s| (s[0]..s[1].min(sent)).filter(lost).count() as u64).collect()
+    }
+
+    /// Whether it is known what became of a packet: not while it is under way.
+    fn is_known(&self, n: u64) -> bool {
+        n < self.end || self.dropped.contains(n)
     }
 
     /// Packet `number` arrived `delay` after it was sent.
@@ -142,8 +161,7 @@ impl ArrivalMeter {
     /// Of `sent` packets whether each `came`; `None` where it is under way: none after it arrived, and the path did not
     /// drop it.
     fn runs(&self, sent: u64, came: impl Fn(u64) -> bool) -> LossRuns {
-        let known = |n| n < self.end || self.dropped.contains(n);
-        LossRuns::of((0..sent.max(self.end)).map(|n| known(n).then(|| came(n))))
+        LossRuns::of((0..sent.max(self.end)).map(|n| self.is_known(n).then(|| came(n))))
     }
 
     /// What became of `sent` packets; `None` where none was sent.
@@ -201,6 +219,16 @@ mod tests {
 
     /// By hand: delays 10, 26, 26, 10: |D| is 16, 0, 16; J is 1, 15/16, 15/16 + (16 - 15/16) / 16 = 1.87890625;
     /// their mean over three packets is 1.27213541…
+    #[test]
+    fn losses_of_some_numbers_are_counted_apart() {
+        let mut meter = voice(Codec::G711, 40);
+        meter.count_apart(vec![[0, 4], [4, 9], [9, 20]]);
+        let mut meter = fed(meter, &[(0, 10), (1, 10), (5, 10)]);
+        meter.handle_drop(7);
+        // Of ten sent 6, 8 and 9 may be under way still.
+        assert_eq!(meter.lost_apart(10), [2, 2, 0]);
+    }
+
     #[test]
     fn jitter_is_that_of_rtp() {
         let meter = fed(ArrivalMeter::default(), &[(0, 10), (1, 26), (2, 26), (3, 10)]);

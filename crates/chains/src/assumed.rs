@@ -5,12 +5,17 @@
 //! | `ipsec` | a `tunnel` before the link's own stages, in each direction, and a `tunnel-end` behind them | real |
 //! | a fault of the link | an `outage` behind the link's own stages: what is under way is lost too | the same |
 //! | a fault of the tunnel over it | the same | real |
+//! | a host that is lost | the same of all its links; tunnels for [`TUNNEL_RESTARTED`] longer | links: the same; daemons are killed, and started again |
 //!
 //! What faults do to routes is BGP's part: real on the kernel, `reroute.rs` in the simulator.
 
 use path::{Outage, Stage, TunnelEnd};
 use scenario::{FaultKind, NamedStage, Scenario};
 use units::Span;
+
+/// From when a lost host is back until its tunnels stand, in the mean, as the lab's strongSwan starts and makes its keys
+/// (docs/networks.md has what was measured).
+const TUNNEL_RESTARTED: Span = Span::from_millis(300);
 
 /// The scenario with such stages, if it needs any: all, or those that the kernel does not bring.
 pub fn assume(scenario: &Scenario, on_kernel: bool) -> Option<Scenario> {
@@ -22,8 +27,10 @@ pub fn assume(scenario: &Scenario, on_kernel: bool) -> Option<Scenario> {
     for index in 0..scenario.links.len() {
         let tunnel = scenario.tunnel_of(index).filter(|_| !on_kernel);
         let is_real = |kind| kind == FaultKind::Bgp || kind == FaultKind::Tunnel && on_kernel;
-        let faults = scenario.faults.iter().filter(|f| f.link == index && !is_real(f.kind));
-        let outages: Vec<Outage> = faults.map(|f| outage(f.at, f.lasts)).collect();
+        let faults = scenario.faults.iter().filter(|f| f.links.contains(&index) && !is_real(f.kind));
+        let restart =
+            |kind| if kind == FaultKind::Host && tunnel.is_some() { TUNNEL_RESTARTED } else { Span::ZERO };
+        let outages: Vec<Outage> = faults.map(|f| outage(f.at, f.lasts + restart(f.kind))).collect();
         is_needed |= tunnel.is_some() || !outages.is_empty();
         let link = &mut laid.links[index];
         for stages in [&mut link.forward, &mut link.backward] {

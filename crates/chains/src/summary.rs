@@ -1,7 +1,7 @@
 //! What a run is summed up to, whatever clock drove it.
 
 use crate::times::FlowTimes;
-use crate::{fairness, interval, settings, times, topology};
+use crate::{fairness, interval, outages, settings, times, topology};
 use result::{
     Clock, ElementResult, ElementSeries, FlowResult, FlowSeries, Outcome, RealTime, RttSummary, VariantResult,
 };
@@ -44,6 +44,8 @@ pub struct FlowTally {
     pub waiting: Vec<(Awaited, Time)>,
     /// Data packets the path dropped, where that is known.
     pub lost_packets: Option<u64>,
+    /// Of its datagrams that were due in each fault's time those that did not arrive; empty of other flows.
+    pub lost_in_faults: Vec<u64>,
     /// Payload bytes of a full segment, once there is a connection.
     pub mss_bytes: Option<u32>,
 }
@@ -95,6 +97,7 @@ pub fn outcome(
         unfinished: times.unfinished,
         response_s: times.responses.summary(),
         page_s: times.pages.summary(),
+        outages: outages::outages(scenario, tally, flow_series.iter().find(|s| s.name == tally.name), end),
         ..flow(scenario, tally)
     };
     let flows: Vec<FlowResult> = tallies.iter().zip(&times).map(flow).collect();
@@ -118,6 +121,7 @@ pub fn outcome(
         limit_mbps: limits.all,
         path: Some(topology(scenario)),
         settings: settings(scenario),
+        faults: outages::faults(scenario),
         ..VariantResult::default()
     };
     Outcome::new(variant, flow_series, element_series)

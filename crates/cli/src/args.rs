@@ -8,6 +8,7 @@ use std::path::PathBuf;
 mod begin;
 mod check;
 mod explore;
+mod export;
 mod filter;
 mod fit;
 mod import;
@@ -19,6 +20,7 @@ mod sweep;
 pub use begin::*;
 pub use check::*;
 pub use explore::ExploreArgs;
+pub use export::{ExportArgs, ExportFormat};
 pub use filter::FilterArgs;
 pub use fit::FitArgs;
 pub use import::*;
@@ -51,6 +53,8 @@ pub enum Command {
     New(NewArgs),
     /// Makes a scenario of another program's configuration, and says what is wrong with it.
     Import(ImportArgs),
+    /// Writes a scenario as a containerlab topology, and says what that cannot say.
+    Export(ExportArgs),
     /// Writes the page of results that are there, one or several side by side, and plots as PNG or SVG.
     Report(ReportArgs),
     /// Says of each flow of a packet capture what limited it, for which share of the time, and what to do.

@@ -10,6 +10,7 @@ mod escape;
 mod examples;
 mod expect;
 mod explore;
+mod export;
 mod fit;
 mod folder;
 mod import;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Command::Examples(args) => examples::examples(&args),
         Command::New(args) => new::new(&args),
         Command::Import(args) => import::import(&args),
+        Command::Export(args) => export::export(&args),
         Command::Report(args) => report::report(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Fit(args) => fit::fit(&args),

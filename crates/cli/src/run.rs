@@ -106,26 +106,18 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     }
     let drawn = plots(&args.drawn, &shown)?;
     let plots = counted(&args.drawn, &drawn);
-    let shown_text = router_view(args, &experiment, &run, &finished, &answers);
+    let shown_text = router_view(args, &experiment, &run, &answers);
     let kept = format!("results in {} (open report.html)\n{plots}", folder.display());
     let series: Vec<&[FlowSeries]> = series.iter().map(|s| s.flows).collect();
     show(args, &run, &series, &format!("{shown_text}{kept}"))?;
     Ok(exit_code(args, &run, signal))
 }
 
-/// What faults cost each flow, and with `--show` what routers would show.
-fn router_view(
-    args: &RunArgs,
-    experiment: &Experiment,
-    run: &Run,
-    finished: &[&[Outcome]],
-    answers: &[(String, String)],
-) -> String {
+/// With `--show` what routers would show.
+fn router_view(args: &RunArgs, experiment: &Experiment, run: &Run, answers: &[(String, String)]) -> String {
     let mut text = String::new();
-    for (result, outcomes) in run.variants.iter().zip(finished) {
-        let Some(variant) = experiment.variants.iter().find(|v| v.name == result.name) else { continue };
-        text += &router::faults(&variant.scenario, result, &outcomes[0].flow_series);
-        if args.show {
+    for result in run.variants.iter().filter(|_| args.show) {
+        if let Some(variant) = experiment.variants.iter().find(|v| v.name == result.name) {
             text += &router::counters(&variant.scenario, result);
         }
     }

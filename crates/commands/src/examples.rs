@@ -33,6 +33,7 @@ pub const EXAMPLES: &[Example] = built_in![
     "real-programs",
     "sdwan-faults",
     "sdwan-full",
+    "sdwan-gateway",
     "sdwan-limiter",
     "web-pages"
 ];

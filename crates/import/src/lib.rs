@@ -7,6 +7,7 @@
 //! What a reader does not understand it says by line ([`NotUnderstood`]); nothing is dropped in silence.
 
 mod draft;
+mod export;
 mod finding;
 mod import;
 mod lint;
@@ -15,6 +16,7 @@ mod shell;
 mod yaml;
 
 pub use draft::{Assumed, Draft, DraftFlow, DraftLink, DraftStage};
+pub use export::{Exported, UnsaidKey, to_containerlab};
 pub use finding::{ImportError, LintFinding, NotUnderstood, Reading};
 pub use import::{ImportSource, Imported, MAX_BYTES, import};
 

@@ -42,6 +42,7 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
     if rtt_ms.max > 0.0 {
         rtt_ms.min = rtt_ms.min.min(min);
     }
+    let (real_time, lost_in_faults) = f.heard();
     let mut tally = FlowTally {
         name: f.name.clone(),
         of: f.of,
@@ -51,7 +52,8 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
         done: f.done(end),
         active: f.active(end),
         rtt_ms,
-        real_time: f.heard(),
+        real_time,
+        lost_in_faults,
         sent_packets: f.sent.load(Relaxed),
         retransmitted_packets: f.retransmitted.load(Relaxed),
         timeouts: f.timeouts.load(Relaxed),

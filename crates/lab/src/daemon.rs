@@ -27,8 +27,9 @@ use crate::plan::FlowPlan;
 use crate::program::found;
 use crate::routing::{install, routes_through};
 use crate::sys;
+pub use config::esp_port;
 use console::DaemonConsole;
-use scenario::{FaultKind, Scenario, Service};
+use scenario::{Scenario, Service};
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -53,6 +54,9 @@ pub fn tunnel_device(scenario: &Scenario, host: usize, link: usize) -> String {
 /// The daemons of all hosts.
 pub struct Daemons<'a> {
     scenario: &'a Scenario,
+    network: &'a LabNetwork,
+    /// What both ends of each tunnel know.
+    secret: String,
     consoles: BTreeMap<usize, DaemonConsole>,
     /// From the first daemon's start until tunnels, sessions and routes stood.
     pub took: Duration,
@@ -94,7 +98,7 @@ impl<'a> Daemons<'a> {
     /// What did not come up, by host, link and what it says.
     pub fn bring_up(
         scenario: &'a Scenario,
-        network: &LabNetwork,
+        network: &'a LabNetwork,
         seed: u64,
         halt: &AtomicBool,
     ) -> Result<Option<Daemons<'a>>, LabError> {
@@ -103,11 +107,12 @@ impl<'a> Daemons<'a> {
         }
         let begun = Instant::now();
         let secret = config::secret().map_err(LabError::system("a key for tunnels (/dev/urandom)"))?;
-        let mut this = Daemons { scenario, consoles: BTreeMap::new(), took: Duration::ZERO };
+        let consoles = BTreeMap::new();
+        let mut this = Daemons { scenario, network, secret, consoles, took: Duration::ZERO };
         for (host, _) in scenario.hosts.iter().enumerate().filter(|(_, h)| !h.services.is_empty()) {
             let mut console = DaemonConsole::start(scenario, network, host)?;
             console
-                .send(&config::start(scenario, host, &secret))
+                .send(&config::start(scenario, host, &this.secret))
                 .map_err(this.failed(host, "its daemons"))?;
             this.consoles.insert(host, console);
         }
@@ -116,14 +121,30 @@ impl<'a> Daemons<'a> {
             if code != 0 {
                 return Err(did_not(scenario, host, "its daemons did not start", &said));
             }
-            let namespace = network.namespaces[host].as_fd();
-            let into = || Netlink::new().and_then(|netlink| install(scenario, host, &netlink, true));
-            let done = sys::within(namespace, into).and_then(|done| done);
-            done.map_err(failed(scenario, host, "routes into its tunnels"))?;
+            lead_into_tunnels(scenario, network, host)?;
         }
-        this.with_packets(network, seed, |this| this.connect(begun + PATIENCE, halt))?;
+        this.with_packets(seed, |this| this.connect(begun + PATIENCE, halt))?;
         this.took = begun.elapsed();
         Ok(Some(this))
+    }
+
+    /// Starts the daemons of a host that was lost, and makes its tunnels anew.
+    fn restart(&mut self, host: usize) -> Result<(), LabError> {
+        if !self.consoles.contains_key(&host) {
+            return Ok(());
+        }
+        let start = config::start(self.scenario, host, &self.secret);
+        let (code, said) = self.ask(host, &start)?;
+        if code != 0 {
+            return Err(did_not(self.scenario, host, "its daemons did not start again", &said));
+        }
+        lead_into_tunnels(self.scenario, self.network, host)?;
+        // Where one does not stand at once charon goes on trying.
+        let tunnels: Vec<usize> = config::tunnels(self.scenario, host).collect();
+        for link in tunnels {
+            self.ask(host, &config::make(link))?;
+        }
+        Ok(())
     }
 
     fn failed(&self, host: usize, what: &str) -> impl FnOnce(std::io::Error) -> LabError {
@@ -133,11 +154,10 @@ impl<'a> Daemons<'a> {
     /// Does something while packets pass the links.
     fn with_packets<T>(
         &mut self,
-        network: &LabNetwork,
         seed: u64,
         work: impl FnOnce(&mut Self) -> Result<T, LabError>,
     ) -> Result<T, LabError> {
-        let mut scenario = self.scenario.clone();
+        let (mut scenario, network) = (self.scenario.clone(), self.network);
         (scenario.sample, scenario.flows) = (Span::ZERO, Vec::new());
         let plan = FlowPlan::new(&scenario, None, &Controls::default())?;
         let (stop, crew) = (AtomicBool::new(false), Crew::new());
@@ -192,29 +212,52 @@ impl<'a> Daemons<'a> {
         asked.map_err(failed(scenario, host, "asking its daemons"))
     }
 
-    /// Plays the scenario's faults of tunnels and sessions until told to stop; those of links are the engine's.
+    /// Plays the scenario's faults of tunnels, sessions and hosts until told to stop; what links carry is the engine's.
     pub fn play(&mut self, clock: WallClock, stop: &AtomicBool) -> Result<(), LabError> {
         let scenario = self.scenario;
-        let mut acts: Vec<(units::Time, usize, String)> = Vec::new();
-        for fault in scenario.faults.iter().filter(|f| f.kind != FaultKind::Link) {
+        let mut acts: Vec<(units::Time, usize, FaultAct)> = Vec::new();
+        for fault in &scenario.faults {
             let begin = units::Time::ZERO + fault.at;
             for (at, up) in [(begin, false), (begin + fault.lasts, true)] {
-                acts.extend(config::switch(scenario, fault, up).into_iter().map(|(host, c)| (at, host, c)));
+                let asked = config::switch(scenario, fault, up).into_iter();
+                acts.extend(asked.map(|(host, c)| (at, host, FaultAct::Ask(c))));
+                acts.extend(fault.host.filter(|_| up).map(|host| (at, host, FaultAct::Restart)));
             }
         }
         acts.sort_by_key(|(at, ..)| *at);
-        for (at, host, command) in acts {
+        for (at, host, act) in acts {
             while clock.now() < at {
                 if stop.load(Relaxed) {
                     return Ok(());
                 }
                 thread::sleep(clock.until(at).min(PAUSE));
             }
-            // What it says is told by what flows see.
-            self.ask(host, &command)?;
+            match act {
+                // What it says is told by what flows see.
+                FaultAct::Ask(command) if self.consoles.contains_key(&host) => {
+                    self.ask(host, &command)?;
+                }
+                FaultAct::Ask(_) => {}
+                FaultAct::Restart => self.restart(host)?,
+            }
         }
         Ok(())
     }
+}
+
+/// What begins or ends a fault at a host.
+enum FaultAct {
+    /// Its console runs this.
+    Ask(String),
+    /// It starts anew.
+    Restart,
+}
+
+/// Installs a host's routes into its tunnels, whose devices are there.
+fn lead_into_tunnels(scenario: &Scenario, network: &LabNetwork, host: usize) -> Result<(), LabError> {
+    let into = || Netlink::new().and_then(|netlink| install(scenario, host, &netlink, true));
+    let done = sys::within(network.namespaces[host].as_fd(), into).and_then(|done| done);
+    done.map_err(failed(scenario, host, "routes into its tunnels"))
 }
 
 #[derive(Clone, Copy)]

@@ -24,7 +24,7 @@ pub struct Datagrams {
 impl Datagrams {
     /// Those to this port that leave (`sends`) or reach the host whose namespace the thread is in.
     pub fn new(port: u16, sends: bool) -> io::Result<Datagrams> {
-        let socket = KernelSocket::packets(&filter(port))?;
+        let socket = KernelSocket::packets(&filter(port), 0)?;
         receive_buffer(&socket, 8 << 20)?;
         Ok(Datagrams { socket, sends })
     }

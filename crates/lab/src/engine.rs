@@ -6,6 +6,7 @@
 
 use crate::clock::WallClock;
 use crate::crew::{Crew, Muster};
+use crate::inner::InnerPackets;
 use crate::join::Joiner;
 use crate::network::LabNetwork;
 use crate::pcap::Recorder;
@@ -127,6 +128,8 @@ pub struct Engine<'a> {
     /// When there are time series.
     watch: Option<ResentWatch>,
     torn: TornPackets,
+    /// What tunnels' packets carry.
+    inner: InnerPackets,
     /// By host: TCP data since it last sent a packet.
     unanswered: Vec<Unanswered>,
 }
@@ -191,8 +194,15 @@ impl<'a> Engine<'a> {
             recorder,
             watch: (!scenario.sample.is_zero()).then(ResentWatch::default),
             torn: TornPackets::new(scenario),
+            inner: InnerPackets::default(),
             unanswered: vec![Unanswered::default(); scenario.hosts.len()],
         }
+    }
+
+    /// Books what is lost of tunnels with the flows inside.
+    pub fn seeing_into_tunnels(mut self, inner: InnerPackets) -> Engine<'a> {
+        self.inner = inner;
+        self
     }
 
     /// Runs until told to stop, whatever the scenario's duration.
@@ -301,6 +311,7 @@ impl<'a> Engine<'a> {
             self.note_sent(now, self.ways[way].along.hosts[0], &batch);
             for packet in batch.drain(..) {
                 self.torn.note(&packet);
+                self.inner.note(now, way, &packet);
                 self.ways[way].along.chain.handle_packet(now, packet, &mut self.outbox);
             }
             self.batch = batch;
@@ -359,6 +370,7 @@ impl<'a> Engine<'a> {
             if packet.fragment.is_some() && !w.is_whole(&mut packet) {
                 continue;
             }
+            self.inner.take(&packet);
             wire::write_marks(&mut packet);
             let host = w.along.hosts[1];
             if wire::is_data_to(packet.body.ip(), self.plan.addresses[host]) {
@@ -391,7 +403,10 @@ impl<'a> Engine<'a> {
             self.joiner.clear();
         }
         for (_, packet, _) in self.outbox.dropped.drain(..) {
-            if let Some(flow) = self.torn.ports(&packet).and_then(|p| self.plan.flow_of(p)) {
+            if let Some(inner) = self.inner.take(&packet) {
+                let flow = wire::data_ports(inner.ip()).and_then(|p| self.plan.flow_of(p));
+                flow.into_iter().for_each(|flow| flow.note_drop(inner.ip()));
+            } else if let Some(flow) = self.torn.ports(&packet).and_then(|p| self.plan.flow_of(p)) {
                 flow.note_drop(packet.body.ip());
             }
             self.pool.give(packet.body);

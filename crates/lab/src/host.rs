@@ -216,7 +216,9 @@ impl<'a> LabHost<'a> {
         pattern: &DatagramPattern,
         seed: u64,
     ) -> Result<(), LabError> {
-        let source = DatagramSource::open(leg, self.plan.addresses[leg.to], flow, pattern, seed)?;
+        let faults = chains::spans(self.scenario);
+        let to = self.plan.addresses[leg.to];
+        let source = DatagramSource::open(leg, to, flow, pattern, seed, &faults)?;
         let owner = Owner::Source(self.sources.len());
         if pattern.answered {
             let failed = LabError::system(format!("flow {}: waiting for answers", flow.name));

@@ -28,6 +28,7 @@
 //! | `timeouts` | `tcpi_total_rto` (Linux 6.7 and later; 0 before) |
 //! | of a relay (`relay.rs`) | the same numbers of its sockets, asked for by sock_diag |
 //! | a program's flow | what its sockets say, every 2 ms and at their end; `delivered` is `tcpi_bytes_received` |
+//! | `lost_packets` | what the path dropped, by its ports; inside a tunnel by order and size (`inner.rs`) |
 //! | delays of datagrams | from when one was due to when the receiving thread took it; `real_time` of those with 16 bytes of payload (the number and the time), not of iperf3's |
 //! | series `rtt_ms` | the smoothed RTT too: the kernel does not tell single samples |
 
@@ -45,6 +46,7 @@ mod error;
 mod host;
 mod hosts;
 mod identity;
+mod inner;
 mod join;
 mod launch;
 mod machine;

@@ -10,6 +10,7 @@ use crate::daemon::{self, Daemons};
 use crate::engine::Engine;
 use crate::hosts::PlayingHosts;
 use crate::identity::Identity;
+use crate::inner::InnerPackets;
 use crate::machine::{self, CpuTimes};
 use crate::network::{self, LabNetwork};
 use crate::pcap::{self, Captures};
@@ -171,7 +172,9 @@ impl LabJob<'_> {
             let _guard = StopGuard(&stop);
             let (stop, crew) = (&stop, &crew);
             let clock = WallClock::start_in(LEAD);
-            let engine = Engine::new(scenario, &network, plan, seed, clock, recorder);
+            let inner = InnerPackets::open(scenario, &network)?;
+            let engine =
+                Engine::new(scenario, &network, plan, seed, clock, recorder).seeing_into_tunnels(inner);
             let writer =
                 writer.map(|w| s.spawn(move || w.run().map_err(LabError::system("writing captures"))));
             let engine = s.spawn(move || engine.run(stop, crew).map_err(LabError::system("moving packets")));

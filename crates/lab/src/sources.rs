@@ -31,13 +31,15 @@ pub struct DatagramSource {
 }
 
 impl DatagramSource {
-    /// Of a flow that begins in the host whose namespace the thread is in.
+    /// Of a flow that begins in the host whose namespace the thread is in. Losses of what is due in `faults` are counted
+    /// apart.
     pub fn open(
         leg: &Leg,
         to: Ipv4Addr,
         flow: &PlannedFlow,
         pattern: &DatagramPattern,
         seed: u64,
+        faults: &[[Time; 2]],
     ) -> Result<DatagramSource, LabError> {
         let failed = || LabError::system(format!("flow {}: UDP", flow.name));
         let socket = KernelSocket::udp().map_err(failed())?;
@@ -50,6 +52,7 @@ impl DatagramSource {
         socket.connect(SocketAddrV4::new(to, leg.port)).map_err(failed())?;
         let stream = Stream::new(seed, &format!("flow.{}", flow.name));
         let source = UdpSource::new(pattern, flow.start, stream);
+        flow.meter().count_apart(chains::due(&source, faults));
         Ok(DatagramSource { socket, flow: leg.flow, source, due: Vec::new() })
     }
 
@@ -166,9 +169,14 @@ impl PlannedFlow {
         if self.is_numbered() { self.meter().last_delay() } else { None }
     }
 
-    /// What its datagrams met; `None` where they have no numbers.
-    pub fn heard(&self) -> Option<RealTime> {
-        if self.is_numbered() { self.meter().summary(self.sent.load(Relaxed)) } else { None }
+    /// What its datagrams met, and how many of those due in each fault's time did not arrive; nothing where they have no
+    /// numbers.
+    pub fn heard(&self) -> (Option<RealTime>, Vec<u64>) {
+        if !self.is_numbered() {
+            return (None, Vec::new());
+        }
+        let (meter, sent) = (self.meter(), self.sent.load(Relaxed));
+        (meter.summary(sent), meter.lost_apart(sent))
     }
 
     fn is_numbered(&self) -> bool {

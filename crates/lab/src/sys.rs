@@ -409,9 +409,9 @@ impl KernelSocket {
         Ok(socket)
     }
 
-    /// Copies of the packets that a classic BPF program lets by, from and to any device of the
-    /// calling thread's namespace, without their link header.
-    pub fn packets(filter: &[libc::sock_filter]) -> io::Result<KernelSocket> {
+    /// Copies of the packets that a classic BPF program lets by, from and to a device of the calling thread's namespace, or
+    /// any of them for device 0, without their link header.
+    pub fn packets(filter: &[libc::sock_filter], device: u32) -> io::Result<KernelSocket> {
         let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK;
         // Protocol 0 receives nothing yet: the filter comes first.
         let socket = KernelSocket::new(libc::AF_PACKET, kind, 0)?;
@@ -426,6 +426,7 @@ impl KernelSocket {
             a.sll_family = libc::AF_PACKET as libc::c_ushort;
             // What leaves is shown only to those that take every protocol.
             a.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+            a.sll_ifindex = device as libc::c_int;
             check(libc::bind(socket.fd(), (&raw const a).cast(), size_of_val(&a) as u32))?;
         }
         Ok(socket)

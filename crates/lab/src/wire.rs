@@ -116,6 +116,19 @@ pub fn udp_payload(ip: &[u8]) -> Option<&[u8]> {
     ip.get(header + 8..)
 }
 
+/// Bytes of a packet by its own header, of which the beginning is here.
+pub fn total_length(ip: &[u8]) -> Option<u32> {
+    ip_header(ip).map(|_| be16(ip, 2).into())
+}
+
+/// Whether a packet is ESP in UDP (RFC 3948) from or to a port: neither IKE, which four zero bytes mark, nor a keepalive.
+pub fn is_esp(ip: &[u8], port: u16) -> bool {
+    let Some(udp) = ip_header(ip).filter(|_| ip[9] == UDP).and_then(|header| ip.get(header..)) else {
+        return false;
+    };
+    udp.len() > 12 && [be16(udp, 0), be16(udp, 2)].contains(&port) && udp[8..12] != [0; 4]
+}
+
 /// A TCP segment, as far as its sender's progress goes.
 pub struct TcpData {
     /// Addresses and ports, source first.
@@ -375,6 +388,20 @@ pub mod tests {
         let ip = &icmp[VIRTIO..];
         assert_eq!((checksum(&ip[..20]), checksum(&ip[20..])), (0, 0));
         assert_eq!((be16(ip, 26), &ip[28..48]), (1400, &frame[VIRTIO..VIRTIO + 20]));
+    }
+
+    #[test]
+    fn esp_is_told_from_ike_and_keepalives() {
+        let mut ip = super_packet(100, 0).split_off(VIRTIO);
+        ip[9] = UDP;
+        ip[20..24].copy_from_slice(&[0x4e, 0x21, 0x4e, 0x21]);
+        ip[28..32].copy_from_slice(&[1, 2, 3, 4]);
+        assert!(is_esp(&ip, 0x4e21) && !is_esp(&ip, 0x4e22));
+        assert_eq!(total_length(&ip), Some(140));
+        ip[28..32].fill(0);
+        assert!(!is_esp(&ip, 0x4e21), "IKE");
+        ip.truncate(29);
+        assert!(!is_esp(&ip, 0x4e21), "a keepalive");
     }
 
     #[test]

@@ -131,3 +131,58 @@ fn tunnels_sessions_and_ftp_stand_and_fall() {
     assert_eq!(at(4.5), at(4.9), "without the session there is no route");
     assert!(at(8.9) > at(4.9), "and with it there is one again");
 }
+
+/// A gateway loses its power: its daemons are killed, its neighbours find out, the other gateway takes over; then it is back,
+/// with a tunnel and sessions anew. And what is lost inside of tunnels is its flows'.
+#[test]
+fn a_gateway_is_lost_and_comes_back() {
+    let text = r#"
+        duration = "11s"
+        hosts.box.services = [{ kind = "ipsec", link = "one" }, { kind = "ipsec", link = "two" }, { kind = "bgp", as = 65001, hold = "3s" }]
+        hosts.gw1.services = [{ kind = "ipsec", link = "one" }, { kind = "bgp", as = 65002, hold = "3s" }]
+        hosts.gw2.services = [{ kind = "ipsec", link = "two" }, { kind = "bgp", as = 65003, hold = "3s" }]
+        hosts.core.services = [{ kind = "bgp", as = 65004, hold = "3s" }]
+        [links]
+        lan = { between = ["pc", "box"] }
+        one = { between = ["box", "gw1"], forward = [{ kind = "delay", delay = "5ms" }], backward = [{ kind = "delay", delay = "5ms" }] }
+        two = { between = ["box", "gw2"], forward = [{ kind = "delay", delay = "5ms" }], backward = [{ kind = "delay", delay = "5ms" }] }
+        one-core = { between = ["gw1", "core"] }
+        two-core = { between = ["gw2", "core"] }
+        pop = { between = ["core", "far"] }
+        [flows.voice]
+        from = "pc"
+        to = "far"
+        app = { kind = "voice", codec = "g711" }
+        [flows.probe]
+        from = "pc"
+        to = "far"
+        app = { kind = "probe", interval = "50ms" }
+        [faults.power]
+        kind = "host"
+        host = "gw1"
+        at = "2s"
+        lasts = "4s"
+    "#;
+    let Some((o, answers)) = run(text) else { return };
+    let flow = |name: &str| o.variant.flows.iter().find(|f| f.name == name).expect("a flow of that name");
+    let voice = &flow("voice").outages[0];
+    // Until BGP has noticed, which takes 2 to 3 s; a machine that is busy adds to it.
+    let silence = voice.silence_ms.expect("a silence");
+    assert!(silence > 1800.0 && voice.back_ms.is_some(), "{voice:?}\n{answers}");
+    assert!(voice.lost_packets.expect("datagrams are counted") > 85, "{voice:?}");
+    // The path dropped it between box and gateway, where it is ESP: what did not come is the flow's.
+    for name in ["voice", "probe"] {
+        let f = flow(name);
+        let missing = f.real_time.as_ref().expect("datagrams").lost * f.sent_packets as f64;
+        let lost = f.lost_packets.expect("datagrams") as f64;
+        assert!(
+            lost >= 0.7 * missing && lost <= missing + 3.0,
+            "{name}: {lost} booked, {missing} missing\n{answers}"
+        );
+    }
+    for wanted in ["gw1# show ipsec sa tunnel one", "gw1# show bgp summary"] {
+        let said = answers.split(wanted).nth(1).unwrap_or_default();
+        let said = said.split("\n\n").next().unwrap_or_default();
+        assert!(said.contains("ESTABLISHED") || said.contains("Established"), "{wanted}:{said}");
+    }
+}

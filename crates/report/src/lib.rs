@@ -9,6 +9,7 @@ pub mod figures;
 mod flows;
 mod markup;
 mod number;
+mod outages;
 mod page;
 pub mod plot;
 #[cfg(test)]
@@ -35,7 +36,7 @@ pub use warnings::warnings;
 use result::{FlowSeries, Run};
 
 /// What `longfat run` prints: a sentence on what happened, a table of the variants, then each variant's flows with their
-/// goodput over time; of a run on both clocks simulator, kernel and their ratio. `series` are the flow series of each variant's first repeat, in the order of
+/// goodput over time; of a run on both clocks simulator, kernel and their ratio; then what flows noticed of faults. `series` are the flow series of each variant's first repeat, in the order of
 /// `run.variants`; where they are missing or empty the sparklines are left out.
 ///
 /// The text ends with a newline and no line is wider than `style.width` (60 at least).
@@ -55,6 +56,11 @@ pub fn text(run: &Run, series: &[&[FlowSeries]], style: Style) -> String {
     if !flows.is_empty() {
         text.push('\n');
         text.push_str(&flows);
+    }
+    let outages = outages::table(run, style);
+    if !outages.is_empty() {
+        text.push('\n');
+        text.push_str(&outages);
     }
     text
 }

@@ -1,8 +1,8 @@
 //! Several runs as one: repeats with other seeds ([`combine`]), flows measured one at a time ([`concat`]).
 
 use crate::{
-    DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, Outcome, RealTime, RepeatValues, Repeats,
-    RttSummary, StateTime, TimesSummary, Trust, VariantResult,
+    DelaySummary, ElementResult, Estimate, FlowOutage, FlowRepeats, FlowResult, Outcome, RealTime,
+    RepeatValues, Repeats, RttSummary, StateTime, TimesSummary, Trust, VariantResult,
 };
 
 /// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom.
@@ -143,6 +143,20 @@ fn states(flows: &[&FlowResult]) -> Vec<StateTime> {
     times
 }
 
+/// Means of what a flow noticed of each fault; a time is unknown, or never ended, as soon as one repeat's is.
+fn outages(flows: &[&FlowResult]) -> Vec<FlowOutage> {
+    let of = |i: usize| -> Option<FlowOutage> {
+        let all: Vec<&FlowOutage> = flows.iter().map(|f| f.outages.get(i)).collect::<Option<_>>()?;
+        Some(FlowOutage {
+            silence_ms: mean_known(&all, |o| o.silence_ms),
+            back_ms: mean_known(&all, |o| o.back_ms),
+            lost_packets: known(&all, |o| o.lost_packets),
+            ..all[0].clone()
+        })
+    };
+    (0..flows[0].outages.len()).map_while(of).collect()
+}
+
 fn combine_flow(repeats: &[&FlowResult]) -> FlowResult {
     FlowResult {
         goodput_mbps: mean(repeats, |f| f.goodput_mbps),
@@ -161,6 +175,7 @@ fn combine_flow(repeats: &[&FlowResult]) -> FlowResult {
         states: states(repeats),
         timeout_wait: mean_known(repeats, |f| f.timeout_wait),
         lost_packets: known(repeats, |f| f.lost_packets),
+        outages: outages(repeats),
         repeats: Some(FlowRepeats {
             goodput_mbps: over(repeats, |f| f.goodput_mbps),
             retransmitted_packets: over(repeats, |f| f.retransmitted_packets as f64),
@@ -346,6 +361,27 @@ mod tests {
         let a = of(vec![state("avoidance", 0.75, 3), state("loss", 0.25, 2)]);
         let b = of(vec![state("avoidance", 1.0, 1)]);
         assert_eq!(states(&[&a, &b]), [state("avoidance", 0.875, 2), state("loss", 0.125, 1)]);
+    }
+
+    #[test]
+    fn outages_are_averaged_unless_one_never_ended() {
+        let of = |silence, back, lost| FlowResult {
+            outages: vec![FlowOutage {
+                fault: "cut".into(),
+                silence_ms: Some(silence),
+                back_ms: back,
+                lost_packets: Some(lost),
+            }],
+            ..FlowResult::default()
+        };
+        let (a, b, c) = (of(2000.0, Some(2100.0), 100), of(3000.0, Some(3100.0), 151), of(9000.0, None, 400));
+        let mean = &outages(&[&a, &b])[0];
+        assert_eq!(
+            (mean.silence_ms, mean.back_ms, mean.lost_packets),
+            (Some(2500.0), Some(2600.0), Some(126))
+        );
+        assert_eq!(outages(&[&a, &c])[0].back_ms, None);
+        assert!(outages(&[&FlowResult::default(), &a]).is_empty());
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod cause;
 mod column;
 mod combine;
 pub mod diagnosis;
+mod fault;
 mod json;
 mod model;
 mod packed;
@@ -25,6 +26,7 @@ pub use cause::Cause;
 pub use column::{Cells, CellsMut, Clocks, Column, ColumnKind, Columns, Growth, Unit};
 pub use combine::{combine, concat, estimate};
 pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
+pub use fault::{FaultResult, FlowOutage};
 
 /// Spans of a result: 128 buckets an octave.
 pub type Histogram = units::Histogram<7>;

@@ -1,7 +1,7 @@
 //! The result schema, as `--json` prints it.
 
 use crate::topology::Setting;
-use crate::{ElementSeries, FlowSeries, Histogram, Topology, Trust};
+use crate::{ElementSeries, FaultResult, FlowOutage, FlowSeries, Histogram, Topology, Trust};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::Goal;
@@ -190,6 +190,9 @@ pub struct VariantResult {
     /// What the scenario says beside the path's stages, beyond defaults; absent in older results.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub settings: Vec<Setting>,
+    /// What went wrong on purpose, in the scenario's order; what each flow noticed of it is in [`FlowResult::outages`].
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub faults: Vec<FaultResult>,
     /// Each flow was measured alone, in a run of its own; elements are named `element@flow`.
     #[serde(skip_serializing_if = "is_false", default)]
     pub one_at_a_time: bool,
@@ -338,6 +341,9 @@ pub struct FlowResult {
     /// The rate of the tightest limit on this flow's way, Mbit/s; absent as in [`VariantResult::limit_mbps`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limit_mbps: Option<f64>,
+    /// What it noticed of each fault, in the order of [`VariantResult::faults`].
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub outages: Vec<FlowOutage>,
     /// Means and intervals, when the variant was run more than once.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub repeats: Option<FlowRepeats>,

@@ -94,7 +94,7 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
         }
     }
     told.into_iter().for_each(|(host, routes)| hosts.list[host].routes = routes);
-    let faults = network::faults(root, &file.faults, &links, file.duration)?;
+    let faults = network::faults(root, &file.faults, &hosts, &links, file.duration)?;
     let scenario = Scenario {
         name,
         duration: file.duration,

@@ -153,10 +153,14 @@ pub(crate) struct RouteTable {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Fault")]
 pub(crate) struct FaultTable {
-    /// What: the `link` itself, the `tunnel` over it, or the `bgp` sessions over it.
+    /// What: the `link` itself, the `tunnel` over it, the `bgp` sessions over it, or a whole `host`.
     pub kind: FaultKind,
-    /// The link.
-    pub link: String,
+    /// The link; not of a `host`.
+    #[serde(default)]
+    pub link: Option<String>,
+    /// The host that is lost, of kind `host`. It hands on only: no flow begins or ends there.
+    #[serde(default)]
+    pub host: Option<String>,
     /// When it begins.
     pub at: Span,
     /// How long it lasts.

@@ -134,13 +134,14 @@ fn target(tables: &Named<HostTable>, hosts: &Hosts, text: &str) -> Result<Prefix
 pub(crate) fn faults(
     root: &Node,
     tables: &Named<FaultTable>,
+    hosts: &Hosts,
     links: &[DuplexLink],
     duration: Span,
 ) -> Result<Vec<ScheduledFault>, Fault> {
     let mut faults = Vec::new();
     for (name, table) in &tables.0 {
         let path = |key| ["faults", name.as_str(), key];
-        let link = link_of(root, &path("link"), &table.link, links)?;
+        let (links, host) = befallen(root, name, table, hosts, links)?;
         if table.at >= duration {
             let allowed = format!("before the end of the run at {duration}");
             return Err(range(root, &path("at"), table.at, allowed));
@@ -149,9 +150,33 @@ pub(crate) fn faults(
             return Err(range(root, &path("lasts"), table.lasts, "above 0s"));
         }
         let (kind, at, lasts) = (table.kind, table.at, table.lasts);
-        faults.push(ScheduledFault { name: name.clone(), kind, link, at, lasts });
+        faults.push(ScheduledFault { name: name.clone(), kind, links, host, at, lasts });
     }
     Ok(faults)
+}
+
+/// The links that a fault befalls, and the host that is lost.
+fn befallen(
+    root: &Node,
+    name: &str,
+    table: &FaultTable,
+    hosts: &Hosts,
+    links: &[DuplexLink],
+) -> Result<(Vec<usize>, Option<usize>), Fault> {
+    let path = |key| ["faults", name, key];
+    let refused = |key, message: String| Err(fault(root, &path(key), RefusalCause::Conflict { message }));
+    match (table.kind, &table.link, &table.host) {
+        (FaultKind::Host, None, Some(host)) => {
+            let lost = hosts.find(root, &path("host"), host)?;
+            let own = (0..links.len()).filter(|&l| links[l].between.contains(&lost));
+            Ok((own.collect(), Some(lost)))
+        }
+        (FaultKind::Host, ..) => refused("kind", "a fault of a host has a `host`, and no `link`".into()),
+        (_, Some(link), None) => Ok((vec![link_of(root, &path("link"), link, links)?], None)),
+        (kind, ..) => {
+            refused("kind", format!("a fault of kind \"{}\" has a `link`, and no `host`", kind.name()))
+        }
+    }
 }
 
 /// What only the whole shows.
@@ -162,18 +187,32 @@ pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
         services(root, scenario, host)?;
     }
     for f in &scenario.faults {
-        let there = match f.kind {
-            FaultKind::Link => true,
-            FaultKind::Tunnel => scenario.is_tunnel(f.link),
-            FaultKind::Bgp => scenario.has_session(f.link),
-        };
-        if !there {
-            let what = if f.kind == FaultKind::Tunnel { "`ipsec` tunnel" } else { "`bgp` session" };
-            let message = format!("there is no {what} over `{}`", scenario.links[f.link].name);
-            return Err(fault(root, &["faults", &f.name, "kind"], RefusalCause::Conflict { message }));
+        if let Some((key, message)) = impossible(scenario, f) {
+            return Err(fault(root, &["faults", &f.name, key], RefusalCause::Conflict { message }));
         }
     }
     ways(root, scenario)
+}
+
+/// Why a fault cannot be, and the key that says it.
+fn impossible(scenario: &Scenario, f: &ScheduledFault) -> Option<(&'static str, String)> {
+    let lacks = |what: &str, there: &dyn Fn(usize) -> bool| {
+        let link = f.links.iter().find(|&&l| !there(l))?;
+        Some(("kind", format!("there is no {what} over `{}`", scenario.links[*link].name)))
+    };
+    match f.kind {
+        FaultKind::Link => None,
+        FaultKind::Tunnel => lacks("`ipsec` tunnel", &|l| scenario.is_tunnel(l)),
+        FaultKind::Bgp => lacks("`bgp` session", &|l| scenario.has_session(l)),
+        // Its sockets would live on, on either clock: a host that comes back has none.
+        FaultKind::Host => f.host.filter(|&host| scenario.speaks(host)).map(|host| {
+            let name = &scenario.hosts[host].name;
+            (
+                "host",
+                format!("a flow or a relay begins or ends at `{name}`: only hosts that hand on can be lost"),
+            )
+        }),
+    }
 }
 
 /// Whoever is at a link's ends, and whose it is, is one customer at most.

@@ -54,7 +54,7 @@ impl Service {
     }
 }
 
-/// What goes wrong with a link.
+/// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FaultKind {
@@ -64,6 +64,9 @@ pub enum FaultKind {
     Tunnel,
     /// The BGP sessions over the link are taken down, and up again when the fault is over.
     Bgp,
+    /// The host is lost as without power: its links carry nothing, its daemons are gone. When the fault is over it starts
+    /// anew.
+    Host,
 }
 
 impl FaultKind {
@@ -73,6 +76,7 @@ impl FaultKind {
             FaultKind::Link => "link",
             FaultKind::Tunnel => "tunnel",
             FaultKind::Bgp => "bgp",
+            FaultKind::Host => "host",
         }
     }
 }
@@ -84,8 +88,10 @@ pub struct ScheduledFault {
     pub name: String,
     /// What.
     pub kind: FaultKind,
-    /// Index of the link.
-    pub link: usize,
+    /// Indexes of the links that it befalls: one, or all of the host.
+    pub links: Vec<usize>,
+    /// Index of the host that is lost.
+    pub host: Option<usize>,
     /// When it begins.
     pub at: Span,
     /// How long it lasts.

@@ -87,6 +87,26 @@ fn variants_change_hosts_and_faults() {
 }
 
 #[test]
+fn a_host_that_hands_on_can_be_lost() {
+    let lost = |host: &str| {
+        format!("{NET}\n[faults.power]\nkind = \"host\"\nhost = \"{host}\"\nat = \"1s\"\nlasts = \"1s\"\n")
+    };
+    let s = read(&lost("box"));
+    let fault = s.faults.iter().find(|f| f.name == "power").unwrap();
+    assert_eq!((fault.host, &fault.links[..]), (Some(1), &[0, 1][..]));
+    assert_eq!(read(&s.to_toml()), s);
+    assert!(told(&lost("pc")).contains("faults.power.host: a flow or a relay begins or ends at `pc`"));
+    assert!(told(&lost("nobody")).contains("nobody"));
+    let both = format!(
+        "{NET}\n[faults.power]\nkind = \"link\"\nlink = \"lan\"\nhost = \"box\"\nat = \"1s\"\nlasts = \"1s\"\n"
+    );
+    assert!(told(&both).contains("a fault of kind \"link\" has a `link`, and no `host`"));
+    assert!(
+        told(&both.replace("\"link\"", "\"host\"")).contains("a fault of a host has a `host`, and no `link`")
+    );
+}
+
+#[test]
 fn routes_come_before_the_shortest_way_and_forwarding_can_be_off() {
     let square = r#"
         [links]

@@ -125,7 +125,7 @@ fn tally(flows: &SimFlows, flow: &SimFlow, network: &SimNetwork) -> FlowTally {
         FlowKind::Udp(u) => {
             tally.sent_packets = u.source.sent;
             tally.lost_packets = Some(network.lost[u.numbers()].iter().sum());
-            tally.real_time = u.heard(network);
+            (tally.real_time, tally.lost_in_faults) = u.heard(network);
         }
         FlowKind::Tcp(t) => {
             let ends = 2 * t.legs.start as usize..2 * t.legs.end as usize;

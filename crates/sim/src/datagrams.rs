@@ -25,8 +25,10 @@ pub struct UdpFlow {
 
 impl UdpFlow {
     /// Of an application, without a number yet.
-    pub fn new(app: &App, source: UdpSource, answered: bool, start: Time) -> UdpFlow {
-        let meter = ArrivalMeter::new(app);
+    /// Losses of what is due in `faults` are counted apart.
+    pub fn new(app: &App, source: UdpSource, answered: bool, start: Time, faults: &[[Time; 2]]) -> UdpFlow {
+        let mut meter = ArrivalMeter::new(app);
+        meter.count_apart(chains::due(&source, faults));
         UdpFlow { source, number: 0, answered, received_bytes: 0, last: start, meter }
     }
 
@@ -36,14 +38,14 @@ impl UdpFlow {
         first..first + 1 + self.answered as usize
     }
 
-    /// What its datagrams met.
-    pub fn heard(&self, network: &SimNetwork) -> Option<RealTime> {
+    /// What its datagrams met, and how many of those due in each fault's time did not arrive.
+    pub fn heard(&self, network: &SimNetwork) -> (Option<RealTime>, Vec<u64>) {
         let mut meter = self.meter.clone();
         let first = network.datagrams as usize;
         let dropped = &network.dropped[self.numbers().start - first..self.numbers().end - first];
         let lost = |n: &u64| dropped.iter().any(|numbers| numbers.contains(*n));
         (0..self.source.sent).filter(lost).for_each(|n| meter.handle_drop(n));
-        meter.summary(self.source.sent)
+        (meter.summary(self.source.sent), meter.lost_apart(self.source.sent))
     }
 }
 

@@ -99,6 +99,8 @@ struct Builder<'a> {
     out: SimFlows,
     /// Datagram flows with the hosts they go to.
     udp: Vec<(u32, u32)>,
+    /// The time of each fault.
+    faults: Vec<[Time; 2]>,
 }
 
 /// A connection between two hosts, be they relays or the flow's own.
@@ -181,7 +183,7 @@ impl Builder<'_> {
                 let stream = Stream::new(self.seed, &format!("flow.{name}"));
                 self.udp.push((index as u32, f.to as u32));
                 let source = UdpSource::new(&pattern, start, stream);
-                FlowKind::Udp(Box::new(UdpFlow::new(&f.app, source, pattern.answered, start)))
+                FlowKind::Udp(Box::new(UdpFlow::new(&f.app, source, pattern.answered, start, &self.faults)))
             }
             None => {
                 let first = self.out.owner.len() as u32;
@@ -236,7 +238,9 @@ impl SimFlows {
             destination: Vec::new(),
             established: Vec::new(),
         };
-        let mut b = Builder { scenario, seed, of: 0, controls, own_control: None, out, udp: Vec::new() };
+        let faults = chains::spans(scenario);
+        let mut b =
+            Builder { scenario, seed, of: 0, controls, own_control: None, out, udp: Vec::new(), faults };
         for (i, f) in scenario.flows.iter().enumerate() {
             if only.is_none_or(|o| o == i) {
                 for n in 0..f.count {

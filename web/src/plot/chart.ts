@@ -150,7 +150,7 @@ export function options(plot: Plot, frame: Frame, size: { width: number; height:
     scales,
     axes,
     series,
-    hooks: { drawAxes: [(u) => shades(u, plot), (u) => levels(u, plot, k)], drawSeries: [(u, s) => dense(u, s, plot, frame, k)], draw: [(u) => extras(u, plot, frame, k)] },
+    hooks: { drawAxes: [(u) => spans(u, plot, k), (u) => shades(u, plot), (u) => levels(u, plot, k)], drawSeries: [(u, s) => dense(u, s, plot, frame, k)], draw: [(u) => extras(u, plot, frame, k)] },
   };
 }
 
@@ -193,6 +193,29 @@ function shades(u: uPlot, plot: Plot): void {
       const [left, y] = [pixel(xs[i], "x"), pixel(top, "left")];
       ctx.fillRect(left, y, pixel(xs[i + 1], "x") - left, Math.max(1, pixel(bottom, "left") - y));
     }
+  }
+  ctx.restore();
+}
+
+/** Faults, behind everything: a light area between two lines, which is seen however short it is. */
+function spans(u: uPlot, plot: Plot, k: number): void {
+  const { ctx, bbox } = u;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.lineWidth = devicePixelRatio * k;
+  for (const { from, to, color } of plot.spans) {
+    const [left, right] = [from, to].map((t) => Math.round(u.valToPos(t, "x", true)));
+    ctx.fillStyle = color + "18";
+    ctx.fillRect(left, bbox.top, right - left, bbox.height);
+    ctx.strokeStyle = color + "70";
+    ctx.beginPath();
+    for (const x of [left, right]) {
+      ctx.moveTo(x + 0.5, bbox.top);
+      ctx.lineTo(x + 0.5, bbox.top + bbox.height);
+    }
+    ctx.stroke();
   }
   ctx.restore();
 }

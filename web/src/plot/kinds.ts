@@ -10,7 +10,8 @@ import { sequence } from "./sequence";
 import { crowded, each, MOST_GROUPS } from "./many";
 import { bandOf, overRepeats, type Repeats } from "./over";
 import { columnsOf, known, nothing, samples } from "./samples";
-import type { Binned, CsvColumn, Level, Plot, Sampled, Samples, Track } from "./track";
+import type { Binned, CsvColumn, Level, Plot, Sampled, Samples, TimeSpan, Track } from "./track";
+import { faultName } from "../view/faults";
 
 export const KINDS = ["throughput", "each", "rates", "rtt", "delay", "cwnd", "queue", "drops", "states", "sequence"] as const;
 export type Kind = (typeof KINDS)[number];
@@ -118,7 +119,7 @@ export function present(kind: Kind, v: Variant, data: Data): boolean {
 }
 
 export const empty = (left: string, csv: () => CsvColumn[]): Plot => ({
-  tracks: [], levels: [], marks: [], ribbons: [], shades: [],
+  tracks: [], levels: [], marks: [], ribbons: [], shades: [], spans: [],
   left,
   right: null,
   csv,
@@ -275,9 +276,13 @@ function states({ data, flows }: Source): Plot {
   return plot;
 }
 
+/** What went wrong on purpose, and when. */
+export const spansOf = (v: Pick<Variant, "faults">): TimeSpan[] =>
+  (v.faults ?? []).map((f) => ({ label: faultName(f), from: f.at_s, to: f.at_s + f.lasts_s, color: palette().drop }));
+
 /** Builds a plot: decodes the columns it needs. */
 export function plotOf(kind: Kind, source: Source): Plot {
   const make = { throughput, each, rates, rtt, delay, cwnd, queue, drops, states, sequence: (s: Source) => sequence(s, empty) };
-  const plot = make[kind](source);
+  const plot = { ...make[kind](source), spans: spansOf(source.variant) };
   return source.repeats === "all" ? overRepeats(plot, source.data, source.variant.duration_s) : plot;
 }

@@ -160,6 +160,7 @@ export class Panel {
     });
     if (parts.size > 0) items.push(h("li", { class: "parts" }, [...parts].join(" / ")));
     for (const l of plot.levels) items.push(h("li", { class: "level" }, swatch("dashed", l.color), l.label));
+    for (const s of plot.spans) items.push(h("li", { "data-fault": s.label.slice(0, 200) }, swatch("mark", s.color + "40"), name(s.label)));
     const seen = new Set<string>();
     for (const m of plot.marks) {
       if (!seen.has(m.label)) items.push(h("li", {}, swatch(m.shape, m.color), m.label));

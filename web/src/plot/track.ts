@@ -87,6 +87,15 @@ export interface Level {
   color: string;
 }
 
+/** A time in which something was different: from its begin to its end over the whole height. */
+export interface TimeSpan {
+  label: string;
+  /** Seconds. */
+  from: number;
+  to: number;
+  color: string;
+}
+
 /** Single events in the plane. */
 export interface Marks {
   label: string;
@@ -120,6 +129,7 @@ export interface Plot {
   marks: Marks[];
   ribbons: Ribbon[];
   shades: Shade[];
+  spans: TimeSpan[];
   /** Units of the axes. */
   left: string;
   right: string | null;

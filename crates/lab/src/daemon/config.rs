@@ -28,6 +28,11 @@ const PLUGINS: &str = "random nonce openssl aes sha1 sha2 hmac kdf gcm curve2551
 const AWAIT: &str =
     "await() { n=0; until \"$@\"; do n=$((n+1)); [ $n -lt 250 ] || return 1; sleep 0.02; done; }";
 
+/// The port of a tunnel's ESP in UDP, at both ends.
+pub fn esp_port(link: usize) -> u16 {
+    (PORTS + 2 * link + 1) as u16
+}
+
 /// A key that both ends of each tunnel of a run have.
 pub fn secret() -> io::Result<String> {
     let mut bytes = [0; 24];
@@ -85,7 +90,7 @@ fn charon(scenario: &Scenario, host: usize, link: usize, secret: &str) -> String
         _ => None,
     });
     let rekey = rekey.unwrap_or(Span::from_secs(3600)).as_nanos() / 1_000_000_000;
-    let (ike, natt) = (PORTS + 2 * link, PORTS + 2 * link + 1);
+    let (ike, natt) = (PORTS + 2 * link, esp_port(link));
     let (dir, dev) = (format!("{HOME}/{}", device(link)), outgoing(scenario, host, link));
     let mtu = scenario.link_mtu(link);
     let load = swanctl(link, &format!("--load-all --file {dir}/swanctl.conf"));
@@ -103,7 +108,7 @@ fn charon(scenario: &Scenario, host: usize, link: usize, secret: &str) -> String
          \x20rekey_time = {rekey}s\n }} }} }} }}\n\
          secrets {{ ike-1 {{ secret = \"{secret}\" }} }}\nEND\n\
          rm -f /run/charon.pid\n\
-         STRONGSWAN_CONF={dir}/strongswan.conf {CHARON} >{dir}/log 2>&1 &\n\
+         STRONGSWAN_CONF={dir}/strongswan.conf {CHARON} >{dir}/log 2>&1 &\necho $! >{dir}/charon.pid\n\
          await [ -S {dir}/vici ] || {{ cat {dir}/log; exit 1; }}\n\
          await [ -e /proc/sys/net/ipv4/conf/{dev} ]\n\
          {load} >{dir}/load 2>&1 || {{ cat {dir}/load; exit 1; }}\n\
@@ -196,8 +201,22 @@ fn vsftpd() -> String {
          listen=YES\nanonymous_enable=YES\nlocal_enable=NO\nwrite_enable=YES\nanon_upload_enable=YES\nno_anon_password=YES\n\
          anon_root={HOME}/ftp\nftp_username=daemon\nsecure_chroot_dir={HOME}/empty\nseccomp_sandbox=NO\nanon_umask=022\n\
          pasv_min_port=30000\npasv_max_port=30999\nxferlog_enable=NO\nEND\n\
-         {VSFTPD} {HOME}/vsftpd.conf >{HOME}/vsftpd.out 2>&1 &\n\
+         {VSFTPD} {HOME}/vsftpd.conf >{HOME}/vsftpd.out 2>&1 &\necho $! >{HOME}/vsftpd.pid\n\
          await sh -c 'ss -ltn | grep -q :21'\n"
+    )
+}
+
+/// Makes a tunnel, from either end.
+pub fn make(link: usize) -> String {
+    swanctl(link, "--initiate --child t --timeout 5")
+}
+
+/// Ends all daemons of a host at once, as a loss of power does: nobody is told. What would make a new start believe that
+/// they still run goes too.
+fn kill() -> String {
+    format!(
+        "for p in {HOME}/*.pid {HOME}/*/*.pid; do [ -e $p ] && kill -9 $(cat $p); rm -f $p; done 2>/dev/null\n\
+         rm -f {HOME}/*/vici {HOME}/bird.ctl /run/charon.pid"
     )
 }
 
@@ -206,10 +225,7 @@ pub fn initiate(scenario: &Scenario, host: usize) -> Option<String> {
     let first = tunnels(scenario, host).filter(|&l| scenario.links[l].between[0] == host);
     let one = |link| {
         let stands = swanctl(link, "--list-sas");
-        format!(
-            "{{ {stands} | grep -q INSTALLED; }} || {}",
-            swanctl(link, "--initiate --child t --timeout 5")
-        )
+        format!("{{ {stands} | grep -q INSTALLED; }} || {}", make(link))
     };
     let all: Vec<String> = first.map(one).collect();
     (!all.is_empty()).then(|| all.join(" && "))
@@ -228,15 +244,17 @@ pub fn sessions_stand(scenario: &Scenario, host: usize) -> Option<String> {
 
 /// What begins a fault at the hosts, or ends it.
 pub fn switch(scenario: &Scenario, fault: &ScheduledFault, up: bool) -> Vec<(usize, String)> {
-    let host = scenario.links[fault.link].between[0];
+    let Some(&link) = fault.links.first() else { return Vec::new() };
+    let host = scenario.links[link].between[0];
     match (fault.kind, up) {
-        (FaultKind::Link, _) => Vec::new(),
-        (FaultKind::Tunnel, false) => vec![(host, swanctl(fault.link, "--terminate --ike t --timeout 2"))],
-        (FaultKind::Tunnel, true) => vec![(host, swanctl(fault.link, "--initiate --child t --timeout 5"))],
+        (FaultKind::Link, _) | (FaultKind::Host, true) => Vec::new(),
+        (FaultKind::Host, false) => fault.host.map(|host| (host, kill())).into_iter().collect(),
+        (FaultKind::Tunnel, false) => vec![(host, swanctl(link, "--terminate --ike t --timeout 2"))],
+        (FaultKind::Tunnel, true) => vec![(host, make(link))],
         (FaultKind::Bgp, _) => {
             let verb = if up { "enable" } else { "disable" };
             // Without -r: it changes something.
-            let name = session(scenario, fault.link);
+            let name = session(scenario, link);
             vec![(host, format!("birdc -s {HOME}/bird.ctl {verb} {name}"))]
         }
     }

@@ -111,9 +111,13 @@ fn route(s: &Scenario, at: usize, route: &HostRoute) -> Table {
 }
 
 fn fault(s: &Scenario, fault: &ScheduledFault) -> Table {
+    let of = match fault.host {
+        Some(at) => entry("host", host(s, at)),
+        None => entry("link", Written::text(&s.links[fault.links[0]].name)),
+    };
     vec![
         entry("kind", Written::text(fault.kind.name())),
-        entry("link", Written::text(&s.links[fault.link].name)),
+        of,
         entry("at", Written::of(&fault.at)),
         entry("lasts", Written::of(&fault.lasts)),
     ]

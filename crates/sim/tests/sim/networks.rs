@@ -109,3 +109,73 @@ fn customers_take_their_own_links() {
     close("red", flow(&o, "red").goodput_mbps, 5.0 * 1448.0 / 1500.0, 5.0);
     close("blue", flow(&o, "blue").goodput_mbps, 3.0 * 1448.0 / 1500.0, 5.0);
 }
+
+/// Two gateways between a box and a core, the first of which carries everything.
+const GATEWAYS: &str = r#"
+duration = "16s"
+hosts.box.services = [{ kind = "ipsec", link = "one" }, { kind = "ipsec", link = "two" }, { kind = "bgp", as = 1, hold = "3s" }]
+hosts.gw1.services = [{ kind = "ipsec", link = "one" }, { kind = "bgp", as = 2, hold = "3s" }]
+hosts.gw2.services = [{ kind = "ipsec", link = "two" }, { kind = "bgp", as = 3, hold = "3s" }]
+hosts.core.services = [{ kind = "bgp", as = 4, hold = "3s" }]
+[links]
+lan = { between = ["pc", "box"], forward = [{ kind = "link", rate = "1Gbit/s" }] }
+one = { between = ["box", "gw1"], forward = [{ kind = "link", rate = "20Mbit/s", delay = "10ms" }], backward = [{ kind = "delay", delay = "10ms" }] }
+two = { between = ["box", "gw2"], forward = [{ kind = "link", rate = "10Mbit/s", delay = "10ms" }], backward = [{ kind = "delay", delay = "10ms" }] }
+one-core = { between = ["gw1", "core"] }
+two-core = { between = ["gw2", "core"] }
+pop = { between = ["core", "far"] }
+[flows.bulk]
+from = "pc"
+to = "far"
+[flows.voice]
+from = "far"
+to = "pc"
+app = { kind = "voice", codec = "g711" }
+"#;
+
+fn gateway(host: &str, lasts: &str) -> result::Outcome {
+    let fault =
+        format!("[faults.power]\nkind = \"host\"\nhost = \"{host}\"\nat = \"4s\"\nlasts = \"{lasts}\"\n");
+    run(&format!("{GATEWAYS}{fault}"))
+}
+
+fn outage<'a>(o: &'a result::Outcome, name: &str) -> &'a result::FlowOutage {
+    &flow(o, name).outages[0]
+}
+
+/// Noticed on both sides half a second before the hold time is over, in the mean; the other gateway takes over.
+#[test]
+fn a_lost_gateway_gives_way_to_the_other() {
+    let o = gateway("gw1", "6s");
+    let fault = &o.variant.faults[0];
+    assert_eq!(
+        (fault.kind.as_str(), fault.of.as_str(), fault.at_s, fault.lasts_s),
+        ("host", "gw1", 4.0, 6.0)
+    );
+    let voice = outage(&o, "voice");
+    let silence = voice.silence_ms.expect("a silence");
+    assert!((2480.0..2560.0).contains(&silence), "{silence}");
+    // 50 packets a second.
+    let lost = voice.lost_packets.expect("datagrams are counted");
+    assert!((silence / 20.0 - lost as f64).abs() < 4.0, "{lost} of {silence} ms");
+    assert!(outage(&o, "bulk").back_ms.expect("it is back") >= voice.back_ms.expect("it is back") - 30.0);
+    assert!(element(&o, "two.forward.ipsec").passed_packets > 500);
+    let rate = goodput(series(&o, "bulk"), 14.0, 16.0);
+    assert!(rate > 12.0, "{rate} Mbit/s back over the first");
+}
+
+/// It is back sooner than anybody notices, but has no session any more: its neighbours take the other way then.
+#[test]
+fn a_gateway_that_starts_anew_is_left_when_it_is_back() {
+    let o = gateway("gw1", "1s");
+    let silence = outage(&o, "voice").silence_ms.expect("a silence");
+    assert!((1000.0..1060.0).contains(&silence), "{silence}");
+    assert!(element(&o, "two.forward.ipsec").passed_packets > 100);
+}
+
+#[test]
+fn who_passes_another_gateway_notices_nothing() {
+    let o = gateway("gw2", "6s");
+    let voice = outage(&o, "voice");
+    assert!(voice.silence_ms.expect("a silence") <= 40.0 && voice.lost_packets == Some(0), "{voice:?}");
+}

@@ -1,0 +1,66 @@
+// What went wrong on purpose, and what each flow noticed of it.
+
+import { h, name } from "../dom";
+import { t } from "../i18n";
+import { count, millis, short } from "../number";
+import type { FaultResult, Result } from "../types";
+
+/** What a row says; a dash where there is nothing to say. */
+export interface Noticed {
+  variant: string;
+  fault: string;
+  flow: string;
+  silence: string;
+  back: string;
+  /** Nothing more came. */
+  never: boolean;
+  lost: string;
+}
+
+/** "cut: link radio, 5.00 s + 2.50 s". */
+export const faultName = (f: FaultResult): string => `${f.name}: ${f.kind} ${f.of}, ${short(f.at_s)} s + ${short(f.lasts_s)} s`;
+
+/** Rows in the order of the results; with the result's name where there are several, with the clock where there are two. */
+export function noticed(results: Pick<Result, "label" | "run">[]): Noticed[] {
+  const several = results.length > 1;
+  return results.flatMap(({ label, run }) => {
+    const clocks = new Set(run.variants.map((v) => v.clock)).size > 1;
+    return run.variants.flatMap((v) =>
+      (v.faults ?? []).flatMap((fault, i) =>
+        v.flows.flatMap((flow): Noticed[] => {
+          const o = flow.outages?.[i];
+          if (!o) return [];
+          const never = o.silence_ms !== undefined && o.back_ms === undefined;
+          return [{
+            variant: (several ? `${label}: ` : "") + v.name + (clocks ? ` (${t(`ui.clock.${v.clock}`)})` : ""),
+            fault: faultName(fault),
+            flow: flow.name,
+            silence: o.silence_ms === undefined ? "–" : millis(o.silence_ms),
+            back: never ? t("ui.faults.never") : o.back_ms === undefined ? "–" : millis(o.back_ms),
+            never,
+            lost: o.lost_packets === undefined ? "–" : count(o.lost_packets),
+          }];
+        }),
+      ),
+    );
+  });
+}
+
+const COLUMNS = ["variant", "fault", "flow", "silence", "back", "lost"] as const;
+const TEXTS = ["variant", "fault", "flow"];
+
+/** A table; nothing where nothing went wrong on purpose. */
+export function faults(results: Result[]): HTMLElement | null {
+  const rows = noticed(results);
+  if (!rows.length) return null;
+  const head = COLUMNS.map((c) => h("th", { scope: "col", class: TEXTS.includes(c) ? "text" : null }, t(`ui.faults.${c}`)));
+  const cell = (r: Noticed, c: (typeof COLUMNS)[number]) =>
+    TEXTS.includes(c) ? h("td", { class: "text" }, name(r[c])) : h("td", { class: c === "back" && r.never ? "number bad" : "number" }, r[c]);
+  const line = (r: Noticed) => h("tr", { "data-flow": r.flow.slice(0, 200) }, ...COLUMNS.map((c) => cell(r, c)));
+  return h(
+    "section",
+    { class: "faults", id: "faults", "aria-labelledby": "faults-title" },
+    h("h2", { id: "faults-title" }, t("ui.faults")),
+    h("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-labelledby": "faults-title" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows.map(line)))),
+  );
+}
