@@ -4,7 +4,7 @@
 //! A batch's bytes are a JSON object a line, a cell each, and a last line `{"cells": N}`; without it they were cut short
 //! and count for nothing. A batch is called by its first cell, so that one that two machines ran is kept once.
 
-use crate::guard::{Told, apart};
+use crate::guard::{WorkSaid, apart};
 use crate::{CellFigures, CellRow, SweepGrid};
 use experiment::{Order, RunJob, simulate};
 use result::concat;
@@ -52,7 +52,7 @@ struct PointCells {
 }
 
 /// A variant at a point, and its runs; or why there are none.
-type ReadVariant = Result<(Experiment, Vec<RunJob>), String>;
+type PointVariant = Result<(Experiment, Vec<RunJob>), String>;
 
 impl PointCells {
     fn repeats(&self) -> usize {
@@ -88,7 +88,7 @@ impl PointCells {
     }
 
     /// All variants at a point. What does not fit one of them does not touch the others.
-    fn read(&self, point: usize) -> Vec<ReadVariant> {
+    fn read(&self, point: usize) -> Vec<PointVariant> {
         let order = Order { repeats: self.grid.repeats.max(1), seed: self.grid.seed, ..Order::default() };
         let alone = |variant: &Variant| {
             // The figures alone are wanted.
@@ -110,7 +110,7 @@ impl PointCells {
 
     /// Runs the cells from number `from` on; `tell` is given their rows. Ends early when `stop` says so.
     fn run_from(&self, from: usize, stop: &AtomicBool, tell: &mut dyn FnMut(CellRow)) {
-        let mut read: (Option<usize>, Vec<ReadVariant>) = (None, Vec::new());
+        let mut read: (Option<usize>, Vec<PointVariant>) = (None, Vec::new());
         for i in from..self.len() {
             let (point, variant, repeat) = self.place(i);
             if read.0 != Some(point) {
@@ -190,8 +190,8 @@ fn run_until_panic(
     };
     loop {
         match told.recv_timeout(TICK) {
-            Ok(Told::Item(row)) => rows.push(row),
-            Ok(Told::Panicked(why)) => return Ok(Some(why)),
+            Ok(WorkSaid::Item(row)) => rows.push(row),
+            Ok(WorkSaid::Panicked(why)) => return Ok(Some(why)),
             Err(RecvTimeoutError::Disconnected) if flag.load(Relaxed) => return Err(BatchStopped),
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {}

@@ -9,7 +9,7 @@ use crate::PartStore;
 use crate::batch::PartRow;
 use crate::folder::LockedFolder;
 use crate::grid::hash_of;
-use crate::guard::{Told, apart};
+use crate::guard::{WorkSaid, apart};
 use crate::store::write_whole;
 use capture::{CaptureReader, PacketFilter};
 use commands::diagnose::{CaptureSource, diagnosed};
@@ -126,8 +126,8 @@ pub fn diagnose_capture(set: &CaptureSet, of: &StoredCapture, path: &Path) -> Ca
         move |tell: &mut dyn FnMut(Result<CaptureFigures, String>)| tell(figures(&file, &name, filter));
     let told = apart(work).map_err(|e| format!("no thread: {e}"));
     let done = told.and_then(|told| match told.recv() {
-        Ok(Told::Item(done)) => done,
-        Ok(Told::Panicked(why)) => Err(format!("a fault of longfat's own: {why}")),
+        Ok(WorkSaid::Item(done)) => done,
+        Ok(WorkSaid::Panicked(why)) => Err(format!("a fault of longfat's own: {why}")),
         Err(_) => Err("a fault of longfat's own: its thread ended".into()),
     });
     match done {

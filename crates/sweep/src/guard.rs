@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 /// What such a thread says.
-pub(crate) enum Told<T> {
+pub(crate) enum WorkSaid<T> {
     /// A piece of its work is done.
     Item(T),
     /// It panicked, where and with what words; it says no more.
@@ -30,13 +30,13 @@ thread_local! {
 /// The system gives no thread.
 pub(crate) fn apart<T: Send + 'static>(
     work: impl FnOnce(&mut dyn FnMut(T)) + Send + 'static,
-) -> io::Result<Receiver<Told<T>>> {
+) -> io::Result<Receiver<WorkSaid<T>>> {
     install();
     let (tell, told) = channel();
     thread::Builder::new().spawn(move || {
         let last = tell.clone();
-        LAST_WORDS.set(Some(Box::new(move |why| drop(last.send(Told::Panicked(why))))));
-        let all = || work(&mut |item| drop(tell.send(Told::Item(item))));
+        LAST_WORDS.set(Some(Box::new(move |why| drop(last.send(WorkSaid::Panicked(why))))));
+        let all = || work(&mut |item| drop(tell.send(WorkSaid::Item(item))));
         drop(catch_unwind(AssertUnwindSafe(all)));
         LAST_WORDS.set(None);
     })?;
@@ -71,10 +71,12 @@ mod tests {
             tell(2);
             panic!("on purpose\nin two lines");
         });
-        let all: Vec<Told<u32>> = told.unwrap().iter().collect();
-        let [Told::Item(1), Told::Item(2), Told::Panicked(why)] = &all[..] else { panic!("{}", all.len()) };
+        let all: Vec<WorkSaid<u32>> = told.unwrap().iter().collect();
+        let [WorkSaid::Item(1), WorkSaid::Item(2), WorkSaid::Panicked(why)] = &all[..] else {
+            panic!("{}", all.len())
+        };
         assert!(why.contains("guard.rs") && why.ends_with("on purpose in two lines"), "{why}");
         let told = apart(|tell: &mut dyn FnMut(u32)| tell(3)).unwrap();
-        assert!(matches!(told.iter().collect::<Vec<_>>()[..], [Told::Item(3)]));
+        assert!(matches!(told.iter().collect::<Vec<_>>()[..], [WorkSaid::Item(3)]));
     }
 }
