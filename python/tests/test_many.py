@@ -43,15 +43,15 @@ def test_a_folder_is_one_dataset(captures: Path, tmp_path: Path) -> None:
     assert (done.captures, done.failed) == (5, 1) and told[-1].done == told[-1].cells == 5
     rows = done.to_pandas(captures=True).set_index("capture")
     assert "no capture" in rows.error[str(captures / "c.txt")] or rows.error[str(captures / "c.txt")]
-    assert rows.damage[str(captures / "d.pcap")].startswith("at byte ") and rows.damage[str(captures / "a.pcap")] is None
-    assert rows.packets[str(captures / "e.pcap")] == 0 and rows.error[str(captures / "e.pcap")] is None
+    assert rows.damage[str(captures / "d.pcap")].startswith("at byte ") and rows.damage.isna()[str(captures / "a.pcap")]
+    assert rows.packets[str(captures / "e.pcap")] == 0 and rows.error.isna()[str(captures / "e.pcap")]
     flows = done.to_pandas().set_index("capture")
     for name in ("a.pcap", "deep/b.pcap"):
         alone = longfat.diagnose(captures / name).flows[0]
         row = flows.loc[str(captures / name)]
         assert row.cause == alone.cause and row.goodput_mbps == alone.measures.goodput_mbps and row["from"] == alone["from"]
     bad = flows.loc[str(captures / "c.txt")]
-    assert bad.error and bad.cause is None
+    assert bad.error and bad.cause != bad.cause
     # Whoever does it, in whatever batches.
     with ThreadPoolExecutor(2) as threads, ProcessPoolExecutor(2) as processes:
         for name, executor in (("threads", threads), ("processes", processes)):
@@ -115,7 +115,7 @@ def store() -> Iterator[str]:
 def test_an_object_store_is_a_folder(captures: Path, tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import s3fs
 
-    options = {"key": "k", "secret": "s", "client_kwargs": {"endpoint_url": store, "region_name": "us-east-1"}}
+    options = {"key": "k", "secret": "s", "client_kwargs": {"endpoint_url": store}}
     fs = s3fs.S3FileSystem(**options)
     fs.mkdir("traces")
     for path in captures.rglob("*"):

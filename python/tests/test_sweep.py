@@ -52,7 +52,7 @@ def test_the_dataset_is_the_commands(
     assert "12 cells of policed" in str(done)
     cells = done.to_pandas()
     assert len(cells) == 12 and set(cells.variant) == {"cubic", "bbr"} and cells.total_goodput_mbps.notna().all()
-    assert len(done.to_pandas(flows=True)) == 12
+    assert len(done.to_pandas(flows=True)) == 18, "two of each cell of two"
 
 
 def test_what_one_began_the_other_ends(
@@ -79,7 +79,7 @@ def test_a_bad_value_is_a_row_and_a_bad_grid_an_exception(policed: Path, tmp_pat
         done = longfat.sweep(policed, vary, out=tmp_path / "bad", variants="cubic", executor=executor)
     assert (done.cells, done.failed) == (2, 1)
     wrong = done.to_pandas().set_index("flows.up.cc").error
-    assert wrong["cubic"] is None and wrong["nonsense"].startswith("--vary flows.up.cc=nonsense, column 13: ")
+    assert wrong.isna()["cubic"] and wrong["nonsense"].startswith("--vary flows.up.cc=nonsense, column 13: ")
     for kwargs in ({"variants": "x"}, {"vary": "flows.up.cc"}, {"vary": {"variant:flows.up.cc": ["bbr"]}}):
         with pytest.raises(longfat.UsageError):
             longfat.sweep(policed, **{"vary": vary, "out": tmp_path / "none", **kwargs})
