@@ -134,7 +134,12 @@ def sweep(
         with watcher(progress) as told:
             if pool is None:
                 begun = time.monotonic()
-                work.run(jobs, told and (lambda *p: told(SweepProgress(*p, time.monotonic() - begun))))
+
+                def tell(done: int, kept: int, cells: int, failed: int) -> None:
+                    if told:
+                        told(SweepProgress(done, kept, cells, failed, time.monotonic() - begun))
+
+                work.run(jobs, tell if told else None)
             else:
                 _on(pool, work, batch_s, told)
         summary, table = work.finish()

@@ -158,7 +158,7 @@ def workers(executor: Executor) -> int:
     """How many tasks an executor runs at a time: threads of Dask's workers, a pool's own number, else the cores here."""
     client = getattr(executor, "_client", None)
     if client is not None and hasattr(client, "nthreads"):
-        return max(1, sum(client.nthreads().values()))
+        return max(1, int(sum(client.nthreads().values())))
     own = getattr(executor, "_max_workers", None)
     return own if isinstance(own, int) and own > 0 else os.cpu_count() or 1
 
