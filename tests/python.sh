@@ -9,7 +9,7 @@ if ! python3 -m venv "$venv" 2>/dev/null; then
     echo "python: SKIPPED, python3 has no venv (Debian: python3-venv)" >&2
     exit 0
 fi
-need="maturin pytest mypy numpy pyarrow polars duckdb pandas gymnasium matplotlib nbclient ipykernel"
+need="maturin pytest mypy numpy pyarrow polars duckdb pandas gymnasium matplotlib nbclient ipykernel distributed moto[server,s3] s3fs"
 if ! "$venv/bin/pip" install -q --disable-pip-version-check $need; then
     echo "python: SKIPPED, pip cannot fetch $need" >&2
     exit 0

@@ -12,7 +12,6 @@ fn git(args: &[&str]) -> Option<String> {
 
 fn main() {
     println!("cargo::rerun-if-env-changed=LONGFAT_COMMIT");
-    println!("cargo::rerun-if-changed=build.rs");
     // The log of HEAD grows with each commit and checkout. Only a file that exists is named:
     // a missing one would build this crate anew each time.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|p| Path::new(p).exists()) {

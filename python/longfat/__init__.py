@@ -19,11 +19,13 @@ from ._errors import (
     ScenarioError,
     UsageError,
 )
+from ._many import Diagnoses, diagnose_many
 from ._progress import Progress
 from ._record import Record
 from ._result import ElementFigures, FlowFigures, Result, Series, Table, Variant
 from ._run import run
 from ._scenario import Scenario, ScenarioLike, delay, examples, link, loss, policer, shaper
+from ._sweep import Sweep, SweepProgress, sweep
 from ._tcp import Tcp
 
 __version__ = _native.__version__
@@ -33,6 +35,7 @@ __all__ = [
     "Control",
     "ControlFactory",
     "ControlLike",
+    "Diagnoses",
     "Diagnosis",
     "ElementFigures",
     "Fit",
@@ -50,6 +53,8 @@ __all__ = [
     "ScenarioError",
     "ScenarioLike",
     "Series",
+    "Sweep",
+    "SweepProgress",
     "Table",
     "Tcp",
     "UsageError",
@@ -57,6 +62,7 @@ __all__ = [
     "__version__",
     "delay",
     "diagnose",
+    "diagnose_many",
     "examples",
     "fit",
     "link",
@@ -65,4 +71,5 @@ __all__ = [
     "policer",
     "run",
     "shaper",
+    "sweep",
 ]

@@ -163,10 +163,11 @@ def plan(
         "repeat": repeat,
         "jobs": jobs,
     }
+    chosen = [] if variant is None else [variant]
     with watcher(progress) as told:
         if isinstance(scenario, Fit):
             return Plan(*_native.plan(None, scenario._native, asked, told))
-        return Plan(*_native.plan(loaded(scenario, set or {}, allow_files), None, asked, told))
+        return Plan(*_native.plan(loaded(scenario, set or {}, allow_files, chosen), None, asked, told))
 
 
 def _filter(

@@ -41,9 +41,10 @@ def run(
 
     Raises `ScenarioError` (with file, line, key), `UsageError`, `RunError`, `OSError`.
     """
-    read = loaded(scenario, set or {}, allow_files)
+    chosen = [variants] if isinstance(variants, str) else list(variants or ())
+    read = loaded(scenario, set or {}, allow_files, chosen)
     wish: _native.RunWish = {
-        "variants": [variants] if isinstance(variants, str) else list(variants or ()),
+        "variants": chosen,
         "seed": seed,
         "repeat": repeat,
         "jobs": jobs,

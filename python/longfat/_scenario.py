@@ -98,22 +98,33 @@ def loss(probability: float, **more: Any) -> dict[str, Any]:
     return {"kind": "loss", "probability": probability, **more}
 
 
-def loaded(scenario: ScenarioLike, changes: Mapping[str, Any], allow_files: bool) -> _native.LoadedScenario:
-    """The scenario, checked, with these changes (as `--set` makes them)."""
-    path, text, name = None, None, "scenario.toml"
+def source(scenario: ScenarioLike) -> tuple[str | None, str | None]:
+    """The file that a scenario is in (or the name of a built-in one), or else its text."""
     if isinstance(scenario, Scenario):
-        text = scenario.to_toml()
-    elif isinstance(scenario, Mapping):
-        text = _toml.document(scenario)
-    elif isinstance(scenario, str) and ("\n" in scenario or "=" in scenario and not Path(scenario).exists()):
-        text = scenario
-    elif isinstance(scenario, (str, os.PathLike)):
-        path = os.fspath(scenario)
-    else:
-        raise TypeError(f"a scenario is a path, a text, a dictionary or a Scenario, not {type(scenario).__name__}")
+        return None, scenario.to_toml()
+    if isinstance(scenario, Mapping):
+        return None, _toml.document(scenario)
+    if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario and not Path(scenario).exists()):
+        return None, scenario
+    if isinstance(scenario, (str, os.PathLike)):
+        return os.fspath(scenario), None
+    raise TypeError(f"a scenario is a path, a text, a dictionary or a Scenario, not {type(scenario).__name__}")
+
+
+def loaded(
+    scenario: ScenarioLike, changes: Mapping[str, Any], allow_files: bool, variants: Sequence[str] = ()
+) -> _native.LoadedScenario:
+    """The scenario's variants (none: all), checked, with these changes (as `--set` makes them)."""
+    path, text = source(scenario)
     overrides = [_toml.override(key, item) for key, item in changes.items()]
     return _native.load(
-        path=path, text=text, name=name, folder=".", overrides=overrides, allow_files=allow_files
+        path=path,
+        text=text,
+        name="scenario.toml",
+        folder=".",
+        overrides=overrides,
+        variants=list(variants),
+        allow_files=allow_files,
     )
 
 

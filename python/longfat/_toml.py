@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -24,10 +25,11 @@ def value(item: Any) -> str:
     if isinstance(item, str):
         # JSON's escapes are among TOML's; only DEL has to be escaped here alone.
         return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(item, int):
-        return str(item)
-    if isinstance(item, float):
-        return repr(item)
+    # numpy's numbers too.
+    if isinstance(item, Integral):
+        return str(int(item))
+    if isinstance(item, Real):
+        return repr(float(item))
     if isinstance(item, Mapping):
         return "{ " + ", ".join(f"{_key(k)} = {value(v)}" for k, v in item.items()) + " }"
     if isinstance(item, Sequence):

@@ -27,7 +27,8 @@ pub struct FilterWish {
 }
 
 impl FilterWish {
-    fn filter(&self, py: Python<'_>) -> PyResult<PacketFilter> {
+    /// What is read.
+    pub fn filter(&self, py: Python<'_>) -> PyResult<PacketFilter> {
         let host = |text: &String| {
             text.parse::<HostPrefix>().map_err(|e| raise(py, "UsageError", &format!("host={text:?}: {e}")))
         };

@@ -6,6 +6,7 @@
 //! * `load.rs`: a scenario, checked;
 //! * `run.rs`: its runs, how far they are, Ctrl-C;
 //! * `captures.rs`: captures diagnosed and fitted, plans;
+//! * `sweep.rs`: sweeps, their cells run here or anywhere; `many.rs`: many captures, diagnosed in the same way;
 //! * `control.rs`, `view.rs`: congestion controls written in Python; `tcp.rs`: an end of a connection, step by step;
 //! * `world.rs`: the environment for learning;
 //! * `columns.rs`: time series as Arrow columns, without copying; `table.rs`: tables of them as capsules;
@@ -16,7 +17,9 @@ mod columns;
 mod control;
 mod errors;
 mod load;
+mod many;
 mod run;
+mod sweep;
 mod table;
 mod tcp;
 mod view;
@@ -32,7 +35,11 @@ mod _native {
     #[pymodule_export]
     use super::load::{LoadedScenario, examples, load};
     #[pymodule_export]
+    use super::many::{CaptureWork, diagnose_stored, program_name};
+    #[pymodule_export]
     use super::run::{RunOutput, run};
+    #[pymodule_export]
+    use super::sweep::{SweepWork, run_sweep_batch};
     #[pymodule_export]
     use super::table::SeriesTable;
     #[pymodule_export]

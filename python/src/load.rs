@@ -5,7 +5,6 @@ use commands::examples::{EXAMPLES, beside};
 use commands::load::{ReadScenario, Source, read_beside};
 use commands::{CommandError, load as from_file};
 use pyo3::prelude::*;
-use scenario::Experiment;
 use std::path::{Path, PathBuf};
 
 /// A scenario that was read and checked, with what was set.
@@ -62,9 +61,10 @@ impl LoadedScenario {
 }
 
 /// Reads a scenario: from the file `path`, a built-in one where there is no such file, or else the `text`, whose stages
-/// read files in `folder`.
+/// read files in `folder`. Of its `variants`, none: all.
 #[pyfunction]
-#[pyo3(signature = (*, path, text, name, folder, overrides, allow_files))]
+#[pyo3(signature = (*, path, text, name, folder, overrides, variants, allow_files))]
+#[allow(clippy::too_many_arguments, reason = "one keyword argument each")]
 pub fn load(
     py: Python<'_>,
     path: Option<PathBuf>,
@@ -72,11 +72,12 @@ pub fn load(
     name: &str,
     folder: PathBuf,
     overrides: Vec<String>,
+    variants: Vec<String>,
     allow_files: bool,
 ) -> PyResult<LoadedScenario> {
     let read = py.detach(|| match path {
-        Some(path) => from_file::load(&path, &overrides, allow_files),
-        None => of_text(name, text.unwrap_or_default(), &folder, &overrides, allow_files),
+        Some(path) => from_file::load(&path, &overrides, &variants, allow_files),
+        None => of_text(name, text.unwrap_or_default(), &folder, (&overrides, &variants), allow_files),
     });
     let read = read.map_err(|e| of_command(py, e))?;
     Ok(LoadedScenario { read, overrides })
@@ -86,12 +87,11 @@ fn of_text(
     name: &str,
     text: String,
     folder: &Path,
-    overrides: &[String],
+    (overrides, variants): (&[String], &[String]),
     anywhere: bool,
 ) -> Result<ReadScenario, CommandError> {
     let mut files = |file: &str| read_beside(folder, file, anywhere).or_else(|e| beside(file).map_err(|_| e));
-    let experiment = Experiment::parse_with(name, &text, overrides, &mut files);
-    let experiment = experiment.map_err(|e| CommandError::Scenario(Box::new(e)))?;
+    let experiment = from_file::chosen(name, &text, overrides, variants, &mut files)?;
     Ok(ReadScenario { text, experiment, source: Source::Stdin, name: name.into() })
 }
 

@@ -84,7 +84,7 @@ def test_what_is_wrong_has_its_place(policed: Path) -> None:
     assert "burst" in (e.help or "") and "^^^^^" in e.shown and str(policed) in str(e)
     with pytest.raises(longfat.ScenarioError) as refused:
         longfat.run(POLICED, set={"duration": "3 parsec"})
-    assert refused.value.key == "duration" and refused.value.file == "--set 1"
+    assert refused.value.key == "duration" and refused.value.file == "--set duration=3 parsec"
     for wrong in ({"variants": ["x"]}, {"on": "moon"}, {"set": {"flows.up.count": 10**9}}):
         with pytest.raises(longfat.LongfatError):
             longfat.run(POLICED, **wrong)

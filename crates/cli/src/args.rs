@@ -317,7 +317,8 @@ pub enum ThemeArg {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 RESULT is a folder that `longfat run` wrote, or the result.json in it. Of several the page shows all
-variants in one table, and the plots of any two side by side.
+variants in one table, and the plots of any two side by side. Of a folder that `longfat sweep` wrote it draws heat maps
+and distributions over all cells.
 
   longfat report longfat-results/policer-or-shaper --png plots
   longfat report before after -o comparison.html")]

@@ -17,6 +17,11 @@ pub fn source(path: &Path) -> Result<ScenarioSource, CliProblem> {
 }
 
 /// [`commands::load::load`], with the same word.
-pub fn load(path: &Path, overrides: &[String], anywhere: bool) -> Result<ReadScenario, CliProblem> {
-    Ok(source(path)?.parsed(overrides, anywhere)?)
+pub fn load(
+    path: &Path,
+    overrides: &[String],
+    variants: &[String],
+    anywhere: bool,
+) -> Result<ReadScenario, CliProblem> {
+    Ok(source(path)?.parsed(overrides, variants, anywhere)?)
 }

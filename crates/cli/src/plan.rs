@@ -79,7 +79,7 @@ fn prove(_: &scenario::Scenario, _: &mut advise::MadePlan, _: usize) -> Result<(
 
 /// A scenario file's variant.
 fn of_scenario(args: &PlanArgs) -> Result<Planned, CliProblem> {
-    let experiment = load(&args.scenario, &args.set, args.allow_files)?.experiment;
+    let experiment = load(&args.scenario, &args.set, args.variant.as_slice(), args.allow_files)?.experiment;
     Ok(Planned::of_scenario(experiment, args.variant.as_deref())?)
 }
 

@@ -8,6 +8,7 @@ use crate::identity::ids_of_page;
 use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::regular;
+use ::sweep::ShownSweep;
 use report::{Bands, PlottedSeries, Shown, page};
 use result::{Run, VariantResult, read_json};
 use std::fs;
@@ -21,6 +22,8 @@ use tables::{
 
 /// The page in a result's folder.
 const PAGE: &str = "report.html";
+/// What a sweep's folder has.
+const SWEEP: &str = "sweep.json";
 
 /// A result folder, read.
 pub struct Folder {
@@ -36,6 +39,10 @@ pub struct Folder {
 /// Writes the page, and plots when asked.
 pub fn report(args: &ReportArgs) -> Result<ExitCode, CliProblem> {
     let paths: Vec<PathBuf> = args.results.iter().map(|r| folder_of(r)).collect();
+    let is_sweep = |path: &PathBuf| path.join(SWEEP).is_file() && !path.join("result.json").is_file();
+    if let Some(swept) = paths.iter().find(|path| is_sweep(path)) {
+        return of_sweep(args, swept);
+    }
     let labels = labels(&paths)?;
     let read = paths.iter().zip(labels).map(|(path, label)| Folder::read(path, label, true));
     let folders: Vec<Folder> = read.collect::<Result<_, _>>()?;
@@ -62,6 +69,27 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode, CliProblem> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The page of a sweep's dataset.
+fn of_sweep(args: &ReportArgs, folder: &Path) -> Result<ExitCode, CliProblem> {
+    if args.results.len() > 1 {
+        let text = format!("{} is a sweep: its page has no other beside it", folder.display());
+        return Err(CliProblem::Usage(text));
+    }
+    let told = PanicTold::of(folder);
+    let read = ShownSweep::read(folder).map_err(CliProblem::Usage)?;
+    drop(told);
+    let file = args.output.clone().unwrap_or_else(|| folder.join(PAGE));
+    not_an_input(&file, &[folder.into()])?;
+    write_file(&file, ::sweep::page(&read).as_bytes())?;
+    if args.json {
+        let files = [file.display().to_string()];
+        crate::print_json(&format!("{}\n", serde_json::json!({ "files": files })))?;
+    } else {
+        crate::print(&format!("{}\n", file.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Refuses to write the page over a file that it is made of.
 fn not_an_input(file: &Path, folders: &[PathBuf]) -> Result<(), CliProblem> {
     let whole = |path: &Path| {
@@ -69,7 +97,7 @@ fn not_an_input(file: &Path, folders: &[PathBuf]) -> Result<(), CliProblem> {
         Some(fs::canonicalize(parent).ok()?.join(path.file_name()?))
     };
     let Some(target) = whole(file) else { return Ok(()) };
-    let inputs = NAMES.into_iter().filter(|name| *name != PAGE);
+    let inputs = NAMES.into_iter().chain([SWEEP, "cells.parquet"]).filter(|name| *name != PAGE);
     let mut all = folders.iter().flat_map(|folder| inputs.clone().map(|name| folder.join(name)));
     match all.any(|input| whole(&input).is_some_and(|input| input == target)) {
         true => {
@@ -84,7 +112,11 @@ fn not_an_input(file: &Path, folders: &[PathBuf]) -> Result<(), CliProblem> {
 /// A result is named by its folder or by the `result.json` in it.
 fn folder_of(path: &Path) -> PathBuf {
     let parent = || path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.file_name().is_some_and(|n| n == "result.json") { parent().into() } else { path.into() }
+    if path.file_name().is_some_and(|n| n == "result.json" || n == SWEEP) {
+        parent().into()
+    } else {
+        path.into()
+    }
 }
 
 fn plotted(series: &Kept) -> PlottedSeries<'_> {

@@ -13,7 +13,7 @@ use ::reproduce::{PlayError, PlayWish, Reproduction, STUDIES, Selection, Study};
 use commands::examples;
 use experiment::Progress;
 use result::Clock;
-use scenario::RefusalCause;
+use scenario::{AskedScenario, RefusalCause};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -162,8 +162,11 @@ fn no_programs(
         for row in &table.rows {
             let Some(name) = table.scenario_of(row) else { continue };
             let Ok(text) = source(name) else { continue };
-            let lines = scenario::programs(name, &text, &table.overrides_of(row));
-            let lines = lines.map_err(|e| CliProblem::Scenario(Box::new(e)))?;
+            let sets = table.overrides_of(row);
+            let variants = row.variant.as_slice();
+            let asked =
+                AskedScenario { file: name, text: &text, sets: &sets, variants, ..AskedScenario::default() };
+            let lines = asked.programs().map_err(|e| CliProblem::Scenario(Box::new(e)))?;
             if let Some(line) = lines.first() {
                 let why = format!(
                     "nothing was run: {}.{} starts a program ({}: `{}`), and a study may not; `longfat run {name} --on \

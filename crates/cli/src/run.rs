@@ -30,9 +30,7 @@ use tables::Sampled;
 
 /// Runs the scenario, prints and keeps what it yields.
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
-    let mut loaded = load(&args.scenario, &args.set, args.allow_files)?;
-    experiment::choose(&mut loaded.experiment, &args.variant)
-        .map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
+    let loaded = load(&args.scenario, &args.set, &args.variant, args.allow_files)?;
     if let Some(flow) = &args.operating_point {
         return operating::operating(args, &loaded.experiment, flow.as_deref());
     }

@@ -5,7 +5,7 @@ use crate::consent;
 use crate::escape::tell;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
-use crate::load::load;
+use crate::load;
 use crate::problem::CliProblem;
 use lab::{Serve, ShellOptions};
 use scenario::Scenario;
@@ -19,12 +19,12 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
         let text = "a shell reads standard input itself; give the scenario as a file, or a command after --";
         return Err(CliProblem::Usage(text.into()));
     }
-    let mut loaded = load(&args.scenario, &args.set, args.allow_files)?;
-    let experiment = &mut loaded.experiment;
-    let names: Vec<String> = experiment.variants.iter().map(|v| v.name.clone()).collect();
-    let chosen = experiment::choose(experiment, args.variant.as_slice());
-    chosen.map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
-    let variant = experiment.variants.remove(0);
+    let source = load::source(&args.scenario)?;
+    let names = source.variant_names()?;
+    let wanted = args.variant.as_ref().or(names.first());
+    let wanted: Vec<String> = wanted.into_iter().cloned().collect();
+    let mut loaded = source.parsed(&args.set, &wanted, args.allow_files)?;
+    let variant = loaded.experiment.variants.remove(0);
     let scenario = &variant.scenario;
     // Without them only what was typed is started.
     if args.flows && !args.allow_tools {

@@ -2,7 +2,7 @@
 
 use crate::examples::{self, Example};
 use crate::{CommandError, regular};
-use scenario::{Experiment, ProgramLine, RefusalCause};
+use scenario::{AskedScenario, Experiment, ProgramLine, RefusalCause};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
@@ -37,10 +37,14 @@ impl ReadScenario {
         overrides: &[String],
         variants: &[String],
     ) -> Result<Vec<ProgramLine>, CommandError> {
-        let all = scenario::programs(&self.name, &self.text, overrides);
-        let mut all = all.map_err(|e| CommandError::Scenario(Box::new(e)))?;
-        all.retain(|line| line.variants.iter().any(|v| variants.contains(v)));
-        Ok(all)
+        let asked = AskedScenario {
+            file: &self.name,
+            text: &self.text,
+            sets: overrides,
+            variants,
+            ..AskedScenario::default()
+        };
+        asked.programs().map_err(|e| CommandError::Scenario(Box::new(e)))
     }
 }
 
@@ -96,18 +100,29 @@ impl ScenarioSource {
         }
     }
 
-    /// Reads what it says. `overrides` are the arguments of `--set`; `anywhere` as in [`ScenarioSource::beside`].
+    /// The names of its variants.
     ///
     /// # Errors
-    /// The scenario is wrong.
-    pub fn parsed(self, overrides: &[String], anywhere: bool) -> Result<ReadScenario, CommandError> {
+    /// It is no TOML.
+    pub fn variant_names(&self) -> Result<Vec<String>, CommandError> {
+        let asked = AskedScenario { file: &self.name, text: &self.text, ..AskedScenario::default() };
+        asked.variant_names().map_err(|e| CommandError::Scenario(Box::new(e)))
+    }
+
+    /// Reads what it says of `variants` (none: of all). `overrides` are the arguments of `--set`; `anywhere` as in
+    /// [`ScenarioSource::beside`].
+    ///
+    /// # Errors
+    /// The scenario is wrong, or there is no variant of a name.
+    pub fn parsed(
+        self,
+        overrides: &[String],
+        variants: &[String],
+        anywhere: bool,
+    ) -> Result<ReadScenario, CommandError> {
         let mut beside = |file: &str| self.beside(file, anywhere);
-        match Experiment::parse_with(&self.name, &self.text, overrides, &mut beside) {
-            Ok(experiment) => {
-                Ok(ReadScenario { text: self.text, experiment, source: self.source, name: self.name })
-            }
-            Err(e) => Err(CommandError::Scenario(Box::new(e))),
-        }
+        let experiment = chosen(&self.name, &self.text, overrides, variants, &mut beside)?;
+        Ok(ReadScenario { text: self.text, experiment, source: self.source, name: self.name })
     }
 }
 
@@ -115,8 +130,33 @@ impl ScenarioSource {
 ///
 /// # Errors
 /// As both.
-pub fn load(path: &Path, overrides: &[String], anywhere: bool) -> Result<ReadScenario, CommandError> {
-    ScenarioSource::read(path)?.parsed(overrides, anywhere)
+pub fn load(
+    path: &Path,
+    overrides: &[String],
+    variants: &[String],
+    anywhere: bool,
+) -> Result<ReadScenario, CommandError> {
+    ScenarioSource::read(path)?.parsed(overrides, variants, anywhere)
+}
+
+/// The `variants` (none: all) of a scenario that is called `file`; stages' files come through `read`.
+///
+/// # Errors
+/// The scenario is wrong, or there is no variant of a name.
+pub fn chosen(
+    file: &str,
+    text: &str,
+    sets: &[String],
+    variants: &[String],
+    read: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<Experiment, CommandError> {
+    let wrong = |e| CommandError::Scenario(Box::new(e));
+    let asked = AskedScenario { file, text, sets, variants, ..AskedScenario::default() };
+    if !variants.is_empty() {
+        let unknown = |e| CommandError::Usage(format!("--variant: {e}"));
+        experiment::known_variants(&asked.variant_names().map_err(wrong)?, variants).map_err(unknown)?;
+    }
+    asked.parse(read).map_err(wrong)
 }
 
 /// The built-in example called `name`; `missing` says that there is no such file.

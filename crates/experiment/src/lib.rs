@@ -30,7 +30,7 @@ mod warned;
 pub use batch::{BatchRunner, Unfinished};
 pub use failure::{FailedRun, Failure};
 pub use one::{CaptureSink, CaptureTap, Captured, simulate};
-pub use order::{Order, RunJob, UnknownVariant, choose};
+pub use order::{Order, RunJob, UnknownVariant, choose, known_variants};
 pub use outcomes::{Notice, Outcomes, VariantOutcomes};
 pub use parallel::cores;
 pub use progress::Progress;

@@ -117,16 +117,24 @@ impl fmt::Display for UnknownVariant {
 
 impl std::error::Error for UnknownVariant {}
 
+/// Whether the variants `names` are among those `known`.
+///
+/// # Errors
+/// One is not.
+pub fn known_variants(known: &[String], names: &[String]) -> Result<(), UnknownVariant> {
+    match names.iter().find(|name| !known.contains(name)) {
+        Some(unknown) => Err(UnknownVariant { name: unknown.clone(), known: known.to_vec() }),
+        None => Ok(()),
+    }
+}
+
 /// Leaves only the variants called `names`, in the scenario's order; all when there are no names.
 ///
 /// # Errors
 /// There is none of that name; the experiment is as it was.
 pub fn choose(experiment: &mut Experiment, names: &[String]) -> Result<(), UnknownVariant> {
-    let known: Vec<&str> = experiment.variants.iter().map(|v| v.name.as_str()).collect();
-    if let Some(unknown) = names.iter().find(|n| !known.contains(&n.as_str())) {
-        let known = known.into_iter().map(str::to_string).collect();
-        return Err(UnknownVariant { name: unknown.clone(), known });
-    }
+    let known: Vec<String> = experiment.variants.iter().map(|v| v.name.clone()).collect();
+    known_variants(&known, names)?;
     if !names.is_empty() {
         experiment.variants.retain(|v| names.contains(&v.name));
     }

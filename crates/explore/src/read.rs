@@ -37,8 +37,8 @@ pub struct ReadVariant {
 
 /// Reads it.
 pub(crate) fn read(text: &ScenarioText) -> Result<ReadReply, Refusal> {
-    let experiment = text.experiment()?;
-    let chosen = &experiment.variants[text.choose(&experiment)?];
+    let experiment = text.chosen()?;
+    let chosen = &experiment.variants[0];
     let scenario = &chosen.scenario;
     let variant = ReadVariant {
         name: chosen.name.clone(),
@@ -48,12 +48,12 @@ pub(crate) fn read(text: &ScenarioText) -> Result<ReadReply, Refusal> {
         tables: scenario.to_json(),
         hosts: scenario.hosts.iter().map(|h| h.name.clone()).collect(),
     };
-    let variants = experiment.variants.iter().map(|v| v.name.clone()).collect();
+    let variants = text.variants()?;
     Ok(ReadReply { name: experiment.name, description: experiment.description, variants, variant })
 }
 
 /// The scenario with its overrides as the text of a file.
 pub(crate) fn toml(text: &ScenarioText) -> Result<Value, Refusal> {
-    let experiment = text.experiment()?;
+    let experiment = text.all()?;
     Ok(serde_json::json!({ "toml": experiment.to_toml() }))
 }

@@ -1,7 +1,7 @@
 //! What a page asks, and how it is told that it cannot be.
 
 use result::Run;
-use scenario::{Experiment, ScenarioError};
+use scenario::{AskedScenario, Experiment, ScenarioError};
 use serde::{Deserialize, Serialize};
 
 /// What a page asks.
@@ -106,15 +106,27 @@ impl From<ScenarioError> for Refusal {
 }
 
 impl ScenarioText {
-    /// Reads it: all variants. Files that stages name are not there.
-    pub(crate) fn experiment(&self) -> Result<Experiment, Refusal> {
-        Ok(Experiment::parse(&self.file, &self.text, &self.sets)?)
+    /// The names of its variants.
+    pub(crate) fn variants(&self) -> Result<Vec<String>, Refusal> {
+        Ok(self.asked().variant_names()?)
     }
 
-    /// The variant that is asked for, of that experiment; the first where none is.
-    pub(crate) fn choose(&self, experiment: &Experiment) -> Result<usize, Refusal> {
-        let Some(name) = &self.variant else { return Ok(0) };
-        let found = experiment.variants.iter().position(|v| v.name == *name);
-        found.ok_or_else(|| Refusal::plain(format!("no variant is called `{name}`")))
+    /// Reads the variant that is asked for, the first where none is; overrides need not fit the others. Files that stages
+    /// name are not there.
+    pub(crate) fn chosen(&self) -> Result<Experiment, Refusal> {
+        let names = self.variants()?;
+        let wanted = self.variant.as_ref().or(names.first());
+        let wanted: Vec<String> = wanted.into_iter().cloned().collect();
+        experiment::known_variants(&names, &wanted).map_err(|e| Refusal::plain(e.to_string()))?;
+        Ok(AskedScenario { variants: &wanted, ..self.asked() }.parse_alone()?)
+    }
+
+    /// Reads all variants; only the one that is asked for where the overrides do not fit all of them.
+    pub(crate) fn all(&self) -> Result<Experiment, Refusal> {
+        self.asked().parse_alone().or_else(|_| self.chosen())
+    }
+
+    fn asked(&self) -> AskedScenario<'_> {
+        AskedScenario { file: &self.file, text: &self.text, sets: &self.sets, ..AskedScenario::default() }
     }
 }

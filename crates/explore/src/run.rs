@@ -20,19 +20,14 @@ struct RunReply {
 /// Runs it and gives a head, the data as the report's page has them with the run's own result first, and the columns of its
 /// series.
 pub(crate) fn run(asked: &RunRequest, told: &mut Told<'_>) -> Result<Vec<Vec<u8>>, Refusal> {
-    let mut experiment = asked.scenario.experiment()?;
-    let chosen = asked.scenario.choose(&experiment)?;
+    let mut experiment = asked.scenario.chosen()?;
     let warnings = experiment::warned(&experiment);
-    let name = experiment.variants[chosen].name.clone();
-    let one = std::slice::from_ref(&name);
-    experiment::choose(&mut experiment, one).map_err(|e| Refusal::plain(e.to_string()))?;
     let whole = experiment.variants[0].scenario.duration;
     if let Some(until) = asked.until_s {
         shorten(&mut experiment.variants[0].scenario, until);
     }
     let (mut run, outcomes) = play(&experiment, asked.seed, told)?;
-    let here = warnings.into_iter().filter(|(_, w)| w.variants.is_empty() || w.variants.contains(&name));
-    (run.warnings, run.warned) = here.unzip();
+    (run.warnings, run.warned) = warnings.into_iter().unzip();
     let series: Vec<PlottedSeries> = outcomes.iter().map(PlottedSeries::of).collect();
     let mut shown = vec![Shown { label: &asked.label, run: &run, series: &series }];
     shown.extend(asked.beside.iter().map(|b| Shown { label: &b.label, run: &b.run, series: &[] }));

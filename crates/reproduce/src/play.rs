@@ -14,7 +14,7 @@ use crate::study::{Selection, Study, StudyClaim, StudyRow, StudyTable};
 use crate::trace::traces;
 use experiment::{Hooks, Order, Outcomes, VariantOutcomes, Watcher};
 use result::{Clock, TrustKind};
-use scenario::{Experiment, ScenarioError};
+use scenario::{AskedScenario, Experiment, ScenarioError};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -171,14 +171,16 @@ impl<'a> StudyPlayer<'a> {
         let text =
             (self.source)(group.scenario).map_err(|why| missing(format!("{}: {why}", group.scenario)))?;
         let file = format!("{}.toml", group.scenario.trim_end_matches(".toml"));
-        let mut experiment =
-            Experiment::parse(&file, &text, &group.set).map_err(|e| PlayError::Scenario(Box::new(e)))?;
-        let first = experiment.variants.first().map(|v| v.name.clone()).unwrap_or_default();
+        let wrong = |e| PlayError::Scenario(Box::new(e));
+        let all = AskedScenario { file: &file, text: &text, sets: &group.set, ..AskedScenario::default() };
+        let names = all.variant_names().map_err(wrong)?;
+        let first = names.first().cloned().unwrap_or_default();
         let wanted = group.rows.iter().map(|(_, row)| row.variant.clone().unwrap_or(first.clone()));
         let wanted: Vec<String> = wanted.collect();
-        experiment::choose(&mut experiment, &wanted)
+        experiment::known_variants(&names, &wanted)
             .map_err(|e| missing(format!("{}: {e}", group.scenario)))?;
-        Ok((experiment, first))
+        let asked = AskedScenario { variants: &wanted, ..all };
+        Ok((asked.parse_alone().map_err(wrong)?, first))
     }
 
     /// Keeps a row's numbers and series, or says why there are none.

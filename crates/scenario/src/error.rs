@@ -234,7 +234,7 @@ impl fmt::Display for Unclipped<'_> {
 /// A refused scenario: the cause, the place, and what would be right.
 ///
 /// `Display` is one line, for logs: `FILE:LINE:COLUMN: KEY: MESSAGE (HELP)`, or
-/// `--set N, column M: …`, with the variant before the message where only one is wrong.
+/// `--set KEY=VALUE, column M: …` (`--vary` for a value of a sweep's axis), with the variant before the message where only one is wrong.
 /// [`ScenarioError::render`] shows the line with a caret, for terminals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScenarioError(Box<Detail>);
@@ -263,7 +263,7 @@ impl ScenarioError {
     pub fn cause(&self) -> &RefusalCause {
         &self.0.cause
     }
-    /// The file as it was named to the parser, or `--set` and the number of the argument.
+    /// The file as it was named to the parser, or the override with its option, `--set KEY=VALUE`.
     pub fn file(&self) -> &str {
         &self.0.file
     }
@@ -292,7 +292,7 @@ impl ScenarioError {
         self
     }
 
-    /// `FILE:LINE:COLUMN`, or `--set N, column M`.
+    /// `FILE:LINE:COLUMN`, or `--set KEY=VALUE, column M`.
     fn place(&self) -> String {
         let d = &*self.0;
         if d.is_set {

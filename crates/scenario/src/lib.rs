@@ -7,7 +7,8 @@
 //! such a text, which reads back to the same.
 //!
 //! A variant, and each `--set`, is a list of overrides of the parsed TOML, made before
-//! it is read, so that an override means exactly what the same text in the file would.
+//! it is read, so that an override means exactly what the same text in the file would. [`AskedScenario`] reads some of the
+//! variants, and nothing of the others.
 
 mod address;
 mod check;
@@ -35,7 +36,7 @@ mod write;
 
 pub use error::{RefusalCause, ScenarioError};
 pub use limits::PathLimits;
-pub use parse::{MAX_BYTES, programs};
+pub use parse::{AskedScenario, MAX_BYTES};
 pub use prefix::Prefix;
 pub use programs::ProgramLine;
 pub use relay::{Relay, RelayTool};

@@ -1,4 +1,4 @@
-//! Overrides: a dotted path and a value, from a variant or from `--set`.
+//! Overrides: a dotted path and a value, from a variant, from `--set` or from a sweep's axis.
 
 use crate::address::{self, KeyStep};
 use crate::de::Fault;
@@ -15,6 +15,10 @@ const NAMED: [(&str, &str); 5] =
 
 /// What holds for all variants together.
 const OF_ALL: [&str; 2] = ["goal", "baseline"];
+const SAME_IN_ALL: &str = "is the same for all variants: set it at the top of the file";
+
+/// What an override's path begins with that is of one variant: as the file has it, and as one says it.
+const OF_ONE: [&str; 2] = ["variants", "variant"];
 
 /// Applies what a variant says, in its order. Quoted and bare paths mean the same.
 pub(crate) fn apply_variant(root: &mut TomlTable, overrides: &TomlTable) -> Result<(), Fault> {
@@ -30,8 +34,8 @@ fn apply_nested(root: &mut TomlTable, table: &TomlTable, prefix: &mut Vec<KeySte
             // `{ … }` is a value.
             Value::Table(inner) if !inner.inline => apply_nested(root, inner, prefix)?,
             _ if prefix.first().is_some_and(|first| OF_ALL.contains(&first.name.as_str())) => {
-                let message = "is the same for all variants: set it at the top of the file".into();
-                return Err(keyed(Fault::new(RefusalCause::BadPath { message }, key.at), prefix));
+                let cause = RefusalCause::BadPath { message: SAME_IN_ALL.into() };
+                return Err(keyed(Fault::new(cause, key.at), prefix));
             }
             _ => set(root, prefix, node.clone()).map_err(|f| keyed(f, prefix))?,
         }
@@ -40,8 +44,15 @@ fn apply_nested(root: &mut TomlTable, table: &TomlTable, prefix: &mut Vec<KeySte
     Ok(())
 }
 
-/// Applies the text of one `--set`, the `source`-th.
-pub(crate) fn apply_set(root: &mut TomlTable, text: &str, source: u32) -> Result<(), Fault> {
+/// The variant that an override is made in, and the names of all.
+#[derive(Clone, Copy)]
+pub(crate) struct SetIn<'a> {
+    pub variant: &'a str,
+    pub known: &'a [&'a str],
+}
+
+/// Applies the text of one override, the `source`-th; one whose path begins with another variant's name changes nothing.
+pub(crate) fn apply_set(root: &mut TomlTable, text: &str, source: u32, of: SetIn<'_>) -> Result<(), Fault> {
     let whole = Reader { source, text, offset: 0 };
     let Some((key, value)) = address::split_assignment(text) else {
         let message = "`=` is missing (write KEY=VALUE)".into();
@@ -51,7 +62,37 @@ pub(crate) fn apply_set(root: &mut TomlTable, text: &str, source: u32) -> Result
     let blanks = value.len() - value.trim_start().len();
     let offset = key.len() + 1 + blanks;
     let value = value_of(value.trim(), Reader { source, text: value.trim(), offset });
-    value.and_then(|value| set(root, &steps, value)).map_err(|f| keyed(f, &steps))
+    let made = value.and_then(|value| match own_path(&steps, of)? {
+        Some(path) => set(root, path, value),
+        None => Ok(()),
+    });
+    made.map_err(|f| keyed(f, &steps))
+}
+
+/// Whether an override sets this key of the file's top, in every variant.
+pub(crate) fn sets_top(text: &str, key: &str) -> bool {
+    address::split_assignment(text).is_some_and(|(path, _)| path.trim() == key)
+}
+
+/// The path within the variant: `variants.NAME.KEY` is KEY in the variant NAME, and `None` in every other one.
+fn own_path<'p>(path: &'p [KeyStep], of: SetIn<'_>) -> Result<Option<&'p [KeyStep]>, Fault> {
+    let Some((first, rest)) = path.split_first() else { return Ok(Some(path)) };
+    if !OF_ONE.contains(&first.name.as_str()) {
+        return Ok(Some(path));
+    }
+    let Some((name, key)) = rest.split_first().filter(|(_, key)| !key.is_empty()) else {
+        let message = format!("`{}.NAME.KEY` sets a key in the variant NAME alone", first.name);
+        return Err(Fault::new(RefusalCause::BadPath { message }, first.at));
+    };
+    if !of.known.contains(&name.name.as_str()) {
+        let known = of.known.iter().map(|v| v.to_string()).collect();
+        let cause = RefusalCause::UnknownName { what: "variant", name: name.name.clone(), known };
+        return Err(Fault::new(cause, name.at));
+    }
+    if key.first().is_some_and(|step| OF_ALL.contains(&step.name.as_str())) {
+        return Err(Fault::new(RefusalCause::BadPath { message: SAME_IN_ALL.into() }, first.at));
+    }
+    Ok((name.name == of.variant).then_some(key))
 }
 
 /// The fault with the path of its override.
@@ -84,7 +125,7 @@ fn value_of(text: &str, reader: Reader<'_>) -> Result<Node, Fault> {
 fn set(root: &mut TomlTable, path: &[KeyStep], value: Node) -> Result<(), Fault> {
     let Some((first, rest)) = path.split_first() else { return Ok(()) };
     if first.name == "variants" {
-        let message = "an override cannot change variants; name the key itself: it is set in every variant";
+        let message = "a variant cannot change variants; name the key itself";
         return Err(Fault::new(RefusalCause::BadPath { message: message.into() }, first.at));
     }
     if !ScenarioFile::KEYS.contains(&first.name.as_str()) {

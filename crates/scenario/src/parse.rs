@@ -5,7 +5,7 @@ use crate::check::{self, Checked};
 use crate::de::Fault;
 use crate::error::{Detail, RefusalCause, ScenarioError};
 use crate::judged;
-use crate::overrides::{apply_set, apply_variant};
+use crate::overrides::{SetIn, apply_set, apply_variant, sets_top};
 use crate::programs::ProgramLine;
 use crate::stage::Files;
 use crate::tree::{Node, Origin, Reader, TomlTable, Value};
@@ -24,7 +24,7 @@ impl Experiment {
     ///
     /// A stage that names a file (a trace) is an error; see [`Experiment::parse_with`].
     pub fn parse(file: &str, text: &str, sets: &[String]) -> Result<Experiment, ScenarioError> {
-        Texts { file, text, sets }.experiment(&mut None)
+        AskedScenario { file, text, sets, ..AskedScenario::default() }.experiment(&mut None)
     }
 
     /// [`Experiment::parse`] that also loads the files which stages name, through `read`: it is
@@ -35,44 +35,93 @@ impl Experiment {
         sets: &[String],
         read: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Experiment, ScenarioError> {
-        Texts { file, text, sets }.experiment(&mut Some(read))
+        AskedScenario { file, text, sets, ..AskedScenario::default() }.experiment(&mut Some(read))
     }
 }
 
-/// The commands of a scenario's flows (`tool`, `server`) in the order of the variants, each once; iperf3, whose command
-/// lines are longfat's own, is none of them.
-///
-/// # Errors
-/// As [`Experiment::parse`], of what can be told without checking values.
-pub fn programs(file: &str, text: &str, sets: &[String]) -> Result<Vec<ProgramLine>, ScenarioError> {
-    Texts { file, text, sets }.programs()
-}
-
-/// The texts an experiment is made of; an [`Origin`] tells which.
-pub(crate) struct Texts<'a> {
+/// What is asked for: a file, what it is overridden with, and which of its variants. Only these are read: what is wrong
+/// with another variant, or does not fit it, is no error.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AskedScenario<'a> {
+    /// The file's name, for errors and for the default of `name`.
     pub file: &'a str,
+    /// Its text.
     pub text: &'a str,
+    /// `KEY=VALUE` overrides that every variant gets after its own; `variants.NAME.KEY=VALUE` is for one. Errors call one
+    /// `--set KEY=VALUE`.
     pub sets: &'a [String],
+    /// More of them, made after `sets`, from a sweep's axes. Errors call one `--vary KEY=VALUE`.
+    pub varied: &'a [String],
+    /// Names of variants; none: all.
+    pub variants: &'a [String],
 }
 
-impl Texts<'_> {
+impl AskedScenario<'_> {
+    /// The variants asked for, in the file's order. Files which stages name are loaded through `read`: it is given a name as
+    /// the scenario has it, and returns the text or why there is none.
+    ///
+    /// # Errors
+    /// The scenario is wrong, an override does not fit one of the variants, or there is no variant of a name.
+    pub fn parse(
+        &self,
+        read: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Experiment, ScenarioError> {
+        self.experiment(&mut Some(read))
+    }
+
+    /// The same where there are no files: a stage that names one is an error.
+    ///
+    /// # Errors
+    /// As [`AskedScenario::parse`].
+    pub fn parse_alone(&self) -> Result<Experiment, ScenarioError> {
+        self.experiment(&mut None)
+    }
+
+    /// The names of all variants of the file, in its order, asked for or not.
+    ///
+    /// # Errors
+    /// The file is no TOML, or its variants have no names that can be.
+    pub fn variant_names(&self) -> Result<Vec<String>, ScenarioError> {
+        let mut root = self.read()?;
+        Ok(self.take_variants(&mut root)?.into_iter().map(|(name, _)| name).collect())
+    }
+
+    /// The commands of the flows (`tool`, `server`) of the variants asked for, in their order, each once; iperf3, whose
+    /// command lines are longfat's own, is none of them.
+    ///
+    /// # Errors
+    /// As [`AskedScenario::parse`], of what can be told without checking values.
+    pub fn programs(&self) -> Result<Vec<ProgramLine>, ScenarioError> {
+        let mut root = self.read()?;
+        let variants = self.take_variants(&mut root)?;
+        let known: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();
+        let mut lines: Vec<ProgramLine> = Vec::new();
+        for (variant, overrides) in self.chosen(&variants)? {
+            let tree = self.overridden(&root, overrides, SetIn { variant, known: &known });
+            self.add_programs(&tree.map_err(|f| self.error(f, None))?, variant, &mut lines);
+        }
+        Ok(lines)
+    }
+
     fn experiment(&self, files: &mut Files<'_>) -> Result<Experiment, ScenarioError> {
         let mut root = self.read()?;
         let variants = self.take_variants(&mut root)?;
-        let names: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();
+        let known: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();
         let mut experiment = Experiment {
             name: String::new(),
             description: String::new(),
             goal: Vec::new(),
-            baseline: self.baseline(&root, &names)?,
+            baseline: self.baseline(&root, &known)?,
             variants: Vec::new(),
         };
-        for (name, overrides) in &variants {
+        for (name, overrides) in self.chosen(&variants)? {
+            let of = SetIn { variant: name, known: &known };
             let Checked { scenario, description, goal } =
-                self.variant(&root, overrides, files).map_err(|error| {
+                self.variant(&root, overrides, of, files).map_err(|error| {
                     // A fault of the file itself is none of the variant's.
+                    let bare = TomlTable::default();
                     let alone = overrides.entries.is_empty()
-                        || self.variant(&root, &TomlTable::default(), files).err().as_ref() == Some(&error);
+                        || self.variant(&root, &bare, of, files).err().as_ref() == Some(&error);
                     if alone { error } else { error.in_variant(name) }
                 })?;
             if experiment.variants.is_empty() {
@@ -80,54 +129,72 @@ impl Texts<'_> {
                 experiment.description = description;
                 experiment.goal = goal;
             }
-            experiment.variants.push(Variant { name: name.clone(), scenario });
+            experiment.variants.push(Variant { name: name.into(), scenario });
         }
         Ok(experiment)
     }
 
-    fn programs(&self) -> Result<Vec<ProgramLine>, ScenarioError> {
-        let mut root = self.read()?;
-        let mut lines: Vec<ProgramLine> = Vec::new();
-        for (variant, overrides) in self.take_variants(&mut root)? {
-            let tree = self.overridden(&root, &overrides).map_err(|f| self.error(f, None))?;
-            let flows = tree.get("flows").and_then(Node::as_table);
-            for (flow, node) in flows.iter().flat_map(|t| &t.entries) {
-                for key in ["tool", "server"] {
-                    let Some(node) = node.get(key) else { continue };
-                    let Some(command) = node.as_text().filter(|text| !Tool::is_own(text)) else { continue };
-                    let (file, text) = self.source(node.at);
-                    let line = ProgramLine {
-                        variants: vec![variant.clone()],
-                        file,
-                        is_set: node.at.source != 0,
-                        line: Place::of(text, node.at.start as usize, node.at.end as usize).line,
-                        key: format!("flows.{}.{key}", flow.name),
-                        command: command.into(),
-                    };
-                    let alike = |l: &&mut ProgramLine| {
-                        (&l.file, l.line, &l.key, &l.command)
-                            == (&line.file, line.line, &line.key, &line.command)
-                    };
-                    match lines.iter_mut().find(alike) {
-                        Some(known) => known.variants.push(variant.clone()),
-                        None => lines.push(line),
-                    }
+    /// Those of the file's variants that are asked for.
+    fn chosen<'v>(
+        &self,
+        variants: &'v [(String, TomlTable)],
+    ) -> Result<impl Iterator<Item = (&'v str, &'v TomlTable)>, ScenarioError> {
+        let unknown = self.variants.iter().find(|name| !variants.iter().any(|(own, _)| own == *name));
+        if let Some(name) = unknown {
+            let known = variants.iter().map(|(name, _)| name.clone()).collect();
+            let cause = RefusalCause::UnknownName { what: "variant", name: name.clone(), known };
+            return Err(ScenarioError::in_argument("--variant", name, 0..name.len(), cause));
+        }
+        let is_asked = |name: &str| self.variants.is_empty() || self.variants.iter().any(|v| v == name);
+        let asked: Vec<_> = variants.iter().filter(|(name, _)| is_asked(name)).collect();
+        Ok(asked.into_iter().map(|(name, overrides)| (name.as_str(), overrides)))
+    }
+
+    /// Adds the commands of a variant's flows.
+    fn add_programs(&self, tree: &Node, variant: &str, lines: &mut Vec<ProgramLine>) {
+        let flows = tree.get("flows").and_then(Node::as_table);
+        for (flow, node) in flows.iter().flat_map(|t| &t.entries) {
+            for key in ["tool", "server"] {
+                let Some(node) = node.get(key) else { continue };
+                let Some(command) = node.as_text().filter(|text| !Tool::is_own(text)) else { continue };
+                let (file, text) = self.source(node.at);
+                let line = ProgramLine {
+                    variants: vec![variant.into()],
+                    file,
+                    is_set: node.at.source != 0,
+                    line: Place::of(text, node.at.start as usize, node.at.end as usize).line,
+                    key: format!("flows.{}.{key}", flow.name),
+                    command: command.into(),
+                };
+                let alike = |l: &&mut ProgramLine| {
+                    (&l.file, l.line, &l.key, &l.command) == (&line.file, line.line, &line.key, &line.command)
+                };
+                match lines.iter_mut().find(alike) {
+                    Some(known) => known.variants.push(variant.into()),
+                    None => lines.push(line),
                 }
             }
         }
-        Ok(lines)
+    }
+
+    /// All overrides in the order in which they are made, each with the option that errors call it by.
+    fn asked_sets(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        self.sets.iter().map(|set| ("--set", set)).chain(self.varied.iter().map(|set| ("--vary", set)))
     }
 
     /// The text that something was written in, and what it is called.
     fn source(&self, at: Origin) -> (String, &str) {
         match at.source {
             0 => (self.file.to_string(), self.text),
-            n => (format!("--set {n}"), self.sets.get(n as usize - 1).map_or("", String::as_str)),
+            n => match self.asked_sets().nth(n as usize - 1) {
+                Some((option, text)) => (format!("{option} {}", shown(text)), text.as_str()),
+                None => (String::new(), ""),
+            },
         }
     }
 
     /// The file as a tree, its size checked.
-    pub fn read(&self) -> Result<TomlTable, ScenarioError> {
+    pub(crate) fn read(&self) -> Result<TomlTable, ScenarioError> {
         if self.text.len() > MAX_BYTES {
             let cause = RefusalCause::FileTooLarge { bytes: self.text.len(), limit: MAX_BYTES };
             return Err(self.error(cause.into(), None));
@@ -175,18 +242,31 @@ impl Texts<'_> {
         Ok(variants)
     }
 
-    /// The variant that a file or a `--set` names as the baseline.
+    /// The variant that a file or an override names as the baseline.
     fn baseline(&self, root: &TomlTable, names: &[&str]) -> Result<Option<String>, ScenarioError> {
-        let tree = self.overridden(root, &TomlTable::default()).map_err(|f| self.error(f, None))?;
+        // Other overrides may fit the variants alone.
+        let of = SetIn { variant: "", known: names };
+        let tree = self.set_where(root.clone(), of, |text| sets_top(text, "baseline"));
+        let tree = tree.map_err(|f| self.error(f, None))?;
         judged::baseline(&tree, names).map_err(|f| self.error(f, Some(&tree)))
     }
 
-    /// The tree with a variant's overrides and every `--set`.
-    fn overridden(&self, root: &TomlTable, overrides: &TomlTable) -> Result<Node, Fault> {
+    /// The tree with a variant's overrides and every one that was asked for.
+    fn overridden(&self, root: &TomlTable, overrides: &TomlTable, of: SetIn<'_>) -> Result<Node, Fault> {
         let mut table = root.clone();
         apply_variant(&mut table, overrides)?;
-        for (set, source) in self.sets.iter().zip(1..) {
-            apply_set(&mut table, set, source)?;
+        self.set_where(table, of, |_| true)
+    }
+
+    /// The tree with those that were asked for and are wanted.
+    fn set_where(
+        &self,
+        mut table: TomlTable,
+        of: SetIn<'_>,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Node, Fault> {
+        for ((_, set), source) in self.asked_sets().zip(1..).filter(|((_, set), _)| wanted(set)) {
+            apply_set(&mut table, set, source, of)?;
         }
         Ok(Node { value: Value::Table(table), at: Origin::default() })
     }
@@ -196,15 +276,16 @@ impl Texts<'_> {
         &self,
         root: &TomlTable,
         overrides: &TomlTable,
+        of: SetIn<'_>,
         files: &mut Files<'_>,
     ) -> Result<Checked, ScenarioError> {
-        let tree = self.overridden(root, overrides).map_err(|f| self.error(f, None))?;
+        let tree = self.overridden(root, overrides, of).map_err(|f| self.error(f, None))?;
         let checked = check::scenario(&tree, &stem(self.file), files);
         checked.map_err(|f| self.error(f, Some(&tree)))
     }
 
     /// Gives a fault its file, line, column, key and excerpt.
-    pub fn error(&self, fault: Fault, tree: Option<&Node>) -> ScenarioError {
+    pub(crate) fn error(&self, fault: Fault, tree: Option<&Node>) -> ScenarioError {
         let at = fault.at.unwrap_or_default();
         let (file, text) = self.source(at);
         let place = Place::of(text, at.start as usize, at.end as usize);
@@ -244,6 +325,14 @@ impl ScenarioError {
             caret: place.caret,
         })
     }
+}
+
+/// An override as errors name it: whole, unless it is long.
+fn shown(text: &str) -> String {
+    const MOST: usize = 80;
+    let plain = |c: char| if units::is_unseen(c) { '\u{fffd}' } else { c };
+    let more = if text.chars().nth(MOST).is_some() { "…" } else { "" };
+    text.chars().take(MOST).map(plain).chain(more.chars()).collect()
 }
 
 /// The variant of a file without variants.

@@ -7,7 +7,7 @@
 pub struct ProgramLine {
     /// The variants that have it.
     pub variants: Vec<String>,
-    /// The text it stands in: the file, or `--set 2`.
+    /// The text it stands in: the file, or `--set KEY=VALUE`.
     pub file: String,
     /// Whether that is an override that was typed.
     pub is_set: bool,

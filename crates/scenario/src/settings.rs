@@ -5,13 +5,13 @@
 
 use crate::de::Fault;
 use crate::error::{RefusalCause, ScenarioError};
-use crate::parse::Texts;
+use crate::parse::AskedScenario;
 use crate::tree::{Node, Origin, Value};
 use serde::de::DeserializeOwned;
 
 /// A TOML file whose values know their places.
 pub struct SettingsFile<'a> {
-    texts: Texts<'a>,
+    texts: AskedScenario<'a>,
     root: Node,
 }
 
@@ -21,7 +21,7 @@ impl<'a> SettingsFile<'a> {
     /// # Errors
     /// No TOML, or larger than [`crate::MAX_BYTES`].
     pub fn parse(file: &'a str, text: &'a str) -> Result<SettingsFile<'a>, ScenarioError> {
-        let texts = Texts { file, text, sets: &[] };
+        let texts = AskedScenario { file, text, ..AskedScenario::default() };
         let table = texts.read()?;
         Ok(SettingsFile { texts, root: Node { value: Value::Table(table), at: Origin::default() } })
     }

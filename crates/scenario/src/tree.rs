@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 /// Which text, and which bytes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Origin {
-    /// 0 is the file, n the n-th `--set`.
+    /// 0 is the file, n the n-th override.
     pub source: u32,
     pub start: u32,
     pub end: u32,

@@ -71,7 +71,7 @@ fn every_slip_in_a_file_is_placed_and_answered() {
 #[test]
 fn every_slip_in_a_set_is_placed_and_answered() {
     for (set, expected) in SETS {
-        check(&error("", "", &[set]).to_string(), &format!("--set 1, column {expected}"));
+        check(&error("", "", &[set]).to_string(), &format!("--set {set}, column {expected}"));
     }
 }
 
@@ -87,7 +87,7 @@ fn an_error_shows_its_line() {
     assert_eq!(shown, expected);
     let shown = error("", "", &["seed=2", "links.wan.forward.limitr.rate=10Mbit/s"]).render();
     let expected = r#"error: there is no stage `limitr`
- --> --set 2, column 19 at links.wan.forward.limitr.rate
+ --> --set links.wan.forward.limitr.rate=10Mbit/s, column 19 at links.wan.forward.limitr.rate
   |
 1 | links.wan.forward.limitr.rate=10Mbit/s
   |                   ^^^^^^
@@ -397,7 +397,7 @@ from = "client""#,
     ),
 ];
 
-/// A `--set` and its error after `--set 1, column `.
+/// A `--set` and its error after `--set KEY=VALUE, column `.
 #[rustfmt::skip]
 const SETS: &[(&str, &str)] = &[
     ("links.wan.forward.limiter.rate=10Mb",
@@ -413,7 +413,13 @@ const SETS: &[(&str, &str)] = &[
     (r#"flows.bulk.app={ kind = "bulk""#,
         "31: flows.bulk.app: not valid TOML: unclosed inline table, expected `}`"),
     ("variants.one.x=1",
-        "1: variants.one.x: an override cannot change variants; name the key itself: it is set in every variant"),
+        "14: variants.one.x: unknown key `x`…"),
+    ("variants.two.seed=1",
+        "10: variants.two.seed: there is no variant `two` (every variant: one)"),
+    ("variants.one=1",
+        "1: variants.one: `variants.NAME.KEY` sets a key in the variant NAME alone"),
+    ("variant.one.baseline=one",
+        "1: variant.one.baseline: is the same for all variants: set it at the top of the file"),
     ("durations=1s",
         "1: durations: unknown key `durations` (did you mean `duration`? …"),
     ("hosts.mid.stack.mss=1",

@@ -32,20 +32,29 @@ impl Axis {
         let (keys, values) = text
             .split_once('=')
             .ok_or_else(|| format!("`{text}`: `=` is missing (write KEY=A,B,C or KEY=LO..HI:log:N)"))?;
+        let wrong = |why| format!("`{text}`: {why}");
+        let values = match spaced(values) {
+            Some(values) => values.map_err(wrong)?,
+            None => listed(values),
+        };
+        Axis::of(keys, values).map_err(wrong)
+    }
+
+    /// Of what stands before `=`, and the values, each as `--set` takes it.
+    ///
+    /// # Errors
+    /// It says what would be right.
+    pub fn of(keys: &str, values: Vec<String>) -> Result<Axis, String> {
         let (name, keys) = match keys.split_once(':') {
             Some((name, keys)) => (Some(name.trim()), keys),
             None => (None, keys),
         };
         let keys: Vec<String> = keys.split('+').map(|k| k.trim().to_string()).collect();
         if keys.iter().any(String::is_empty) || name == Some("") {
-            return Err(format!("`{text}`: a key is missing before `=`"));
+            return Err("a key is missing before `=`".into());
         }
-        let values = match spaced(values) {
-            Some(values) => values.map_err(|why| format!("`{text}`: {why}"))?,
-            None => listed(values),
-        };
         let axis = Axis { name: name.map_or_else(|| keys.join("+"), str::to_string), keys, values };
-        axis.check().map_err(|why| format!("`{text}`: {why}"))?;
+        axis.check()?;
         Ok(axis)
     }
 

@@ -161,7 +161,7 @@ pub fn write_dataset(
         .flat_map(|row| row.figures.iter().flat_map(|f| &f.flows).map(move |f| (row, f)))
         .collect();
     file("flows.parquet", &flow_columns(grid, &flows))?;
-    let page = crate::page(grid, summary.scenario, rows);
+    let page = crate::page(&crate::ShownSweep::of(grid, summary.scenario, rows));
     write_whole(&folder.join("report.html"), |out| out.write_all(page.as_bytes()))?;
     write_whole(&folder.join("sweep.json"), |out| out.write_all(to_json(summary).as_bytes()))
 }

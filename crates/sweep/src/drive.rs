@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -81,7 +81,7 @@ pub fn in_order(grid: &SweepGrid, experiment: &Experiment, known: &KnownRows) ->
 /// # Errors
 /// [`SweepError`].
 pub fn run_missing(
-    grid: &SweepGrid,
+    grid: &Arc<SweepGrid>,
     experiment: &Experiment,
     known: &mut KnownRows,
     store: &PartStore,
@@ -132,7 +132,7 @@ pub fn run_missing(
 
 /// A thread's work: batch after batch.
 fn work(
-    grid: &SweepGrid,
+    grid: &Arc<SweepGrid>,
     queue: &Mutex<PointQueue<'_>>,
     store: &PartStore,
     stop: &AtomicBool,

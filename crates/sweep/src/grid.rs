@@ -5,7 +5,7 @@
 //! repeat's seed. So a cell that is there need not be run again, whoever ran it and in whatever order.
 
 use crate::Axis;
-use scenario::{Experiment, ScenarioError};
+use scenario::{AskedScenario, Experiment, ScenarioError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -64,6 +64,9 @@ impl SweepGrid {
     ) -> Result<Experiment, GridError> {
         self.check_axes().map_err(GridError::Asked)?;
         let wrong = |e| GridError::Scenario(Box::new(e));
+        let names = self.asked(&[], &[]).variant_names().map_err(wrong)?;
+        experiment::known_variants(&names, &self.variants)
+            .map_err(|e| GridError::Asked(format!("--variant: {e}")))?;
         let mut files = std::mem::take(&mut self.files);
         let mut keep = |name: &str| {
             if let Some(text) = files.get(name) {
@@ -75,16 +78,13 @@ impl SweepGrid {
         };
         // A key that the scenario lacks may be one that an axis gives: only with some value of each axis it is read.
         let mut first: Vec<usize> = vec![0; self.axes.len()];
-        let mut read_at =
-            |at: &[usize]| Experiment::parse_with(&self.file, &self.text, &self.sets_at(at), &mut keep);
+        let mut read_at = |at: &[usize]| self.asked(&self.varied_at(at), &self.variants).parse(&mut keep);
         if read_at(&first).is_err() {
             for axis in 0..first.len() {
                 first[axis] = fitting(&first, axis, self.axes[axis].values.len(), &mut read_at);
             }
         }
-        let mut experiment = read_at(&first).map_err(wrong)?;
-        let names = |e| GridError::Asked(format!("--variant: {e}"));
-        experiment::choose(&mut experiment, &self.variants).map_err(names)?;
+        let experiment = read_at(&first).map_err(wrong)?;
         let runs = experiment.variants.len() * self.repeats.max(1) as usize;
         if self.points().and_then(|p| p.checked_mul(runs)).is_none_or(|cells| cells > MOST_CELLS) {
             return Err(GridError::Asked(format!(
@@ -118,14 +118,23 @@ impl SweepGrid {
         Ok(())
     }
 
-    /// The variants, where the scenario is not read with a point's values: those asked for, else those that it has without.
-    pub(crate) fn variant_names(&self) -> Vec<String> {
-        if !self.variants.is_empty() {
-            return self.variants.clone();
-        }
-        let mut read = |name: &str| self.files.get(name).cloned().ok_or_else(String::new);
-        let all = Experiment::parse_with(&self.file, &self.text, &self.sets, &mut read);
-        all.map_or_else(|_| vec!["default".into()], |e| e.variants.into_iter().map(|v| v.name).collect())
+    /// What is read of the scenario.
+    fn asked<'a>(&'a self, varied: &'a [String], variants: &'a [String]) -> AskedScenario<'a> {
+        AskedScenario { file: &self.file, text: &self.text, sets: &self.sets, varied, variants }
+    }
+
+    /// These variants at a point, from the grid alone.
+    pub(crate) fn read_at(&self, point: usize, variants: &[String]) -> Result<Experiment, ScenarioError> {
+        let mut read = |name: &str| self.files.get(name).cloned().ok_or_else(|| "is not there".to_string());
+        self.asked(&self.varied_at(&self.place(point)), variants).parse(&mut read)
+    }
+
+    /// The variants that are run, in the scenario's order.
+    pub fn variant_names(&self) -> Vec<String> {
+        // A grid that was checked has names.
+        let mut all = self.asked(&[], &[]).variant_names().unwrap_or_default();
+        all.retain(|name| self.variants.is_empty() || self.variants.contains(name));
+        all
     }
 
     /// How many points there are; `None` where they cannot be counted.
@@ -135,20 +144,7 @@ impl SweepGrid {
 
     /// The number of each axis' value at a point.
     pub fn place(&self, point: usize) -> Vec<usize> {
-        let mut left = point;
-        let mut place: Vec<usize> = self
-            .axes
-            .iter()
-            .rev()
-            .map(|axis| {
-                let n = axis.values.len();
-                let at = left % n;
-                left /= n;
-                at
-            })
-            .collect();
-        place.reverse();
-        place
+        place(&self.axes, point)
     }
 
     /// The values at a point, as they are written.
@@ -156,14 +152,13 @@ impl SweepGrid {
         self.axes.iter().zip(self.place(point)).map(|(axis, at)| axis.values[at].clone()).collect()
     }
 
-    /// The overrides at a point.
-    pub fn sets_of(&self, point: usize) -> Vec<String> {
-        self.sets_at(&self.place(point))
+    /// What the axes override at a point.
+    pub fn varied(&self, point: usize) -> Vec<String> {
+        self.varied_at(&self.place(point))
     }
 
-    fn sets_at(&self, place: &[usize]) -> Vec<String> {
-        let varied = self.axes.iter().zip(place).flat_map(|(axis, &at)| axis.overrides(at));
-        self.sets.iter().cloned().chain(varied).collect()
+    fn varied_at(&self, place: &[usize]) -> Vec<String> {
+        self.axes.iter().zip(place).flat_map(|(axis, &at)| axis.overrides(at)).collect()
     }
 
     /// What all names have in common, hashed once.
@@ -192,12 +187,23 @@ impl SweepGrid {
     pub fn name(&self, basis: u128, point: usize, variant: &str, repeat: u32) -> String {
         let mut hash = basis;
         // By what an axis sets, whatever it is called and wherever it stands.
-        let mut sets: Vec<String> = self.sets_of(point).split_off(self.sets.len());
+        let mut sets = self.varied(point);
         sets.sort();
         sets.iter().for_each(|set| hash = hashed(hash, set));
         let seed = self.seed.map_or_else(String::new, |seed| seed.to_string());
         format!("{:032x}", hashed(hashed(hashed(hash, variant), &seed), &repeat.to_string()))
     }
+}
+
+/// The number of each axis' value at a point.
+pub(crate) fn place(axes: &[Axis], point: usize) -> Vec<usize> {
+    let mut left = point;
+    let mut place = vec![0; axes.len()];
+    for (at, axis) in place.iter_mut().zip(axes).rev() {
+        *at = left % axis.values.len();
+        left /= axis.values.len();
+    }
+    place
 }
 
 /// The first value of an axis with which the scenario is read while the others stay; else the first of all.
@@ -216,6 +222,11 @@ fn fitting(
         .unwrap_or(0)
 }
 
+/// These texts, hashed: 32 hexadecimal digits.
+pub(crate) fn hash_of(texts: &[&str]) -> String {
+    format!("{:032x}", texts.iter().fold(BASIS, |hash, text| hashed(hash, text)))
+}
+
 /// A text and its end, hashed.
 fn hashed(hash: u128, text: &str) -> u128 {
     let bytes = text.bytes().chain([0xff]);
@@ -223,10 +234,7 @@ fn hashed(hash: u128, text: &str) -> u128 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    pub(crate) const TEXT: &str = r#"
+pub(crate) const TEXT: &str = r#"
 duration = "1s"
 [links.wan]
 between = ["a", "b"]
@@ -242,6 +250,10 @@ to = "b"
 [variants.two]
 "flows.up.cc" = "reno"
 "#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     fn grid(axes: &[&str]) -> SweepGrid {
         SweepGrid {
@@ -268,7 +280,7 @@ to = "b"
         assert_eq!(g.values(0), ["cubic", "1Mbit/s"]);
         assert_eq!(g.values(2), ["cubic", "3Mbit/s"]);
         assert_eq!(g.values(4), ["bbr", "2Mbit/s"]);
-        assert_eq!(g.sets_of(4), ["flows.up.cc=bbr", "links.wan.forward.policer.rate=2Mbit/s"]);
+        assert_eq!(g.varied(4), ["flows.up.cc=bbr", "links.wan.forward.policer.rate=2Mbit/s"]);
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! A sweep as a page: heat maps over its two longest axes, a panel for each combination of the others, and distributions
 //! over all cells for each value of each axis. No script, nothing loaded.
 
-use crate::shown::{picked, quantile, variants};
-use crate::{Axis, CellFigures, CellRow, SweepGrid};
+use crate::shown::{ShownCell, ShownSweep, picked, quantile};
 use report::plot::{HeatMap, Look, cdf, heat};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,25 +20,26 @@ svg{max-width:100%;height:auto;display:block;margin:1rem 0}.p{color:#666}pre{ove
 struct ShownFigure {
     title: &'static str,
     unit: &'static str,
-    of: fn(&CellFigures) -> Option<f64>,
+    of: fn(&ShownCell) -> Option<f64>,
 }
 
 const FIGURES: [ShownFigure; 3] = [
-    ShownFigure { title: "Goodput of all flows", unit: "Mbit/s", of: |f| Some(f.total_goodput_mbps) },
-    ShownFigure { title: "Data packets sent again", unit: "%", of: |f| Some(f.sent_again()? * 100.0) },
-    ShownFigure { title: "RTT, 95th percentile", unit: "ms", of: CellFigures::rtt_p95_ms },
+    ShownFigure { title: "Goodput of all flows", unit: "Mbit/s", of: |c| c.figures[0] },
+    ShownFigure { title: "Data packets sent again", unit: "%", of: |c| Some(c.figures[1]? * 100.0) },
+    ShownFigure { title: "RTT, 95th percentile", unit: "ms", of: |c| c.figures[2] },
 ];
 
-/// The page of rows in the grid's order.
-pub fn page(grid: &SweepGrid, scenario: &str, rows: &[CellRow]) -> String {
-    let title = format!("{} cells of {scenario}", rows.len());
+/// The page.
+pub fn page(sweep: &ShownSweep) -> String {
+    let rows = &sweep.cells;
+    let title = format!("{} cells of {}", rows.len(), sweep.scenario);
     let mut html = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src 'unsafe-inline'\"><title>{0}</title><style>{STYLE}</style></head>\n<body><h1>{0}</h1>\n",
         escaped(&title)
     );
-    let all = dimensions(grid, rows);
+    let all = dimensions(sweep);
     let wide: Vec<&SweptAxis> = sides(&all);
     for figure in &FIGURES {
         if let [x, y] = wide[..] {
@@ -55,7 +55,7 @@ pub fn page(grid: &SweepGrid, scenario: &str, rows: &[CellRow]) -> String {
             html += &distribution(figure, axis, rows).unwrap_or_default();
         }
     }
-    let _ = write!(html, "<pre>{}</pre>\n</body></html>\n", escaped(&crate::text(grid, scenario, rows)));
+    let _ = write!(html, "<pre>{}</pre>\n</body></html>\n", escaped(&crate::text(sweep)));
     html
 }
 
@@ -67,17 +67,15 @@ struct SweptAxis {
 }
 
 /// The grid's axes and, where there are several, the variants.
-fn dimensions(grid: &SweepGrid, rows: &[CellRow]) -> Vec<SweptAxis> {
-    let axis = |(i, axis): (usize, &Axis)| {
-        let number: BTreeMap<&str, usize> = axis.values.iter().map(String::as_str).zip(0..).collect();
-        let of =
-            rows.iter().map(|r| r.values.get(i).and_then(|v| number.get(v.as_str())).copied().unwrap_or(0));
-        SweptAxis { name: axis.name.clone(), values: axis.values.clone(), of: of.collect() }
+fn dimensions(sweep: &ShownSweep) -> Vec<SweptAxis> {
+    let axis = |(i, axis): (usize, &crate::Axis)| {
+        let of = sweep.cells.iter().map(|c| c.values[i]).collect();
+        SweptAxis { name: axis.name.clone(), values: axis.values.clone(), of }
     };
-    let mut all: Vec<SweptAxis> = grid.axes.iter().enumerate().map(axis).collect();
-    let (names, of) = variants(rows);
-    if names.len() > 1 {
-        all.push(SweptAxis { name: "variant".into(), values: names, of });
+    let mut all: Vec<SweptAxis> = sweep.axes.iter().enumerate().map(axis).collect();
+    if sweep.variants.len() > 1 {
+        let of = sweep.cells.iter().map(|c| c.variant).collect();
+        all.push(SweptAxis { name: "variant".into(), values: sweep.variants.clone(), of });
     }
     all
 }
@@ -98,7 +96,7 @@ fn map(
     x: &SweptAxis,
     y: &SweptAxis,
     all: &[SweptAxis],
-    rows: &[CellRow],
+    rows: &[ShownCell],
 ) -> (Option<String>, usize) {
     let others: Vec<&SweptAxis> =
         all.iter().filter(|a| a.values.len() > 1 && !std::ptr::eq(*a, x) && !std::ptr::eq(*a, y)).collect();
@@ -107,7 +105,7 @@ fn map(
     for (i, row) in rows.iter().enumerate() {
         let key = others.iter().map(|a| a.of[i]).collect();
         let cells = panels.entry(key).or_insert_with(|| vec![Vec::new(); size]);
-        let value = row.figures.as_ref().and_then(figure.of);
+        let value = (figure.of)(row);
         cells[y.of[i] * x.values.len() + x.of[i]].extend(value);
     }
     let left = panels.len().saturating_sub(MOST_PANELS);
@@ -131,10 +129,10 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// The distribution over all cells, a line for each value of an axis; of more values, as many evenly picked.
-fn distribution(figure: &ShownFigure, axis: &SweptAxis, rows: &[CellRow]) -> Option<String> {
+fn distribution(figure: &ShownFigure, axis: &SweptAxis, rows: &[ShownCell]) -> Option<String> {
     let group = |value: usize| {
         let of = rows.iter().zip(&axis.of).filter(|(_, of)| **of == value);
-        let values = of.filter_map(|(row, _)| row.figures.as_ref().and_then(figure.of)).collect();
+        let values = of.filter_map(|(row, _)| (figure.of)(row)).collect();
         (axis.values[value].clone(), values)
     };
     let groups: Vec<(String, Vec<f64>)> = picked(axis.values.len(), MOST_LINES).map(group).collect();

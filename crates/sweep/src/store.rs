@@ -4,7 +4,8 @@
 //! called as the batch's first cell, so that who runs a batch again replaces it by the same. Several machines may write to
 //! one folder.
 
-use crate::{CellRow, pack, unpack};
+use crate::batch::PartRow;
+use crate::{pack, unpack};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -30,21 +31,21 @@ impl PartStore {
     }
 
     /// All rows of whole batches, in no order; what is no batch of ours, or cut short, is passed over.
-    pub fn load(&self) -> Vec<CellRow> {
+    pub fn load<R: PartRow>(&self) -> Vec<R> {
         let files = self.files();
-        files.iter().filter_map(|path| unpack(&fs::read(path).ok()?)).flatten().collect()
+        files.iter().filter_map(|path| unpack::<R>(&fs::read(path).ok()?)).flatten().collect()
     }
 
     /// Keeps a batch.
     ///
     /// # Errors
     /// It cannot be written, or holds no row.
-    pub fn keep(&self, rows: &[CellRow]) -> io::Result<()> {
+    pub fn keep<R: PartRow>(&self, rows: &[R]) -> io::Result<()> {
         let Some(first) = rows.first() else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "is no batch of cells"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "is an empty batch"));
         };
         fs::create_dir_all(&self.folder)?;
-        let path = self.folder.join(&first.cell).with_extension(EXTENSION);
+        let path = self.folder.join(first.name()).with_extension(EXTENSION);
         write_whole(&path, |out| out.write_all(&pack(rows)))
     }
 

@@ -1,7 +1,6 @@
 //! A sweep for the terminal: what each value of each axis does to all cells that have it.
 
-use crate::shown::{picked, quantile, variants};
-use crate::{CellFigures, CellRow, SweepGrid};
+use crate::shown::{ShownCell, ShownSweep, picked, quantile};
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
@@ -11,10 +10,11 @@ const MOST_SHOWN: usize = 12;
 const MOST_ERRORS: usize = 3;
 
 /// A table: for each value of each axis, over all cells that have it, median and quartiles of the goodput, medians of
-/// what was sent again and of the RTT. Rows are in the grid's order.
-pub fn text(grid: &SweepGrid, scenario: &str, rows: &[CellRow]) -> String {
-    let failed = rows.iter().filter(|r| r.error.is_some()).count();
-    let mut told = format!("{} cells of {scenario}", rows.len());
+/// what was sent again and of the RTT.
+pub fn text(sweep: &ShownSweep) -> String {
+    let cells = &sweep.cells;
+    let failed = cells.iter().filter(|r| r.error.is_some()).count();
+    let mut told = format!("{} cells of {}", cells.len(), sweep.scenario);
     if failed > 0 {
         let _ = write!(told, ", {failed} of them could not be run");
     }
@@ -23,20 +23,18 @@ pub fn text(grid: &SweepGrid, scenario: &str, rows: &[CellRow]) -> String {
         name: String::new(),
         cells: ["cells", "goodput, Mbit/s", "quartiles", "sent again", "RTT p95, ms"].map(String::from),
     }];
-    for (i, axis) in grid.axes.iter().enumerate() {
+    for (i, axis) in sweep.axes.iter().enumerate() {
         lines.push(AxisLine::head(&axis.name));
         let shown = picked(axis.values.len(), MOST_SHOWN);
-        lines.extend(
-            shown.map(|v| AxisLine::of(&axis.values[v], rows, |r| r.values.get(i) == Some(&axis.values[v]))),
-        );
+        lines.extend(shown.map(|v| AxisLine::of(&axis.values[v], cells, |c| c.values[i] == v)));
     }
-    let (names, _) = variants(rows);
-    if names.len() > 1 {
+    if sweep.variants.len() > 1 {
         lines.push(AxisLine::head("variant"));
-        lines.extend(names.iter().map(|v| AxisLine::of(v, rows, |r| r.variant == *v)));
+        let all = sweep.variants.iter().enumerate();
+        lines.extend(all.map(|(v, name)| AxisLine::of(name, cells, |c| c.variant == v)));
     }
     told += &aligned(&lines);
-    told + &errors(rows)
+    told + &errors(cells)
 }
 
 /// A line of the table.
@@ -51,16 +49,13 @@ impl AxisLine {
     }
 
     /// Of the rows that have a value.
-    fn of(value: &str, rows: &[CellRow], has: impl Fn(&CellRow) -> bool) -> AxisLine {
-        let figures: Vec<&CellFigures> =
-            rows.iter().filter(|r| has(r)).filter_map(|r| r.figures.as_ref()).collect();
-        let sorted = |of: &dyn Fn(&CellFigures) -> Option<f64>| {
-            let mut all: Vec<f64> = figures.iter().filter_map(|f| of(f)).collect();
+    fn of(value: &str, cells: &[ShownCell], has: impl Fn(&ShownCell) -> bool) -> AxisLine {
+        let sorted = |i: usize| {
+            let mut all: Vec<f64> = cells.iter().filter(|c| has(c)).filter_map(|c| c.figures[i]).collect();
             all.sort_by(f64::total_cmp);
             all
         };
-        let goodput = sorted(&|f| Some(f.total_goodput_mbps));
-        let (again, rtt) = (sorted(&CellFigures::sent_again), sorted(&CellFigures::rtt_p95_ms));
+        let [goodput, again, rtt] = [0, 1, 2].map(sorted);
         let shown = |x: Option<f64>| x.map_or_else(|| "-".into(), units::three_digits);
         let quartiles = match (quantile(&goodput, 0.25), quantile(&goodput, 0.75)) {
             (Some(a), Some(b)) => format!("{} to {}", units::three_digits(a), units::three_digits(b)),
@@ -68,7 +63,7 @@ impl AxisLine {
         };
         let percent = quantile(&again, 0.5).map_or_else(|| "-".into(), |x| format!("{:.2} %", x * 100.0));
         let cells = [
-            figures.len().to_string(),
+            goodput.len().to_string(),
             shown(quantile(&goodput, 0.5)),
             quartiles,
             percent,
@@ -95,9 +90,9 @@ fn aligned(lines: &[AxisLine]) -> String {
 }
 
 /// The different reasons of cells that could not be run, the most frequent first.
-fn errors(rows: &[CellRow]) -> String {
+fn errors(cells: &[ShownCell]) -> String {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
-    for why in rows.iter().filter_map(|r| r.error.as_deref()) {
+    for why in cells.iter().filter_map(|r| r.error.as_deref()) {
         match reasons.iter_mut().find(|(known, _)| *known == why) {
             Some((_, n)) => *n += 1,
             None => reasons.push((why, 1)),

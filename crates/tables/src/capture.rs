@@ -5,6 +5,7 @@ use crate::sheet::{ParquetSheet, RowBlock, text};
 use parquet::data_type::ByteArray;
 use result::diagnosis::{CapturePlace, Cause, LimiterKind};
 use result::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
+use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
 /// Rows of a row group: readers take these at a time, and so much memory a writer has.
@@ -153,9 +154,14 @@ fn meta(capture: &str) -> [(&'static str, &str); 2] {
 }
 
 /// A value of a flow's row.
-enum FieldValue {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum FieldValue {
+    /// A text.
     Text(Option<String>),
+    /// A whole number.
     Int(Option<u64>),
+    /// A number.
     Real(Option<f64>),
 }
 
@@ -399,6 +405,12 @@ pub fn write_flow_diagnoses(out: &mut (dyn Write + Send), diagnosis: &Diagnosis)
         sheet.add(flows.len(), |b| FIELDS.iter().for_each(|field| fill(b, field, flows, diagnosis)))?;
     }
     sheet.close()
+}
+
+/// The rows of [`write_flow_diagnoses`], a value for each column of [`FLOW_DIAGNOSES`].
+pub fn flow_values(diagnosis: &Diagnosis) -> Vec<Vec<FieldValue>> {
+    let row = |flow| FIELDS.iter().map(|field| field.of.value(flow, diagnosis)).collect();
+    diagnosis.flows.iter().map(row).collect()
 }
 
 fn fill(b: &mut RowBlock, field: &Field, flows: &[FlowDiagnosis], d: &Diagnosis) {

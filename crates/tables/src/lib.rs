@@ -16,13 +16,18 @@ mod free;
 mod guard;
 mod read;
 mod sheet;
+mod swept;
 mod table;
 mod write;
 
-pub use capture::{CAPTURE_FILES, FLOW_DIAGNOSES, PACKETS, PacketRecord, PacketWriter, write_flow_diagnoses};
+pub use capture::{
+    CAPTURE_FILES, FLOW_DIAGNOSES, FieldValue, PACKETS, PacketRecord, PacketWriter, flow_values,
+    write_flow_diagnoses,
+};
 pub use columns::{Column, ColumnKind, ELEMENTS, FILES, FLOWS, File, RESPONSES, RETRANSMISSIONS, STATES};
 pub use free::{SheetColumn, SheetValues, write_sheet};
 pub use read::{RepeatFiles, VariantSeries, check_run_id, read_series};
+pub use swept::{SweptColumns, read_swept};
 pub use table::SeriesError;
 pub use write::{
     FileOrigin, Sampled, write_elements, write_flows, write_responses, write_retransmissions, write_states,

@@ -1,0 +1,237 @@
+//! Sweeps: a grid checked, its folder held, its cells run here or by whoever the package hands batches to.
+
+use crate::errors::{of_command, raise};
+use commands::CommandError;
+use commands::examples::beside;
+use commands::load::{ScenarioSource, read_beside};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sweep::{Axis, CellRow, GridError, ShownSweep, SweepError, SweepFolder, SweepGrid, SweepProgress};
+
+/// The program as datasets and names of cells have it: the same as the command's, built from the same sources.
+pub fn program() -> String {
+    let commit = option_env!("LONGFAT_COMMIT").unwrap_or_default();
+    format!("longfat {} {commit}", env!("CARGO_PKG_VERSION")).trim_end().to_string()
+}
+
+/// What is swept, as the command line's options have it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct SweepWish {
+    /// A file or a built-in example's name, or else the text.
+    path: Option<PathBuf>,
+    text: Option<String>,
+    name: String,
+    set: Vec<String>,
+    /// What stands before `=`, and the values; or `None` and the whole, as `--vary` takes it.
+    vary: Vec<(String, Option<Vec<String>>)>,
+    variants: Vec<String>,
+    seed: Option<u64>,
+    repeat: u32,
+    allow_files: bool,
+}
+
+impl SweepWish {
+    /// The grid, and what its errors are told with.
+    fn checked(self) -> Result<(SweepGrid, scenario::Experiment), CommandError> {
+        let axis = |(keys, values): (String, Option<Vec<String>>)| match values {
+            Some(values) => Axis::of(&keys, values).map_err(|why| format!("`{keys}`: {why}")),
+            None => Axis::parse(&keys),
+        };
+        let axes = self.vary.into_iter().map(axis).collect::<Result<Vec<Axis>, String>>();
+        let axes = axes.map_err(|why| CommandError::Usage(format!("vary {why}")))?;
+        let source = self.path.map(|path| ScenarioSource::read(&path)).transpose()?;
+        let (file, text) = match &source {
+            Some(source) => (source.name.clone(), source.text.clone()),
+            None => (self.name, self.text.unwrap_or_default()),
+        };
+        let mut grid = SweepGrid {
+            program: program(),
+            file,
+            text,
+            files: BTreeMap::new(),
+            sets: self.set,
+            axes,
+            variants: self.variants,
+            seed: self.seed,
+            repeats: self.repeat,
+        };
+        let mut read = |file: &str| match &source {
+            Some(source) => source.beside(file, self.allow_files),
+            None => {
+                read_beside(".".as_ref(), file, self.allow_files).or_else(|e| beside(file).map_err(|_| e))
+            }
+        };
+        let experiment = grid.check(&mut read).map_err(|e| match e {
+            GridError::Scenario(e) => CommandError::Scenario(e),
+            GridError::Asked(why) => CommandError::Usage(why),
+        })?;
+        Ok((grid, experiment))
+    }
+}
+
+/// A sweep's folder, which nobody else writes to until it is closed.
+#[pyclass(frozen, module = "longfat._native")]
+pub struct SweepWork {
+    held: Mutex<Option<SweepFolder>>,
+    folder: PathBuf,
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl SweepWork {
+    fn with<T>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut SweepFolder) -> std::io::Result<T> + Send,
+    ) -> PyResult<T>
+    where
+        T: Send,
+    {
+        let done = py.detach(|| locked(&self.held).as_mut().map(work));
+        match done {
+            Some(Ok(done)) => Ok(done),
+            Some(Err(e)) => Err(of_command(py, CommandError::Io(self.folder.display().to_string(), e))),
+            None => Err(raise(py, "UsageError", "this sweep's folder is closed")),
+        }
+    }
+}
+
+#[pymethods]
+impl SweepWork {
+    /// Checks what is swept and takes the folder; `out` unless told is the command's own.
+    #[new]
+    fn new(py: Python<'_>, wish: SweepWish, out: Option<PathBuf>, force: bool) -> PyResult<SweepWork> {
+        let opened = py.detach(|| {
+            let (grid, experiment) = wish.checked()?;
+            let own = || PathBuf::from("longfat-results").join(format!("{}-sweep", experiment.name));
+            let folder = out.unwrap_or_else(own);
+            SweepFolder::open(grid, experiment, &folder, force).map(|held| (held, folder))
+        });
+        let (held, folder) = opened.map_err(|e| of_command(py, e))?;
+        Ok(SweepWork { held: Mutex::new(Some(held)), folder })
+    }
+
+    /// The folder.
+    #[getter]
+    fn folder(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
+    /// All that a batch needs, on whatever machine.
+    fn grid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let json = self.with(py, |held| serde_json::to_vec(&**held.grid()).map_err(std::io::Error::other))?;
+        Ok(PyBytes::new(py, &json))
+    }
+
+    /// Points of which a cell is missing, all points, and cells of a point.
+    fn points(&self, py: Python<'_>) -> PyResult<(Vec<usize>, usize, usize)> {
+        self.with(py, |held| Ok((held.missing(), held.grid().points().unwrap_or(0), held.cells_a_point())))
+    }
+
+    /// Keeps what `run_sweep_batch` gave: how many rows, and of them those that say why there are no figures.
+    fn keep(&self, py: Python<'_>, batch: &[u8]) -> PyResult<(usize, usize)> {
+        let rows: Option<Vec<CellRow>> = py.detach(|| sweep::unpack(batch));
+        let rows = rows.ok_or_else(|| raise(py, "RunError", "a batch came back cut short"))?;
+        let told = (rows.len(), rows.iter().filter(|r| r.error.is_some()).count());
+        self.with(py, |held| held.keep(rows))?;
+        Ok(told)
+    }
+
+    /// Keeps rows for the cells of a point that nobody could run: how many.
+    fn lost(&self, py: Python<'_>, point: usize, why: &str) -> PyResult<usize> {
+        self.with(py, |held| {
+            let rows = sweep::lost(held.grid(), point, why);
+            let n = rows.len();
+            held.keep(rows).map(|()| n)
+        })
+    }
+
+    /// Runs what is missing on threads of this process. `progress` is called with the cells that are there, those that an
+    /// earlier sweep left, all of them, and those that could not be run.
+    fn run(&self, py: Python<'_>, jobs: Option<NonZeroUsize>, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        let threads = jobs.or_else(|| NonZeroUsize::new(experiment::cores())).unwrap_or(NonZeroUsize::MIN);
+        let mut raised = None;
+        let mut watch = |p: &SweepProgress| {
+            let told = Python::attach(|py| {
+                py.check_signals()?;
+                let Some(progress) = &progress else { return Ok(()) };
+                progress.call1(py, (p.done, p.kept, p.cells, p.failed)).map(drop)
+            });
+            match told {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(e) => {
+                    raised.get_or_insert(e);
+                    ControlFlow::Break(())
+                }
+            }
+        };
+        let done = self.with(py, |held| match held.run(threads, &mut watch) {
+            Err(SweepError::Io(e)) => Err(e),
+            Ok(()) | Err(SweepError::Stopped) => Ok(()),
+        });
+        raised.map_or(done, Err)
+    }
+
+    /// Writes the dataset: what is in `sweep.json`, and the command's table.
+    fn finish(&self, py: Python<'_>) -> PyResult<(String, String)> {
+        self.with(py, |held| {
+            let (json, rows) = held.finish()?;
+            Ok((json, sweep::text(&ShownSweep::of(held.grid(), held.scenario(), &rows))))
+        })
+    }
+
+    /// Lets go of the folder.
+    fn close(&self) {
+        drop(locked(&self.held).take());
+    }
+}
+
+/// The last grid that a batch came with: all batches of a sweep have the same.
+static LAST_GRID: Mutex<Option<(Vec<u8>, Arc<SweepGrid>)>> = Mutex::new(None);
+
+fn grid_of(bytes: &[u8]) -> Result<Arc<SweepGrid>, String> {
+    let mut last = locked(&LAST_GRID);
+    if let Some((_, grid)) = last.as_ref().filter(|(known, _)| known == bytes) {
+        return Ok(grid.clone());
+    }
+    let grid: SweepGrid = serde_json::from_slice(bytes).map_err(|e| format!("no grid of a sweep: {e}"))?;
+    if grid.program != program() {
+        return Err(format!(
+            "a sweep of {} cannot be run by {}: install the same longfat everywhere",
+            grid.program,
+            program()
+        ));
+    }
+    let grid = Arc::new(grid);
+    *last = Some((bytes.to_vec(), grid.clone()));
+    Ok(grid)
+}
+
+/// Runs the cells of these points of a grid, on this thread, to the end: rows as bytes, for [`SweepWork::keep`].
+#[pyfunction]
+pub fn run_sweep_batch<'py>(
+    py: Python<'py>,
+    grid: &[u8],
+    points: Vec<usize>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let done = py.detach(|| {
+        let grid = grid_of(grid)?;
+        match points.iter().find(|&&p| Some(p) >= grid.points()) {
+            Some(point) => Err(format!("the grid has no point {point}")),
+            None => Ok(sweep::run_batch(&grid, &points, &|| false)),
+        }
+    });
+    match done {
+        Ok(Ok(bytes)) => Ok(PyBytes::new(py, &bytes)),
+        Ok(Err(_)) => Err(raise(py, "RunError", "the batch was ended")),
+        Err(why) => Err(raise(py, "UsageError", &why)),
+    }
+}
