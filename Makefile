@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: test quick lint unit web same-bytes atomic examples wasm explore parquet python browser bench fuzz docs setup netns objects
+.PHONY: test quick lint unit web same-bytes atomic examples wasm explore parquet python browser bench fuzz docs setup netns objects desk types
 
 test: setup lint unit web wasm same-bytes atomic examples parquet python browser netns
 
@@ -45,6 +45,15 @@ wasm:
 explore:
 	python3 tests/explore.py --bless
 	cd web && { [ -d node_modules ] || npm ci --silent; } && npm run -s build
+
+# The command line's types are right where there is no Unix; what is built and run there, and macOS: `make desk`.
+types:
+	rustup target list --installed | grep -q x86_64-pc-windows-gnu || rustup target add x86_64-pc-windows-gnu
+	$(CARGO) check -q -p longfat --target x86_64-pc-windows-gnu
+
+# Windows under Wine, arm64 under QEMU, macOS' types: their tests pass, and every example gives the same bytes as here.
+desk:
+	sh tests/desk.sh
 
 # Same seed, same bytes: twice, and debug beside release.
 same-bytes:

@@ -1,24 +1,87 @@
-//! Tells the program which commit it was built from: `LONGFAT_COMMIT` where the builder sets it,
-//! else git's answer, else nothing.
+//! Tells the program which commit it was built from, and whether what it is built from is still that.
+//!
+//! | where from, first that is there | the commit | modified |
+//! |---|---|---|
+//! | `LONGFAT_COMMIT`, set by the builder | as it stands | no |
+//! | git, in a clone | HEAD | as `git status` has it of what the program is made of |
+//! | `commit.txt`, in an archive (`git archive`, a forge's tarball), where git has put it in | as it stands there | not known: no |
+//! | none of these | none | no |
+//!
+//! This runs again when HEAD moves or a file changes that the program is made of; then the program is built anew anyhow.
+//! Nothing that it says depends on when or in which folder it runs: two builds of a commit are the same bytes.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The workspace's folder, seen from this crate's, where build scripts run.
+const ROOT: &str = "../..";
+/// Of a crate, what is compiled or built in.
+const OF_A_CRATE: [&str; 8] =
+    ["src", "assets", "objects", "Cargo.toml", "build.rs", "names.json", "strings.json", "colors.json"];
+/// Of the workspace.
+const OF_ALL: [&str; 4] = ["Cargo.toml", "Cargo.lock", "scenarios", "studies"];
+/// How much of a commit's name is shown: enough for any repository.
+const SHOWN: usize = 12;
+
 fn git(args: &[&str]) -> Option<String> {
-    let out = Command::new("git").args(args).output().ok().filter(|o| o.status.success())?;
-    let text = String::from_utf8(out.stdout).ok()?.trim().to_string();
-    (!text.is_empty()).then_some(text)
+    // Without a lock: whoever commits meanwhile is not disturbed.
+    let out = Command::new("git").arg("--no-optional-locks").args(args).output();
+    let out = out.ok().filter(|out| out.status.success())?;
+    Some(String::from_utf8(out.stdout).ok()?.trim().to_string())
+}
+
+/// What the program is made of, in this order on every machine.
+fn made_of() -> Vec<PathBuf> {
+    let mut crates: Vec<PathBuf> =
+        fs::read_dir("..").into_iter().flatten().flatten().map(|e| e.path()).collect();
+    crates.sort();
+    let of_crates = crates.iter().flat_map(|folder| OF_A_CRATE.map(|name| folder.join(name)));
+    let of_all = OF_ALL.map(|name| Path::new(ROOT).join(name));
+    // One that is not there would have this run each time.
+    of_crates.chain(of_all).filter(|path| path.exists()).collect()
+}
+
+/// HEAD, and whether the files differ from it; `None` where this is no clone of longfat's own.
+fn of_clone(files: &[PathBuf]) -> Option<(String, bool)> {
+    // Unpacked within somebody's repository, this crate lies elsewhere in it.
+    git(&["rev-parse", "--show-prefix"]).filter(|prefix| prefix == "crates/cli/")?;
+    let commit = git(&["rev-parse", "HEAD"])?;
+    let mut asked = vec!["status", "--porcelain", "--"];
+    asked.extend(files.iter().filter_map(|path| path.to_str()));
+    let changes = git(&asked)?;
+    Some((commit, !changes.is_empty()))
+}
+
+/// What git put into an archive.
+fn of_archive() -> Option<String> {
+    let text = fs::read_to_string("commit.txt").ok()?;
+    let commit = text.lines().last()?.trim();
+    commit.bytes().all(|b| b.is_ascii_hexdigit()).then(|| commit.to_string()).filter(|c| !c.is_empty())
 }
 
 fn main() {
     println!("cargo::rerun-if-env-changed=LONGFAT_COMMIT");
-    // The log of HEAD grows with each commit and checkout. Only a file that exists is named:
-    // a missing one would build this crate anew each time.
+    println!("cargo::rerun-if-changed=commit.txt");
+    let files = made_of();
+    files.iter().for_each(|path| println!("cargo::rerun-if-changed={}", path.display()));
+    // The log of HEAD grows with each commit and checkout. Only a file that exists is named: a missing one would build
+    // this crate anew each time.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|p| Path::new(p).exists()) {
         println!("cargo::rerun-if-changed={log}");
     }
-    let commit = std::env::var("LONGFAT_COMMIT").ok().or_else(|| git(&["rev-parse", "HEAD"]));
-    if let Some(commit) = commit {
-        println!("cargo::rustc-env=LONGFAT_COMMIT={commit}");
+    let given = std::env::var("LONGFAT_COMMIT").ok().filter(|c| !c.is_empty()).map(|c| (c, false));
+    let found = given.or_else(|| of_clone(&files)).or_else(|| of_archive().map(|c| (c, false)));
+    let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    let Some((commit, modified)) = found else {
+        println!("cargo::rustc-env=LONGFAT_VERSION={version}");
+        return;
+    };
+    let short: String = commit.chars().take(SHOWN).collect();
+    let state = if modified { ", modified" } else { "" };
+    println!("cargo::rustc-env=LONGFAT_VERSION={version} ({short}{state})");
+    println!("cargo::rustc-env=LONGFAT_COMMIT={commit}");
+    if modified {
+        println!("cargo::rustc-env=LONGFAT_MODIFIED=yes");
     }
 }

@@ -33,7 +33,7 @@ const EXIT_CODES: &str = "Exit codes: 0 ok, 1 it ran and the answer is \"no\", 2
 
 /// Finds out why a network path is slow, what would fix it, and proves the fix.
 #[derive(Debug, Parser)]
-#[command(name = "longfat", version, after_help = EXIT_CODES)]
+#[command(name = "longfat", version = env!("LONGFAT_VERSION"), after_help = EXIT_CODES)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -1,5 +1,16 @@
 //! What stands for the lab on systems other than Linux: it says that it needs Linux.
 
+#[cfg(windows)]
+#[path = "console_interrupt.rs"]
+mod interrupt;
+// The lab's own: it needs no more than a Unix.
+#[cfg(unix)]
+#[path = "../../lab/src/sys/interrupt.rs"]
+#[allow(unsafe_code)]
+mod interrupt;
+
+pub use interrupt::{catch_interrupts, interrupted};
+
 use scenario::Scenario;
 use std::ffi::OsString;
 use std::fmt;
@@ -58,13 +69,6 @@ pub struct MissingNeed {
 pub fn missing(scenarios: &[&Scenario]) -> Vec<Vec<MissingNeed>> {
     let need = || MissingNeed { key: String::new(), why: LabError.to_string() };
     scenarios.iter().map(|_| vec![need()]).collect()
-}
-
-/// Ctrl-C ends the program at once here; what was finished is kept all the same.
-pub fn catch_interrupts() {}
-
-pub fn interrupted() -> Option<i32> {
-    None
 }
 
 pub fn address(_: usize) -> Ipv4Addr {

@@ -14,15 +14,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A bar of bytes is told of every packet and looks at the clock instead.
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// As wide as the terminal; colour there, unless `NO_COLOR` (no-color.org) or a dumb terminal says no.
+/// As wide as the terminal; colour there, unless `NO_COLOR` (no-color.org) or a dumb terminal says no, or it is a console
+/// of Windows that cannot be told to take ANSI's sequences (before Windows 10 1511).
 pub fn terminal() -> Style {
     if !io::stdout().is_terminal() {
         return Style::default();
     }
+    let term = console::Term::stdout();
     let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
-    let width = console::Term::stdout().size_checked().map_or(80, |(_, columns)| columns as usize);
-    Style { width, color: !set("NO_COLOR") && !dumb, ..Style::default() }
+    let width = term.size_checked().map_or(80, |(_, columns)| columns as usize);
+    // The question tells the console to take them.
+    let color = !set("NO_COLOR") && !dumb && (cfg!(not(windows)) || term.features().colors_supported());
+    Style { width, color, ..Style::default() }
 }
 
 /// The bar that shows it.

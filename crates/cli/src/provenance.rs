@@ -62,6 +62,8 @@ pub struct Provenance {
 struct Build {
     version: &'static str,
     commit: Option<&'static str>,
+    /// Whether it was built from files that the commit has otherwise.
+    modified: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -83,10 +85,11 @@ impl Provenance {
         run_id: String,
     ) -> Provenance {
         let version = env!("CARGO_PKG_VERSION");
+        let (commit, modified) = (option_env!("LONGFAT_COMMIT"), option_env!("LONGFAT_MODIFIED").is_some());
         Provenance {
             schema: "longfat-provenance/1",
             run_id,
-            longfat: Build { version, commit: option_env!("LONGFAT_COMMIT") },
+            longfat: Build { version, commit, modified },
             command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
             scenario_file,
             settings,
@@ -106,6 +109,10 @@ impl Provenance {
 
 /// A sysctl's value, if it exists, with single blanks between its parts.
 fn proc_sys(name: &str) -> Option<String> {
+    // Wine shows its host's /proc to a program for Windows.
+    if cfg!(not(target_os = "linux")) {
+        return None;
+    }
     let text = fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/"))).ok()?;
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }

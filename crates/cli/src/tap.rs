@@ -56,6 +56,7 @@ impl CaptureSink for Folders<'_> {
         Ok(Some(captures))
     }
 
+    #[cfg(target_os = "linux")]
     fn finished_on_kernel(&self) -> io::Result<()> {
         let files =
             std::mem::take(&mut *self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner));

@@ -17,6 +17,7 @@ fn other(what: &str) -> io::Error {
 
 /// Options that neither follow a link nor wait for the other end of a pipe.
 fn careful() -> OpenOptions {
+    #[cfg_attr(not(unix), allow(unused_mut))]
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);

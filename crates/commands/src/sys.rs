@@ -1,29 +1,18 @@
-//! What files need of the system and the standard library lacks: locks, two names exchanged at once, free space.
+//! What files need of the system: locks, and what the standard library lacks, two names exchanged at once and free space.
 
 #![allow(unsafe_code)]
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 
 /// Takes the lock of an open file, for as long as it is open; `false` where another process has it.
-#[cfg(unix)]
 pub fn try_lock(file: &File) -> io::Result<bool> {
-    use std::os::fd::AsRawFd;
-    // SAFETY: the descriptor is open for as long as `file` is borrowed.
-    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
-        0 => Ok(true),
-        _ => match io::Error::last_os_error() {
-            e if e.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            e => Err(e),
-        },
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(e)) => Err(e),
     }
-}
-
-/// No locks here.
-#[cfg(not(unix))]
-pub fn try_lock(_: &File) -> io::Result<bool> {
-    Ok(true)
 }
 
 /// Exchanges two folders at once (renameat2, Linux 3.15); [`io::ErrorKind::Unsupported`] where the file system cannot.

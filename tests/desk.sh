@@ -1,0 +1,125 @@
+#!/bin/sh
+# Other desks than this one: Windows (by Wine), Linux on arm64 (by QEMU), macOS (types only). The program and the tests of the
+# crates that are no kernel's are built and run there, and every example scenario must give the bytes that it gives here.
+#
+#     sh tests/desk.sh [windows] [arm64] [macos]      all three by default
+#
+# What is missing is installed on Debian as root; elsewhere it is said, and what needs it is skipped.
+set -eu
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-$PWD/target}
+cargo=${CARGO:-cargo}
+# Program and tests are one build then: a test's harness has to unwind.
+export CARGO_TARGET_DIR="$target" CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_PANIC=unwind
+# All but the lab, the proxies and what is asked of a kernel.
+PORTABLE="units path congestion transport result tables scenario chains sim experiment advise capture wire track diagnosis fit
+    report commands world reproduce sweep explore audit import"
+WINDOWS=x86_64-pc-windows-gnu
+ARM64=aarch64-unknown-linux-gnu
+MACOS=aarch64-apple-darwin
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+skip() {
+    echo "desk: $*: SKIPPED" >&2
+}
+
+# Whether the commands $2... are there, installed by package $1 if need be.
+need() {
+    packages=$1
+    shift
+    for command; do
+        command -v "$command" >/dev/null && continue
+        [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+        echo "desk: installing $packages"
+        apt-get update -qq
+        # shellcheck disable=SC2086
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null || return 1
+    done
+}
+
+has_target() {
+    rustup target list --installed 2>/dev/null | grep -qx "$1" || rustup target add "$1"
+}
+
+# The tests of the portable crates and of the command line for target $1, of the latter also the files that the other words
+# name; what they say of numbers is added up.
+unit() {
+    on=$1
+    shift
+    list=
+    for name in $PORTABLE; do list="$list -p longfat-$name"; done
+    files=
+    for name; do files="$files --test $name"; done
+    {
+        # shellcheck disable=SC2086
+        $cargo test -q --release --no-fail-fast --target "$on" --lib --tests $list || failed=1
+        # shellcheck disable=SC2086
+        $cargo test -q --release --no-fail-fast --target "$on" -p longfat --bins $files || failed=1
+    } >"$work/unit" 2>&1
+    cp "$work/unit" "$target/desk-$on.log"
+    awk -v on="$on" '/^test result:/ { passed += $4; failed += $6; ignored += $8 }
+        END { printf "desk: %s: %d tests passed, %d failed, %d ignored\n", on, passed, failed, ignored; exit failed > 0 || passed == 0 }' \
+        "$work/unit" || failed=1
+    [ $failed = 0 ] || echo "desk: see $target/desk-$on.log" >&2
+}
+
+# 1 says that nothing arrived in a variant, as is meant in a black hole.
+run() {
+    "$@" || [ $? = 1 ]
+}
+
+# All examples by the program that the other words start, beside this machine's own; $1 is what it is called.
+same_bytes() {
+    name=$1
+    shift
+    same=0 other=0
+    for scenario in scenarios/*.toml; do
+        run "$here" run "$scenario" --json --force --no-progress --out "$work/here" >"$work/here.json"
+        run "$@" run "$scenario" --json --force --no-progress --out "$work/there" >"$work/there.json"
+        differs=
+        cmp "$work/here.json" "$work/there.json" || differs=yes
+        for file in flows states elements retransmissions responses; do
+            cmp "$work/here/$file.parquet" "$work/there/$file.parquet" || differs=yes
+        done
+        if [ -z "$differs" ]; then same=$((same + 1)); else other=$((other + 1)); fi
+    done
+    echo "desk: $name: $same scenarios give the same bytes as here, $other do not"
+    [ "$other" = 0 ] && [ "$same" -gt 0 ] || failed=1
+}
+
+windows() {
+    need "wine wine64 gcc-mingw-w64-x86-64" wine x86_64-w64-mingw32-gcc && has_target $WINDOWS ||
+        { skip "Windows (Debian: wine64, gcc-mingw-w64-x86-64)"; return; }
+    x86_64-w64-mingw32-gcc -shared -O1 -o "$work/bcryptprimitives.dll" tests/desk/bcryptprimitives.c -ladvapi32
+    export WINEPREFIX="$work/wine" WINEPATH="$work" WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
+    wineboot -i >/dev/null 2>&1
+    export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine
+    $cargo build -q --release -p longfat --target $WINDOWS
+    same_bytes Windows wine "$target/$WINDOWS/release/longfat.exe"
+    # Those that need no Unix.
+    unit $WINDOWS begin diagnose expect explore import keep plan reproduce run sweep
+    wineserver -k || true
+}
+
+arm64() {
+    need "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static" aarch64-linux-gnu-gcc qemu-aarch64-static && has_target $ARM64 ||
+        { skip "arm64 (Debian: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user-static)"; return; }
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc QEMU_LD_PREFIX=/usr/aarch64-linux-gnu
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64-static
+    $cargo build -q --release -p longfat --target $ARM64
+    same_bytes arm64 qemu-aarch64-static "$target/$ARM64/release/longfat"
+    # Without binfmt_misc a program under QEMU starts no other: the command line's own tests stay away.
+    unit $ARM64
+}
+
+macos() {
+    has_target $MACOS || { skip "macOS"; return; }
+    $cargo check -q --release -p longfat --target $MACOS && echo "desk: macOS: types are right" || failed=1
+}
+
+CARGO_PROFILE_RELEASE_PANIC=abort $cargo build -q --release -p longfat
+here=$target/release/longfat
+for desk in ${*:-macos windows arm64}; do "$desk"; done
+exit $failed
