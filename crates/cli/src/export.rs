@@ -10,9 +10,7 @@ use std::process::ExitCode;
 
 /// Writes the file, and tells what is not in it.
 pub fn export(args: &ExportArgs) -> Result<ExitCode, CliProblem> {
-    let mut loaded = load(&args.scenario, &args.set, false)?;
-    experiment::choose(&mut loaded.experiment, args.variant.as_slice())
-        .map_err(|e| CliProblem::Usage(format!("--variant: {e}")))?;
+    let loaded = load(&args.scenario, &args.set, args.variant.as_slice(), false)?;
     let scenario = &loaded.experiment.variants[0].scenario;
     let exported = match args.format {
         ExportFormat::Containerlab => import::to_containerlab(scenario, &args.image),

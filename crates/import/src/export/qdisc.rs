@@ -33,7 +33,7 @@ pub(super) fn say(path: &str, stages: &[NamedStage], unsaid: &mut Vec<UnsaidKey>
             |why: &str| unsaid.push(UnsaidKey { key: format!("{path}.{}", named.name), why: why.into() });
         match &named.stage {
             Stage::Link(link) => way.link(link, &mut cannot),
-            Stage::Delay(delay) => way.delay = way.delay + delay.delay,
+            Stage::Delay(delay) => way.delay += delay.delay,
             Stage::Jitter(jitter) => way.jitter(jitter, &mut cannot),
             Stage::Loss(loss) => way.loss(loss, &mut cannot),
             Stage::Duplicate(d) if way.duplicate.is_none() => way.duplicate = Some(d.probability),
@@ -47,7 +47,7 @@ pub(super) fn say(path: &str, stages: &[NamedStage], unsaid: &mut Vec<UnsaidKey>
 
 impl SaidWay {
     fn link(&mut self, link: &Link, cannot: &mut dyn FnMut(&str)) {
-        self.delay = self.delay + link.delay;
+        self.delay += link.delay;
         if let (Some(before), Some(rate)) = (self.rate, link.rate) {
             cannot("a second rate of the same direction: the lower one is taken");
             self.rate = Some(before.min(rate));
@@ -63,7 +63,7 @@ impl SaidWay {
     }
 
     fn jitter(&mut self, jitter: &Jitter, cannot: &mut dyn FnMut(&str)) {
-        self.delay = self.delay + jitter.delay;
+        self.delay += jitter.delay;
         match jitter.jitter {
             Some(width) if self.jitter.is_none() && jitter.distribution != Distribution::Trace => {
                 self.jitter = Some((width, jitter.distribution));

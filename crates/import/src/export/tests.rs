@@ -76,9 +76,9 @@ fn a_topology_is_read_back_as_what_it_was_made_of() {
             match &s.stage {
                 Stage::Link(Link { rate: r, delay: d, .. }) => {
                     rate = rate.or(*r);
-                    delay = delay + *d;
+                    delay += *d;
                 }
-                Stage::Delay(d) => delay = delay + d.delay,
+                Stage::Delay(d) => delay += d.delay,
                 Stage::Loss(l) => loss = l.probability,
                 other => panic!("{other:?}"),
             }
