@@ -14,13 +14,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The workspace's folder, seen from this crate's, where build scripts run.
-const ROOT: &str = "../..";
+/// The workspace's folder, seen from the command line's crate and from Python's, which takes this script too: the same
+/// program is told by both. Build scripts run in their crate's folder.
+const ROOTS: [(&str, &str); 2] = [("crates/cli/", "../.."), ("python/", "..")];
 /// Of a crate, what is compiled or built in.
 const OF_A_CRATE: [&str; 8] =
     ["src", "assets", "objects", "Cargo.toml", "build.rs", "names.json", "strings.json", "colors.json"];
 /// Of the workspace.
 const OF_ALL: [&str; 4] = ["Cargo.toml", "Cargo.lock", "scenarios", "studies"];
+/// Where git writes the commit into an archive.
+const ARCHIVED: &str = "crates/cli/commit.txt";
 /// How much of a commit's name is shown: enough for any repository.
 const SHOWN: usize = 12;
 
@@ -31,13 +34,20 @@ fn git(args: &[&str]) -> Option<String> {
     Some(String::from_utf8(out.stdout).ok()?.trim().to_string())
 }
 
+/// The place of this crate in the workspace, and the way to its root.
+fn root() -> (&'static str, &'static Path) {
+    let [cli, python] = ROOTS.map(|(place, root)| (place, Path::new(root)));
+    if cli.1.join("crates/cli/build.rs").exists() { cli } else { python }
+}
+
 /// What the program is made of, in this order on every machine.
 fn made_of() -> Vec<PathBuf> {
-    let mut crates: Vec<PathBuf> =
-        fs::read_dir("..").into_iter().flatten().flatten().map(|e| e.path()).collect();
+    let (_, root) = root();
+    let folders = fs::read_dir(root.join("crates")).into_iter().flatten().flatten();
+    let mut crates: Vec<PathBuf> = folders.map(|e| e.path()).collect();
     crates.sort();
     let of_crates = crates.iter().flat_map(|folder| OF_A_CRATE.map(|name| folder.join(name)));
-    let of_all = OF_ALL.map(|name| Path::new(ROOT).join(name));
+    let of_all = OF_ALL.map(|name| root.join(name));
     // One that is not there would have this run each time.
     of_crates.chain(of_all).filter(|path| path.exists()).collect()
 }
@@ -45,7 +55,7 @@ fn made_of() -> Vec<PathBuf> {
 /// HEAD, and whether the files differ from it; `None` where this is no clone of longfat's own.
 fn of_clone(files: &[PathBuf]) -> Option<(String, bool)> {
     // Unpacked within somebody's repository, this crate lies elsewhere in it.
-    git(&["rev-parse", "--show-prefix"]).filter(|prefix| prefix == "crates/cli/")?;
+    git(&["rev-parse", "--show-prefix"]).filter(|prefix| prefix == root().0)?;
     let commit = git(&["rev-parse", "HEAD"])?;
     let mut asked = vec!["status", "--porcelain", "--"];
     asked.extend(files.iter().filter_map(|path| path.to_str()));
@@ -55,14 +65,14 @@ fn of_clone(files: &[PathBuf]) -> Option<(String, bool)> {
 
 /// What git put into an archive.
 fn of_archive() -> Option<String> {
-    let text = fs::read_to_string("commit.txt").ok()?;
+    let text = fs::read_to_string(root().1.join(ARCHIVED)).ok()?;
     let commit = text.lines().last()?.trim();
     commit.bytes().all(|b| b.is_ascii_hexdigit()).then(|| commit.to_string()).filter(|c| !c.is_empty())
 }
 
 fn main() {
     println!("cargo::rerun-if-env-changed=LONGFAT_COMMIT");
-    println!("cargo::rerun-if-changed=commit.txt");
+    println!("cargo::rerun-if-changed={}", root().1.join(ARCHIVED).display());
     let files = made_of();
     files.iter().for_each(|path| println!("cargo::rerun-if-changed={}", path.display()));
     // The log of HEAD grows with each commit and checkout. Only a file that exists is named: a missing one would build

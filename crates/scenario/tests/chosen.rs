@@ -77,7 +77,7 @@ fn what_is_wrong_in_a_variant_is_told_to_who_asks_for_it() {
     assert_eq!(read(&broken, &[], &["policer", "none"]).unwrap().variants.len(), 2);
     for asked in [&[][..], &["shaper"]] {
         let e = read(&broken, &[], asked).unwrap_err();
-        assert_eq!((e.file(), e.line(), e.variant()), ("t.toml", 15, Some("shaper")), "{e}");
+        assert_eq!((e.file(), e.line(), e.variant()), ("t.toml", 14, Some("shaper")), "{e}");
     }
     let e = read(TEXT, &[], &["policer", "shapper"]).unwrap_err();
     assert!(matches!(e.cause(), RefusalCause::UnknownName { what: "variant", .. }), "{e}");

@@ -85,7 +85,13 @@ fn a_topology_is_read_back_as_what_it_was_made_of() {
         }
         (rate, delay, loss)
     };
+    // A direction without a rate is read as a link of some rate: the topology cannot say that there is none.
+    let read_back = |was: &[scenario::NamedStage], is: &[scenario::NamedStage]| {
+        let (was, is) = (sum(was), sum(is));
+        assert_eq!(was, (was.0.and(is.0), is.1, is.2), "{yaml}");
+    };
     for (was, is) in scenario.links.iter().zip(&back.links) {
-        assert_eq!((sum(&was.forward), sum(&was.backward)), (sum(&is.forward), sum(&is.backward)), "{yaml}");
+        read_back(&was.forward, &is.forward);
+        read_back(&was.backward, &is.backward);
     }
 }
