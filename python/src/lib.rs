@@ -16,6 +16,7 @@ mod captures;
 mod columns;
 mod control;
 mod errors;
+mod held;
 mod load;
 mod many;
 mod run;

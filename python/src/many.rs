@@ -2,13 +2,12 @@
 
 use crate::captures::FilterWish;
 use crate::errors::{of_command, raise};
+use crate::held::HeldFolder;
 use crate::sweep::program;
-use commands::CommandError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use sweep::{CaptureFolder, CaptureRow, CaptureSet, StoredCapture, diagnose_capture};
 
 /// A capture: path or URL, bytes, what changes with its content.
@@ -20,25 +19,7 @@ fn stored((capture, bytes, stamp): CaptureArgument) -> StoredCapture {
 
 /// The folder of a dataset of diagnoses, which nobody else writes to until it is closed.
 #[pyclass(frozen, module = "longfat._native")]
-pub struct CaptureWork {
-    held: Mutex<Option<CaptureFolder>>,
-    folder: PathBuf,
-}
-
-impl CaptureWork {
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut CaptureFolder) -> std::io::Result<T> + Send,
-    ) -> PyResult<T> {
-        let done = py.detach(|| self.held.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(work));
-        match done {
-            Some(Ok(done)) => Ok(done),
-            Some(Err(e)) => Err(of_command(py, CommandError::Io(self.folder.display().to_string(), e))),
-            None => Err(raise(py, "UsageError", "this folder is closed")),
-        }
-    }
-}
+pub struct CaptureWork(HeldFolder<CaptureFolder>);
 
 #[pymethods]
 impl CaptureWork {
@@ -54,12 +35,12 @@ impl CaptureWork {
         let captures = captures.into_iter().map(stored).collect();
         let set = CaptureSet { program: program(), filter: filter.filter(py)?, captures };
         let held = py.detach(|| CaptureFolder::open(set, &out, force)).map_err(|e| of_command(py, e))?;
-        Ok(CaptureWork { held: Mutex::new(Some(held)), folder: out })
+        Ok(CaptureWork(HeldFolder::new(held, out, "this folder is closed")))
     }
 
     /// Numbers of the captures that are not diagnosed yet.
     fn missing(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
-        self.with(py, |held| Ok(held.missing()))
+        self.0.with(py, |held| Ok(held.missing()))
     }
 
     /// Keeps what `diagnose_stored` gave, a batch: how many rows, and of them those with an error.
@@ -67,13 +48,13 @@ impl CaptureWork {
         let read = rows.iter().map(|row| serde_json::from_slice(row)).collect::<Result<Vec<CaptureRow>, _>>();
         let rows = read.map_err(|e| raise(py, "RunError", &format!("a row came back broken: {e}")))?;
         let told = (rows.len(), rows.iter().filter(|r| r.error.is_some()).count());
-        self.with(py, |held| held.keep(rows))?;
+        self.0.with(py, |held| held.keep(rows))?;
         Ok(told)
     }
 
     /// Keeps a row for a capture that could not be had.
     fn lost(&self, py: Python<'_>, number: usize, why: String) -> PyResult<()> {
-        self.with(py, |held| {
+        self.0.with(py, |held| {
             let row = held.set().captures.get(number).map(|of| held.set().lost(of, why));
             held.keep(row.into_iter().collect())
         })
@@ -81,12 +62,12 @@ impl CaptureWork {
 
     /// Writes the dataset: what is in `diagnoses.json`.
     fn finish(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, |held| held.finish())
+        self.0.with(py, |held| held.finish())
     }
 
     /// Lets go of the folder.
     fn close(&self) {
-        drop(self.held.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.0.close();
     }
 }
 

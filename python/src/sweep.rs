@@ -1,22 +1,23 @@
 //! Sweeps: a grid checked, its folder held, its cells run here or by whoever the package hands batches to.
 
 use crate::errors::{of_command, raise};
+use crate::held::HeldFolder;
 use commands::CommandError;
 use commands::examples::beside;
 use commands::load::{ScenarioSource, read_beside};
+use commands::names;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use sweep::{Axis, CellRow, GridError, ShownSweep, SweepError, SweepFolder, SweepGrid, SweepProgress};
+use std::sync::{Arc, Mutex, PoisonError};
+use sweep::{Axis, CellRow, ShownSweep, SweepError, SweepFolder, SweepGrid, SweepProgress};
 
 /// The program as datasets and names of cells have it: the same as the command's, built from the same sources.
 pub fn program() -> String {
-    let commit = option_env!("LONGFAT_COMMIT").unwrap_or_default();
-    format!("longfat {} {commit}", env!("CARGO_PKG_VERSION")).trim_end().to_string()
+    names::program(option_env!("LONGFAT_COMMIT"))
 }
 
 /// What is swept, as the command line's options have it.
@@ -67,42 +68,14 @@ impl SweepWish {
                 read_beside(".".as_ref(), file, self.allow_files).or_else(|e| beside(file).map_err(|_| e))
             }
         };
-        let experiment = grid.check(&mut read).map_err(|e| match e {
-            GridError::Scenario(e) => CommandError::Scenario(e),
-            GridError::Asked(why) => CommandError::Usage(why),
-        })?;
+        let experiment = grid.check(&mut read)?;
         Ok((grid, experiment))
     }
 }
 
 /// A sweep's folder, which nobody else writes to until it is closed.
 #[pyclass(frozen, module = "longfat._native")]
-pub struct SweepWork {
-    held: Mutex<Option<SweepFolder>>,
-    folder: PathBuf,
-}
-
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl SweepWork {
-    fn with<T>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut SweepFolder) -> std::io::Result<T> + Send,
-    ) -> PyResult<T>
-    where
-        T: Send,
-    {
-        let done = py.detach(|| locked(&self.held).as_mut().map(work));
-        match done {
-            Some(Ok(done)) => Ok(done),
-            Some(Err(e)) => Err(of_command(py, CommandError::Io(self.folder.display().to_string(), e))),
-            None => Err(raise(py, "UsageError", "this sweep's folder is closed")),
-        }
-    }
-}
+pub struct SweepWork(HeldFolder<SweepFolder>);
 
 #[pymethods]
 impl SweepWork {
@@ -111,29 +84,30 @@ impl SweepWork {
     fn new(py: Python<'_>, wish: SweepWish, out: Option<PathBuf>, force: bool) -> PyResult<SweepWork> {
         let opened = py.detach(|| {
             let (grid, experiment) = wish.checked()?;
-            let own = || PathBuf::from("longfat-results").join(format!("{}-sweep", experiment.name));
+            let own = || names::default_folder(&format!("{}-sweep", experiment.name));
             let folder = out.unwrap_or_else(own);
             SweepFolder::open(grid, experiment, &folder, force).map(|held| (held, folder))
         });
         let (held, folder) = opened.map_err(|e| of_command(py, e))?;
-        Ok(SweepWork { held: Mutex::new(Some(held)), folder })
+        Ok(SweepWork(HeldFolder::new(held, folder, "this sweep's folder is closed")))
     }
 
     /// The folder.
     #[getter]
     fn folder(&self) -> PathBuf {
-        self.folder.clone()
+        self.0.path.clone()
     }
 
     /// All that a batch needs, on whatever machine.
     fn grid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let json = self.with(py, |held| serde_json::to_vec(&**held.grid()).map_err(std::io::Error::other))?;
+        let json =
+            self.0.with(py, |held| serde_json::to_vec(&**held.grid()).map_err(std::io::Error::other))?;
         Ok(PyBytes::new(py, &json))
     }
 
     /// Points of which a cell is missing, all points, and cells of a point.
     fn points(&self, py: Python<'_>) -> PyResult<(Vec<usize>, usize, usize)> {
-        self.with(py, |held| Ok((held.missing(), held.grid().points().unwrap_or(0), held.cells_a_point())))
+        self.0.with(py, |held| Ok((held.missing(), held.grid().points().unwrap_or(0), held.cells_a_point())))
     }
 
     /// Keeps what `run_sweep_batch` gave: how many rows, and of them those that say why there are no figures.
@@ -141,13 +115,13 @@ impl SweepWork {
         let rows: Option<Vec<CellRow>> = py.detach(|| sweep::unpack(batch));
         let rows = rows.ok_or_else(|| raise(py, "RunError", "a batch came back cut short"))?;
         let told = (rows.len(), rows.iter().filter(|r| r.error.is_some()).count());
-        self.with(py, |held| held.keep(rows))?;
+        self.0.with(py, |held| held.keep(rows))?;
         Ok(told)
     }
 
     /// Keeps rows for the cells of a point that nobody could run: how many.
     fn lost(&self, py: Python<'_>, point: usize, why: &str) -> PyResult<usize> {
-        self.with(py, |held| {
+        self.0.with(py, |held| {
             let rows = sweep::lost(held.grid(), point, why);
             let n = rows.len();
             held.keep(rows).map(|()| n)
@@ -173,7 +147,7 @@ impl SweepWork {
                 }
             }
         };
-        let done = self.with(py, |held| match held.run(threads, &mut watch) {
+        let done = self.0.with(py, |held| match held.run(threads, &mut watch) {
             Err(SweepError::Io(e)) => Err(e),
             Ok(()) | Err(SweepError::Stopped) => Ok(()),
         });
@@ -182,7 +156,7 @@ impl SweepWork {
 
     /// Writes the dataset: what is in `sweep.json`, and the command's table.
     fn finish(&self, py: Python<'_>) -> PyResult<(String, String)> {
-        self.with(py, |held| {
+        self.0.with(py, |held| {
             let (json, rows) = held.finish()?;
             Ok((json, sweep::text(&ShownSweep::of(held.grid(), held.scenario(), &rows))))
         })
@@ -190,7 +164,7 @@ impl SweepWork {
 
     /// Lets go of the folder.
     fn close(&self) {
-        drop(locked(&self.held).take());
+        self.0.close();
     }
 }
 
@@ -198,7 +172,7 @@ impl SweepWork {
 static LAST_GRID: Mutex<Option<(Vec<u8>, Arc<SweepGrid>)>> = Mutex::new(None);
 
 fn grid_of(bytes: &[u8]) -> Result<Arc<SweepGrid>, String> {
-    let mut last = locked(&LAST_GRID);
+    let mut last = LAST_GRID.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, grid)) = last.as_ref().filter(|(known, _)| known == bytes) {
         return Ok(grid.clone());
     }

@@ -217,8 +217,6 @@ mod tests {
         meter
     }
 
-    /// By hand: delays 10, 26, 26, 10: |D| is 16, 0, 16; J is 1, 15/16, 15/16 + (16 - 15/16) / 16 = 1.87890625;
-    /// their mean over three packets is 1.27213541…
     #[test]
     fn losses_of_some_numbers_are_counted_apart() {
         let mut meter = voice(Codec::G711, 40);
@@ -229,6 +227,8 @@ mod tests {
         assert_eq!(meter.lost_apart(10), [2, 2, 0]);
     }
 
+    /// By hand: delays 10, 26, 26, 10: |D| is 16, 0, 16; J is 1, 15/16, 15/16 + (16 - 15/16) / 16 = 1.87890625;
+    /// their mean over three packets is 1.27213541…
     #[test]
     fn jitter_is_that_of_rtp() {
         let meter = fed(ArrivalMeter::default(), &[(0, 10), (1, 26), (2, 26), (3, 10)]);

@@ -1,8 +1,9 @@
 //! Plots of results as files.
 
 use crate::args::{Drawn, LangArg, ThemeArg};
-use crate::output::{file_name, write_file};
+use crate::output::write_file;
 use crate::problem::CliProblem;
+use commands::names::file_name;
 use report::plot::{self, Drawing, Input, KINDS, Look};
 use report::{PlottedSeries, Shown};
 use result::VariantResult;

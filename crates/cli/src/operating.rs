@@ -4,9 +4,10 @@ use crate::args::RunArgs;
 use crate::escape::tell;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
-use crate::output::{default_folder, file_name, write_file};
+use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::progress::RunsBar;
+use commands::names::{default_folder, file_name};
 use experiment::{BatchRunner, Progress, Unfinished};
 use scenario::Experiment;
 use std::process::ExitCode;

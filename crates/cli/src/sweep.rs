@@ -5,10 +5,11 @@ use crate::escape::tell;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load;
-use crate::output::default_folder;
 use crate::problem::CliProblem;
 use crate::progress::Bar;
-use ::sweep::{Axis, CellRow, GridError, ShownSweep, SweepError, SweepFolder, SweepGrid};
+use ::sweep::{Axis, CellRow, ShownSweep, SweepError, SweepFolder, SweepGrid};
+use commands::CommandError;
+use commands::names::{default_folder, program};
 use scenario::Experiment;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -51,9 +52,8 @@ fn asked(args: &SweepArgs) -> Result<(SweepGrid, Experiment), CliProblem> {
     let axes = args.vary.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<Axis>, String>>();
     let axes = axes.map_err(|why| CliProblem::Usage(format!("--vary {why}")))?;
     let source = load::source(&args.scenario)?;
-    let commit = option_env!("LONGFAT_COMMIT").unwrap_or_default();
     let mut grid = SweepGrid {
-        program: format!("longfat {} {commit}", env!("CARGO_PKG_VERSION")).trim_end().to_string(),
+        program: program(option_env!("LONGFAT_COMMIT")),
         file: source.name.clone(),
         text: source.text.clone(),
         files: BTreeMap::new(),
@@ -64,10 +64,7 @@ fn asked(args: &SweepArgs) -> Result<(SweepGrid, Experiment), CliProblem> {
         repeats: args.repeat,
     };
     let mut read = |file: &str| source.beside(file, args.allow_files);
-    let experiment = grid.check(&mut read).map_err(|e| match e {
-        GridError::Scenario(e) => CliProblem::Scenario(e),
-        GridError::Asked(why) => CliProblem::Usage(why),
-    })?;
+    let experiment = grid.check(&mut read).map_err(CommandError::from)?;
     Ok((grid, experiment))
 }
 

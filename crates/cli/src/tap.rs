@@ -1,8 +1,8 @@
 //! Packets as captures, one file for each host.
 
-use crate::output::file_name;
 use crate::regular::NewFile;
 use capture::PcapWriter;
+use commands::names::file_name;
 use experiment::{CaptureSink, CaptureTap, Captured};
 use path::Packet;
 use scenario::Scenario;

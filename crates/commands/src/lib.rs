@@ -5,6 +5,7 @@
 //! * [`summary`], [`identity`]: what the runs of [`experiment`] came to, as `run --json` prints it;
 //! * [`mod@diagnose`], [`qlog`]: captures, diagnosed; [`mod@fit`], [`plan`]: what is fitted to, and what is made faster;
 //! * [`escape`]: what came from outside made fit to be shown;
+//! * [`names`]: how results' files and folders are called, and the program;
 //! * [`regular`], [`sys`], [`settings`]: files read and written with care, and of what work a folder's results are.
 
 mod both_ends;
@@ -16,6 +17,7 @@ pub mod examples;
 pub mod fit;
 pub mod identity;
 pub mod load;
+pub mod names;
 pub mod plan;
 pub mod qlog;
 pub mod regular;

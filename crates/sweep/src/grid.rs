@@ -5,6 +5,7 @@
 //! repeat's seed. So a cell that is there need not be run again, whoever ran it and in whatever order.
 
 use crate::Axis;
+use commands::CommandError;
 use scenario::{AskedScenario, Experiment, ScenarioError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -47,6 +48,15 @@ pub enum GridError {
     Scenario(Box<ScenarioError>),
     /// What is asked for does not fit together; says what would be right.
     Asked(String),
+}
+
+impl From<GridError> for CommandError {
+    fn from(e: GridError) -> CommandError {
+        match e {
+            GridError::Scenario(e) => CommandError::Scenario(e),
+            GridError::Asked(why) => CommandError::Usage(why),
+        }
+    }
 }
 
 impl SweepGrid {
