@@ -139,13 +139,14 @@ fn table() {
     }
 }
 
-/// What LONGFAT_DRAWS draws come to, from number LONGFAT_FROM on: every second one as `any_contract_is_learnt` has them, the others
+/// What LONGFAT_DRAWS draws come to in LONGFAT_SECONDS each, from number LONGFAT_FROM on: every second one as `any_contract_is_learnt` has them, the others
 /// as `a_contract_is_learnt_where_timers_are_late`.
 #[test]
 #[ignore = "a distribution for people"]
 fn distribution() {
     let of = |key: &str| std::env::var(key).ok().and_then(|v| v.parse::<u64>().ok());
     let (n, first) = (of("LONGFAT_DRAWS").unwrap_or(100), of("LONGFAT_FROM").unwrap_or(1));
+    let seconds = of("LONGFAT_SECONDS").unwrap_or(15).max(4);
     for i in first..first + n {
         let mut draw = units::Stream::new(i, "draws");
         let mut up_to = |most: f64| draw.unit() * most;
@@ -155,8 +156,8 @@ fn distribution() {
         let bucket = bucket_of(mbps, share);
         let calm = TestPath::of(mbps * 1_000_000, bucket as u64, Span::from_millis(rtt));
         let path = if is_busy { busy_path(mbps, bucket, rtt, late) } else { calm };
-        let c = run(&path, 15, 3, seed);
-        let (got, loss) = c.shares(&path, 12);
+        let c = run(&path, seconds, 3, seed);
+        let (got, loss) = c.shares(&path, seconds - 3);
         let name = if is_busy { "busy" } else { "calm" };
         println!(
             "draw {i} {name} share {got:.4} loss {loss:.5}: {mbps} Mbit/s {bucket:.0} B {rtt} ms late {late:.4} seed {seed}: {:?} {:?}",
