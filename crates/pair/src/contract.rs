@@ -18,12 +18,14 @@ mod fit;
 mod log;
 mod lossy;
 mod survey;
+mod within;
 
 pub use fit::replay;
 pub use log::{SentLog, SentOutcome, SentRecord};
 
 use fit::ContractEvidence;
 use survey::RateSurvey;
+use within::WithinCount;
 
 use units::{Span, Time};
 
@@ -49,10 +51,6 @@ const PROBE: f64 = 6.0;
 const PROBE_EVERY: u64 = 8192;
 /// And not more often than this: a contract is changed by people.
 const PROBE_AFTER: Span = Span::from_secs(10);
-/// Packets lost though the bucket should hold tokens: one in 8 of the last 128 and the bucket is believed half as large.
-/// Random loss of 5 % reaches 16 of 128 once in 1,300 times.
-const DOUBT_OF: u32 = 128;
-const DOUBTED: u32 = 16;
 /// What a packet that passes gives back of the bucket's share that is made use of: all of it in 4096 packets, so that a loss in
 /// so many, 0.02 %, costs half of it for half the time.
 const SLACK_BACK: f64 = 1.0 / 4096.0;
@@ -123,9 +121,7 @@ pub struct Contract {
     next_survey: Time,
     /// The share that the path loses at any speed, where it does.
     lossy: Option<f64>,
-    /// Packets and losses within the contract, of the last ones.
-    within: u32,
-    within_lost: u32,
+    within: WithinCount,
 }
 
 /// A probe: from its first packet to its last, and what became of them.
@@ -160,8 +156,7 @@ impl Contract {
             survey: None,
             next_survey: Time::ZERO,
             lossy: None,
-            within: 0,
-            within_lost: 0,
+            within: WithinCount::default(),
         }
     }
 
@@ -259,7 +254,7 @@ impl Contract {
     /// A packet has arrived, `rtt` after it left.
     pub fn on_acked(&mut self, now: Time, number: u64, rtt: Span) {
         let was_within = self.log.resolve(number, SentOutcome::Passed(rtt));
-        self.count(was_within, false);
+        self.count(number, was_within, false);
         self.judge_probe();
         self.fit_when_due(now);
     }
@@ -275,22 +270,16 @@ impl Contract {
                 (self.step, self.depth) = (STEP, PROBE * self.packet);
             }
         }
-        self.count(was_within, true);
-        if self.within_lost >= DOUBTED {
+        self.count(number, was_within, true);
+        if self.within.is_doubtful() {
             self.doubt(now);
         }
         self.judge_probe();
     }
 
-    fn count(&mut self, was_within: bool, lost: bool) {
-        if self.terms.is_none() || !was_within {
-            return;
-        }
-        self.within += 1;
-        self.within_lost += u32::from(lost);
-        self.slack = if lost { self.slack / 2.0 } else { (self.slack + SLACK_BACK).min(1.0) };
-        if self.within >= DOUBT_OF {
-            (self.within, self.within_lost) = (0, 0);
+    fn count(&mut self, number: u64, was_within: bool, lost: bool) {
+        if self.terms.is_some() && was_within && self.within.count(number, lost) {
+            self.slack = if lost { self.slack / 2.0 } else { (self.slack + SLACK_BACK).min(1.0) };
         }
     }
 
@@ -301,7 +290,7 @@ impl Contract {
             Some(terms) if terms.bucket > least => {
                 terms.bucket = (terms.bucket / 2.0).max(least);
                 self.known = self.terms;
-                (self.within, self.within_lost) = (0, 0);
+                self.within.anew(self.log.last_number() + 1);
             }
             _ => self.forget(now),
         }
@@ -311,7 +300,7 @@ impl Contract {
     fn forget(&mut self, now: Time) {
         self.terms = None;
         self.probe = None;
-        (self.within, self.within_lost) = (0, 0);
+        self.within.anew(self.log.last_number() + 1);
         self.log.clear();
         self.next_fit = now + FIT_EVERY;
         self.next_survey = now + SURVEY_AGAIN;
@@ -385,7 +374,7 @@ impl Contract {
         (self.terms, self.known) = (Some(terms), Some(terms));
         if begins {
             (self.next_probe, self.since_probe) = (now + PROBE_AFTER, 0);
-            (self.within, self.within_lost) = (0, 0);
+            self.within.anew(self.log.last_number() + 1);
         }
         self.deficit = self.log.deficit_now(&terms).min(terms.bucket);
         if begins {

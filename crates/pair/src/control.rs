@@ -5,7 +5,8 @@
 //!
 //! | departure from the kernel's order | why |
 //! |---|---|
-//! | losses count in the rate sample of the next ACK | the library tells an ACK's packets before the losses it shows |
+//! | losses and CE marks count in the rate sample of the next ACK | the library tells an ACK's packets before what else it shows |
+//! | a mark is "some of this ACK", never how many | the library says no more (`on_congestion_event`) |
 //! | a loss reduces the window at once, without PRR | RFC 9002 section 7.3.2 |
 //! | no undo by D-SACK; one when all packets of a reduction came after all | QUIC has no D-SACK |
 //! | packets are counted by the path's MTU | the library's window is bytes of UDP payload |
@@ -13,7 +14,6 @@
 use crate::contract::Contract;
 use congestion::{AckEvent, CaState, Controller, Event, LostPacket, RateSample, Socket, Window};
 use excuse::LossExcuses;
-use noq_proto::RttEstimator;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,6 +21,7 @@ use units::{Span, Time};
 
 mod excuse;
 mod handle;
+mod recovery;
 mod view;
 
 pub use handle::{CongestionChoice, PacedDeparture};
@@ -52,6 +53,8 @@ struct AckBatch {
     packets: u32,
     newest: Option<SentPacket>,
     losses: u32,
+    /// Packets came with CE.
+    is_marked: bool,
 }
 
 /// What rules while no contract is known.
@@ -172,7 +175,8 @@ impl Steering {
         self.sent.insert(number, packet);
     }
 
-    fn on_acked(&mut self, now: Instant, number: u64, rtt: &RttEstimator) {
+    /// With the smoothed RTT and the smallest as they are known now.
+    fn on_acked(&mut self, now: Instant, number: u64, rtt: [Duration; 2]) {
         let at = self.time(now);
         self.socket.now = at;
         let Some(packet) = self.sent.remove(&number) else { return };
@@ -180,8 +184,7 @@ impl Steering {
         s.delivered += 1;
         s.delivered_time = at;
         s.snd_una += u64::from(packet.bytes);
-        s.srtt = Some(span(rtt.get()));
-        s.min_rtt = Some(span(rtt.min()));
+        (s.srtt, s.min_rtt) = (Some(span(rtt[0])), Some(span(rtt[1])));
         self.in_flight = self.in_flight.saturating_sub(u64::from(packet.bytes));
         self.largest_acked = self.largest_acked.max(number);
         self.ack.packets += 1;
@@ -205,14 +208,18 @@ impl Steering {
         (self.socket.now, self.in_flight) = (at, in_flight);
         self.socket.inflight = self.packets(in_flight);
         let Some(newest) = ack.newest else {
-            self.ack.losses = ack.losses;
+            (self.ack.losses, self.ack.is_marked) = (ack.losses, ack.is_marked);
             return;
         };
         let rtt = at.since(newest.at);
         self.cc.pkts_acked(&self.socket, &mut self.window, Some(rtt), ack.packets);
-        self.cc.in_ack_event(&self.socket, &mut self.window, AckEvent::default());
+        let event = AckEvent { ece: ack.is_marked, ..AckEvent::default() };
+        self.cc.in_ack_event(&self.socket, &mut self.window, event);
         self.leave_recovery();
-        let sample = self.sample(&newest, rtt, ack.packets, ack.losses, prior_in_flight);
+        let sample = RateSample {
+            ece: ack.is_marked,
+            ..self.sample(&newest, rtt, ack.packets, ack.losses, prior_in_flight)
+        };
         self.note_delivery(&sample);
         self.socket.is_cwnd_limited = !app_limited;
         if self.cc.owns_window() {
@@ -240,18 +247,6 @@ impl Steering {
         }
         if let Some(mark) = self.window.app_limited.take() {
             self.socket.app_limited = mark;
-        }
-    }
-
-    fn leave_recovery(&mut self) {
-        if self.recovery_high.is_none_or(|high| self.largest_acked <= high) {
-            return;
-        }
-        self.recovery_high = None;
-        self.cc.set_state(&self.socket, &mut self.window, CaState::Open);
-        self.socket.state = CaState::Open;
-        if !self.cc.owns_window() {
-            self.cc.cwnd_event(&self.socket, &mut self.window, Event::CompleteCwr);
         }
     }
 
@@ -320,52 +315,18 @@ impl Steering {
         self.socket.inflight = self.packets(self.in_flight);
     }
 
-    /// RFC 9002 section 7.3.2: one reduction for the losses of what was sent before it.
-    fn on_congestion(&mut self, now: Instant, largest_lost: u64, is_persistent: bool) {
-        self.socket.now = self.time(now);
-        if self.excuses.are_all() && !is_persistent {
-            return;
-        }
-        let is_new = self.recovery_high.is_none_or(|high| largest_lost > high);
-        if is_new {
-            self.window.cwnd_cnt = 0;
-            self.window.prior_cwnd = self.window.cwnd;
-            self.prior_ssthresh = self.window.ssthresh;
-            self.window.ssthresh = self.cc.ssthresh(&self.socket, &mut self.window);
-            self.cc.set_state(&self.socket, &mut self.window, CaState::Recovery);
-            self.socket.state = CaState::Recovery;
-            self.recovery_high = Some(self.largest_sent);
-            if !self.cc.owns_window() {
-                self.window.cwnd = self.window.ssthresh.max(2);
-            }
-        }
-        if is_persistent && self.socket.state != CaState::Loss {
-            self.cc.cwnd_event(&self.socket, &mut self.window, Event::Loss);
-            self.window.cwnd = self.socket.inflight + 1;
-            self.cc.set_state(&self.socket, &mut self.window, CaState::Loss);
-            self.socket.state = CaState::Loss;
-        }
-        if !self.cc.owns_window() {
-            self.pace_by_window();
-        }
-    }
-
-    fn undo(&mut self) {
-        if self.recovery_high.take().is_none() {
-            return;
-        }
-        self.window.cwnd = self.cc.undo_cwnd(&self.socket, &mut self.window);
-        self.window.ssthresh = self.window.ssthresh.max(self.prior_ssthresh);
-        self.cc.set_state(&self.socket, &mut self.window, CaState::Open);
-        self.socket.state = CaState::Open;
+    /// What a contract has offered to the library's pacer. A mark is no policer's: after one the control below rules for a round
+    /// trip, and the contract only says when packets may leave.
+    fn offer(&self) -> Option<u64> {
+        let contract = self.contract.as_ref().filter(|_| self.socket.state != CaState::Cwr);
+        contract.and_then(Contract::offer)
     }
 
     /// Bytes that may be outstanding: never less than two packets.
     fn bytes_allowed(&self) -> u64 {
         let mss = u64::from(self.socket.mss);
         let own = u64::from(self.window.cwnd.max(2)) * mss;
-        let offer = self.contract.as_ref().and_then(Contract::offer);
-        let (Some(offer), Some(srtt)) = (offer, self.socket.srtt) else { return own };
+        let (Some(offer), Some(srtt)) = (self.offer(), self.socket.srtt) else { return own };
         // Inside the contract nothing queues: two round trips' worth covers late ACKs.
         let flight = u128::from(offer) * u128::from(srtt.as_nanos()) / 1_000_000_000;
         (2 * flight as u64).max(own)
@@ -374,7 +335,7 @@ impl Steering {
     /// Bytes of UDP payload per second; `None` before anything is known.
     fn pacing_rate(&self) -> Option<u64> {
         let mss = u64::from(self.socket.mss);
-        if let Some(offer) = self.contract.as_ref().and_then(Contract::offer) {
+        if let Some(offer) = self.offer() {
             return Some((offer * mss / (mss + WIRE_HEADERS)).min(self.most));
         }
         let own = Some(self.window.pacing_rate).filter(|&rate| rate > 0);

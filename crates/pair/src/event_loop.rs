@@ -305,11 +305,11 @@ impl PairLoop {
     fn receive(&mut self) {
         let now = Instant::now();
         for _ in 0..DATAGRAMS {
-            let Some((n, from)) = self.socket.receive(&mut self.buffer) else { return };
+            let Some((n, from, ecn)) = self.socket.receive(&mut self.buffer) else { return };
             self.answer.clear();
             let data = bytes::BytesMut::from(&self.buffer[..n]);
             let path = FourTuple::from_remote(from);
-            match self.endpoint.handle(now, path, None, data, &mut self.answer) {
+            match self.endpoint.handle(now, path, ecn, data, &mut self.answer) {
                 Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                     if let Some(link) = self.links.get_mut(handle) {
                         link.conn.handle_event(event);
@@ -317,7 +317,7 @@ impl PairLoop {
                 }
                 Some(DatagramEvent::NewConnection(incoming)) => self.welcome(incoming, now),
                 Some(DatagramEvent::Response(transmit)) => {
-                    self.socket.send(transmit.destination, &self.answer[..transmit.size]);
+                    self.socket.send(transmit.destination, transmit.ecn, &self.answer[..transmit.size]);
                 }
                 None => {}
             }
@@ -338,7 +338,7 @@ impl PairLoop {
         if unproven >= UNPROVEN && incoming.may_retry() {
             self.answer.clear();
             if let Ok(transmit) = self.endpoint.retry(incoming, &mut self.answer) {
-                self.socket.send(transmit.destination, &self.answer[..transmit.size]);
+                self.socket.send(transmit.destination, transmit.ecn, &self.answer[..transmit.size]);
             }
             return;
         }
@@ -354,7 +354,7 @@ impl PairLoop {
             }
             Err(refused) => {
                 if let Some(transmit) = refused.response {
-                    self.socket.send(transmit.destination, &self.answer[..transmit.size]);
+                    self.socket.send(transmit.destination, transmit.ecn, &self.answer[..transmit.size]);
                 }
             }
         }

@@ -7,7 +7,7 @@
 use crate::contract::ContractTerms;
 use crate::control::CongestionChoice;
 use crate::socket::QuicSocket;
-use noq_proto::{Connection, ConnectionHandle, Endpoint, StreamId, Transmit};
+use noq_proto::{Connection, ConnectionHandle, EcnCodepoint, Endpoint, StreamId, Transmit};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -20,6 +20,7 @@ const GRAIN: Duration = Duration::from_micros(100);
 struct HeldPacket {
     at: Instant,
     to: SocketAddr,
+    ecn: Option<EcnCodepoint>,
     bytes: Vec<u8>,
 }
 
@@ -109,16 +110,17 @@ impl PairLink {
         self.last_departure = order;
         let bytes = &self.buffer[..transmit.size];
         if is_paced && at > now + GRAIN {
-            self.held = Some(HeldPacket { at, to: transmit.destination, bytes: bytes.to_vec() });
+            self.held =
+                Some(HeldPacket { at, to: transmit.destination, ecn: transmit.ecn, bytes: bytes.to_vec() });
         } else {
-            socket.send(transmit.destination, bytes);
+            socket.send(transmit.destination, transmit.ecn, bytes);
         }
     }
 
     fn release(&mut self, now: Instant, socket: &QuicSocket) {
         if let Some(packet) = self.held.take_if(|packet| packet.at <= now) {
             self.choice.departure.left(now);
-            socket.send(packet.to, &packet.bytes);
+            socket.send(packet.to, packet.ecn, &packet.bytes);
         }
     }
 

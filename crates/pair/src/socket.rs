@@ -1,6 +1,12 @@
 //! The UDP socket that carries QUIC.
+//!
+//! Datagrams leave with the ECN field that the library wants, and what they came with is told to it (RFC 9000 section 13.4). The
+//! field is the socket's until another is wanted: peers whose path carries ECN and others that share a socket cost a call each
+//! time they take turns.
 
-use proxy::{bind_to, set_option, udp_socket};
+use noq_proto::EcnCodepoint;
+use proxy::{ask_marks, bind_to, receive_marked, set_mark, set_option, udp_socket};
+use std::cell::Cell;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -21,6 +27,8 @@ const PROBE: i32 = 3;
 pub struct QuicSocket {
     socket: UdpSocket,
     is_v6: bool,
+    /// The ECN field of what leaves.
+    mark: Cell<u8>,
 }
 
 impl QuicSocket {
@@ -45,7 +53,9 @@ impl QuicSocket {
         }
         let _ = set_option(socket.as_fd(), SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER);
         let _ = set_option(socket.as_fd(), SOL_SOCKET, SO_SNDBUF, RECEIVE_BUFFER);
-        Ok(QuicSocket { socket: socket.into(), is_v6: at.is_ipv6() })
+        // Where the kernel refuses, nothing is said of marks, and the library stops to ask for them.
+        let _ = ask_marks(socket.as_fd(), at.is_ipv6());
+        Ok(QuicSocket { socket: socket.into(), is_v6: at.is_ipv6(), mark: Cell::new(0) })
     }
 
     /// Where it is bound.
@@ -56,11 +66,11 @@ impl QuicSocket {
         self.socket.local_addr()
     }
 
-    /// The next datagram and whose it is; `None` when there is none.
-    pub fn receive(&self, buffer: &mut [u8]) -> Option<(usize, SocketAddr)> {
+    /// The next datagram, whose it is and what it came with; `None` when there is none.
+    pub fn receive(&self, buffer: &mut [u8]) -> Option<(usize, SocketAddr, Option<EcnCodepoint>)> {
         loop {
-            match self.socket.recv_from(buffer) {
-                Ok((n, from)) => return Some((n, proxy::plain(from))),
+            match receive_marked(self.socket.as_fd(), buffer) {
+                Ok((n, from, mark)) => return Some((n, proxy::plain(from), EcnCodepoint::from_bits(mark))),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return None,
                 // An ICMP error of an earlier datagram: QUIC finds out by itself who does not answer.
                 Err(_) => {}
@@ -69,7 +79,11 @@ impl QuicSocket {
     }
 
     /// Sends a datagram; what the kernel does not take is lost, as on the way.
-    pub fn send(&self, to: SocketAddr, bytes: &[u8]) {
+    pub fn send(&self, to: SocketAddr, ecn: Option<EcnCodepoint>, bytes: &[u8]) {
+        let mark = ecn.map_or(0, |ecn| ecn as u8);
+        if self.mark.get() != mark && set_mark(self.socket.as_fd(), self.is_v6, mark).is_ok() {
+            self.mark.set(mark);
+        }
         let to = match to {
             SocketAddr::V4(a) if self.is_v6 => SocketAddr::new(a.ip().to_ipv6_mapped().into(), a.port()),
             other => other,
@@ -84,5 +98,44 @@ impl QuicSocket {
 impl AsFd for QuicSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn the_ecn_field_is_carried_both_ways_by_ipv4_and_ipv6() {
+        for (near, far) in [("127.0.0.1:0", "127.0.0.1:0"), ("[::1]:0", "[::1]:0"), ("[::]:0", "127.0.0.1:0")]
+        {
+            let bound = |at: &str| QuicSocket::bind(Some(at.parse().expect("an address")));
+            let (Ok(near), Ok(far)) = (bound(near), bound(far)) else {
+                eprintln!("SKIPPED, this machine lacks {near} or {far}");
+                continue;
+            };
+            let port = near.address().expect("bound").port();
+            let both = [(&near, far.address().expect("bound")), (&far, near.address().expect("bound"))];
+            for (from, mut to) in both {
+                if to.ip().is_unspecified() {
+                    to = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+                }
+                let other = if std::ptr::eq(from, &near) { &far } else { &near };
+                for ecn in
+                    [None, Some(EcnCodepoint::Ect0), Some(EcnCodepoint::Ce), Some(EcnCodepoint::Ect1), None]
+                {
+                    from.send(to, ecn, b"marked");
+                    let (mut buffer, until) = ([0; 64], Instant::now() + Duration::from_secs(5));
+                    let came = loop {
+                        if let Some(came) = other.receive(&mut buffer) {
+                            break came;
+                        }
+                        assert!(Instant::now() < until, "nothing came to {to}");
+                    };
+                    assert_eq!((came.0, came.2), (6, ecn), "{to}");
+                }
+            }
+        }
     }
 }

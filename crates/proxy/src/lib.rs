@@ -80,9 +80,9 @@ pub use slow::{DirectionEvidence, SlowCause, SlowEnd, slow_end};
 pub use stats::{PathStats, ProxyCounter, SideGauges};
 #[cfg(target_os = "linux")]
 pub use sys::{
-    EventQueue, EventWatch, Readiness, Signal, bind_to, connect_to, exact_timers, hold_signals, listen,
-    next_signal, reset_on_close, set_option, take_error, take_wakes, tcp_socket, udp_socket, wake,
-    wake_counter,
+    EventQueue, EventWatch, Readiness, Signal, ask_marks, bind_to, connect_to, exact_timers, hold_signals,
+    listen, next_signal, receive_marked, reset_on_close, set_mark, set_option, take_error, take_wakes,
+    tcp_socket, udp_socket, wake, wake_counter,
 };
 #[cfg(target_os = "linux")]
 pub use systemd::{handed_over, notify};

@@ -4,9 +4,11 @@
 #![allow(unsafe_code)]
 
 mod address;
+mod datagram;
 mod process;
 
 pub use address::{accept, bind_to, connect_to, local_address};
+pub use datagram::{ask_marks, receive_marked, set_mark};
 pub use process::*;
 
 use std::io;

@@ -303,13 +303,14 @@ fn judge(packets: &[SentRecord], rate: f64, packet: f64, is_whole: bool) -> Cont
 /// Larger than any bucket that is met (2 s of 1 Gbit/s), so that a deficit counted from it does not reach zero.
 const EMPTY: f64 = 250e6;
 
-/// The most that the deficit fell below its top and rose again: a bucket holds that at least.
+/// The most that the deficit fell below its top and rose again: a bucket holds that at least. Counted without an end, it falls on
+/// while the bucket is full, below the rate for as long as one likes; of that nothing rises, and the next drop stands lower by it.
 fn rise(packets: &[SentRecord], rate: f64) -> f64 {
     let (mut top, mut low, mut most) = (EMPTY, EMPTY, 0.0f64);
     replay(packets.iter(), rate, EMPTY, |step| {
         low = low.min(step.before);
         if step.packet.fate == SentOutcome::Lost {
-            most = most.max(top - low);
+            most = most.max(top.min(step.before) - low);
             (top, low) = (step.before, step.before);
             return step.before;
         }

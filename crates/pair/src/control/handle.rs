@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use units::Time;
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -83,7 +83,7 @@ impl CongestionChoice {
 
 /// The library's controller: a handle of a [`Steering`], which outlives a change of address behind the same host.
 #[derive(Clone)]
-pub struct SteeringHandle(Arc<Mutex<Steering>>);
+pub struct SteeringHandle(pub(super) Arc<Mutex<Steering>>);
 
 impl std::fmt::Debug for SteeringHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -92,7 +92,7 @@ impl std::fmt::Debug for SteeringHandle {
 }
 
 impl SteeringHandle {
-    fn lock(&self) -> MutexGuard<'_, Steering> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Steering> {
         lock(&self.0)
     }
 }
@@ -134,7 +134,7 @@ impl quic::Controller for SteeringHandle {
     }
 
     fn on_ack(&mut self, now: Instant, _: Instant, _: u64, number: u64, _: bool, rtt: &RttEstimator) {
-        self.lock().on_acked(now, number, rtt);
+        self.lock().on_acked(now, number, [rtt.get(), rtt.min()]);
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _: Option<u64>) {
@@ -150,11 +150,16 @@ impl quic::Controller for SteeringHandle {
         now: Instant,
         _: Instant,
         is_persistent: bool,
-        _: bool,
+        is_marked: bool,
         _: u64,
-        largest_lost: u64,
+        largest: u64,
     ) {
-        self.lock().on_congestion(now, largest_lost, is_persistent);
+        let mut steering = self.lock();
+        if is_marked {
+            steering.on_marked(now, largest);
+        } else {
+            steering.on_congestion(now, largest, is_persistent);
+        }
     }
 
     fn on_spurious_congestion_event(&mut self) {

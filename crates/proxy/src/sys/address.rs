@@ -7,13 +7,13 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// An address as the kernel has it.
-struct RawAddress {
-    storage: libc::sockaddr_storage,
-    length: libc::socklen_t,
+pub(super) struct RawAddress {
+    pub storage: libc::sockaddr_storage,
+    pub length: libc::socklen_t,
 }
 
 impl RawAddress {
-    fn empty() -> RawAddress {
+    pub fn empty() -> RawAddress {
         // SAFETY: `sockaddr_storage` is plain data.
         let storage = unsafe { zeroed() };
         RawAddress { storage, length: size_of::<libc::sockaddr_storage>() as libc::socklen_t }
@@ -45,7 +45,7 @@ impl RawAddress {
         raw
     }
 
-    fn get(&self) -> io::Result<SocketAddr> {
+    pub fn get(&self) -> io::Result<SocketAddr> {
         let at = &raw const self.storage;
         match self.storage.ss_family as i32 {
             libc::AF_INET => {
