@@ -169,7 +169,7 @@ mod tests {
     fn datagrams_are_due_in_spans_by_their_source() {
         let app: transport::App =
             serde_json::from_value(serde_json::json!({ "kind": "voice", "codec": "g711" })).unwrap();
-        let pattern: DatagramPattern = app.datagrams().unwrap();
+        let pattern: DatagramPattern = app.datagrams(transport::UDP_HEADER).unwrap();
         let source = UdpSource::new(&pattern, at(1), Stream::new(1, "f"));
         // 50 packets a second from 1 s on.
         assert_eq!(due(&source, &[[at(0), at(2)], [at(2), at(4)]]), [[0, 50], [50, 150]]);
