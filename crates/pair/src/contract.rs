@@ -363,12 +363,13 @@ impl Contract {
         self.next_fit = now + FIT_EVERY * (1 + self.log.len() as u64 / FIT_ENTRIES);
         self.fits_due = false;
         self.lossy = lossy::share(self.log.resolved(), self.packet, self.lossy);
-        let fit = match fit::find(&self.log, self.packet, self.known.as_ref()) {
-            ContractEvidence::Found(fit) => fit,
+        let kept = self.terms.filter(|_| fit::still_stands(&self.log));
+        let found = || fit::find(&self.log, self.packet, self.known.as_ref());
+        let terms = match kept.map_or_else(found, ContractEvidence::Found) {
+            ContractEvidence::Found(terms) => terms,
             ContractEvidence::Suspected(rate) => return self.survey_when_due(now, rate),
             ContractEvidence::Nothing => return,
         };
-        let terms = ContractTerms::of(fit.rate, fit.bucket);
         let begins = self.terms.is_none();
         self.survey = None;
         (self.terms, self.known) = (Some(terms), Some(terms));

@@ -38,6 +38,8 @@ const QUEUE: f64 = 0.5;
 /// A rate so much higher or lower must not explain the drops: over [`LEAST_NEARS`] its deficits drift by four times what
 /// is near, so that half of evenly spread drops stays near.
 const PINNED: f64 = 1.0 / 32.0;
+/// What may be lost of what is sent within a contract: what is promised of this pacer.
+const ALLOWED: f64 = 0.005;
 /// Candidates' neighbours: so many steps of half a packet over the log, to either side.
 const STEPS: i32 = 6;
 
@@ -98,7 +100,7 @@ pub enum ContractEvidence {
     /// One whose rate is known to an eighth, bytes a second.
     Suspected(f64),
     /// This one.
-    Found(ContractFit),
+    Found(ContractTerms),
 }
 
 /// How sure a fit is to be.
@@ -120,10 +122,22 @@ pub fn find(log: &SentLog, packet: f64, known: Option<&ContractTerms>) -> Contra
         whole.or_else(|| find_in(&packets[newest..], false, packet, known, how))
     };
     if let Some(fit) = find(FitStrictness::Sure) {
-        return ContractEvidence::Found(fit);
+        return ContractEvidence::Found(ContractTerms::of(fit.rate, fit.bucket));
     }
     find(FitStrictness::Suspicion)
         .map_or(ContractEvidence::Nothing, |fit| ContractEvidence::Suspected(fit.rate))
+}
+
+/// Whether what is believed stands, by a log that has lost its beginning: of its newest quarter no more was lost within the contract
+/// than is allowed. From drop to drop such a log shows what was sent, not what might have been: where the bucket was full in between,
+/// what was sent and a larger bucket explain as much as the truth does. Drops beyond the bucket are foretold, and no news.
+pub fn still_stands(log: &SentLog) -> bool {
+    let (packets, is_whole) = log.fitted();
+    let newest = &packets[packets.len() - packets.len() / 4..];
+    let bytes = |of: fn(&SentRecord) -> bool| {
+        newest.iter().filter(|p| of(p)).map(|p| f64::from(p.bytes)).sum::<f64>()
+    };
+    !is_whole && bytes(SentRecord::is_lost_within) <= ALLOWED * bytes(|_| true)
 }
 
 /// The bytes that pin a rate.

@@ -38,6 +38,13 @@ pub struct SentRecord {
     within: bool,
 }
 
+impl SentRecord {
+    /// Whether it was lost though the contract of then should have let it pass.
+    pub fn is_lost_within(&self) -> bool {
+        self.within && self.fate == SentOutcome::Lost
+    }
+}
+
 /// Packets one after the other that passed become one entry, up to [`TOGETHER`].
 fn together(packets: impl Iterator<Item = SentRecord>) -> Vec<SentRecord> {
     let passed = |p: &SentRecord| matches!(p.fate, SentOutcome::Passed(_));

@@ -60,6 +60,23 @@ fn what_a_full_bucket_did_not_take_is_no_part_of_it() {
     }
 }
 
+/// Probes' drops, ten seconds apart, have what was sent between them: a 64th less than the rate, which with a larger bucket explains as
+/// much. What is believed stands until more is lost within it than is allowed.
+#[test]
+fn what_was_sent_between_probes_is_not_taken_for_the_rate() {
+    for (path, seed) in [
+        (TestPath::of(66_000_000, 1_719_009, Span::from_millis(173)), 373_792),
+        (busy_path(63, 141_271.0, 95, 0.4637), 806_412),
+    ] {
+        let c = run(&path, 60, 3, seed);
+        let (got, loss) = c.shares(&path, 57);
+        assert!(got >= 0.975 && loss <= 0.002, "{path:?}: {got:.4} {loss:.5} {c:?}");
+        let terms =
+            c.terms.map_or((0.0, 0.0), |t| (t.rate * 8.0 / path.rate as f64, t.bucket / path.bucket as f64));
+        assert!((terms.0 - 1.0).abs() < 0.008 && (terms.1 - 1.0).abs() < 0.1, "{path:?}: {c:?}");
+    }
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(12))]
 
