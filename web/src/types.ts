@@ -606,7 +606,7 @@ export interface FlowOutage {
   fault: string;
   /** Datagrams due in that time that did not arrive; absent of other flows. */
   lost_packets?: number;
-  /** Whether the fault caused that silence: it touches the fault's time and is longer than k times the ordinary one and a sample. Of n ordinary silences and m in the fault's time, k = ln(20 m) / ln n, 1 at least: with silences of exponential length the longest of n is ln n means, and the chance that one of m is k times that is m / n^k, here 5 %. Where less than two were ordinary it counts as caused when it is as long as the fault. */
+  /** Whether the fault caused that silence: it touches the fault's time and is longer than k times the ordinary one and a sample. Of n ordinary silences and m in the fault's time, k = ln(20 m) / ln n, 1 at least: with silences of exponential length the longest of n is ln n means, and the chance that one of m is k times that is m / n^k, here some 5 %. Where less than two were ordinary it counts as caused when it is as long as the fault. */
   noticed: boolean;
   /** The longest time without a byte between two that came, ms, which touched no fault's time from its begin to its end: what the flow shows without a fault. Absent where it had none. */
   ordinary_ms?: number;

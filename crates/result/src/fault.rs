@@ -36,7 +36,7 @@ pub struct FlowOutage {
     pub ordinary_ms: Option<f64>,
     /// Whether the fault caused that silence: it touches the fault's time and is longer than k times the ordinary one and a
     /// sample. Of n ordinary silences and m in the fault's time, k = ln(20 m) / ln n, 1 at least: with silences of exponential
-    /// length the longest of n is ln n means, and the chance that one of m is k times that is m / n^k, here 5 %. Where less
+    /// length the longest of n is ln n means, and the chance that one of m is k times that is m / n^k, here some 5 %. Where less
     /// than two were ordinary it counts as caused when it is as long as the fault.
     #[serde(default)]
     pub noticed: bool,

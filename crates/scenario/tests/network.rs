@@ -251,7 +251,7 @@ fn ipv6_is_not_led_into_ipsec_by_a_fault() {
     let text = |fault: &str| {
         format!(
             "hosts.a.addresses = [\"2001:db8::1/64\"]\nhosts.b.addresses = [\"2001:db8::2/64\"]\n\
-             hosts.x.services = [{{ kind = \"ipsec\", peer = \"y\" }}]\nhosts.y.services = [{{ kind = \"ipsec\", peer = \"x\" }}]\n\
+             hosts.x.services = [{{ kind = \"ipsec\", link = \"vpn\" }}]\nhosts.y.services = [{{ kind = \"ipsec\", link = \"vpn\" }}]\n\
              [links]\nax = {{ between = [\"a\", \"x\"] }}\nplain = {{ between = [\"x\", \"z\"] }}\nzb = {{ between = [\"z\", \"b\"] }}\n\
              vpn = {{ between = [\"x\", \"y\"] }}\nyw = {{ between = [\"y\", \"w\"] }}\nwb = {{ between = [\"w\", \"b\"] }}\n{fault}\n\
              [flows.f]\nfrom = \"a\"\nto = \"b\"\n"
