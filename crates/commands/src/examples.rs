@@ -26,7 +26,6 @@ pub const EXAMPLES: &[Example] = built_in![
     "hsr-choice-of-t",
     "hsr-emulation",
     "hsr-train",
-    "ipv6",
     "mtu",
     "operating-point",
     "overseas-office",

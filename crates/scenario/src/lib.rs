@@ -31,7 +31,6 @@ mod settings;
 mod stage;
 mod tool;
 mod tree;
-mod version;
 mod warn;
 mod write;
 

@@ -1,5 +1,6 @@
 //! What a voice codec puts on the wire, and how sensitive to loss it is.
 
+use crate::segment::UDP_HEADER;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Span;
@@ -34,9 +35,9 @@ impl Codec {
         }
     }
 
-    /// What a datagram holds, bytes: the RTP header and the speech.
-    pub const fn udp_payload(self) -> u32 {
-        self.payload() + RTP_HEADER
+    /// IP packet size, bytes: RTP, UDP and IPv4 headers with the speech.
+    pub const fn ip_bytes(self) -> u32 {
+        self.payload() + RTP_HEADER + UDP_HEADER
     }
 
     /// How it fares in the E-model; `None` where ITU-T G.113 has no impairment factors of it.
