@@ -598,14 +598,18 @@ export interface FlowFigures {
   lost?: number;
 }
 
-/** What a flow noticed from the begin of a fault until the next fault began, the flow was done or the run ended. Times are as exact as the interval of the time series: a flow that no fault touches has a silence of a sample or two. */
+/** What a flow noticed from the begin of a fault until the next fault began, the flow was done or the run ended. Times are as exact as the interval of the time series. A flow that no fault touches is silent now and then too: whether the fault caused the silence is said apart. */
 export interface FlowOutage {
-  /** From the begin of the fault to the end of that silence, ms; absent where nothing more came. */
+  /** From the begin of the fault to the end of that silence, ms. Absent where the fault did not cause it; and where it did, if nothing more came. */
   back_ms?: number;
   /** The fault's name. */
   fault: string;
   /** Datagrams due in that time that did not arrive; absent of other flows. */
   lost_packets?: number;
+  /** Whether the fault caused that silence: it touches the fault's time and is longer than k times the ordinary one and a sample. Of n ordinary silences and m in the fault's time, k = ln(20 m) / ln n, 1 at least: with silences of exponential length the longest of n is ln n means, and the chance that one of m is k times that is m / n^k, here some 5 %. Where less than two were ordinary it counts as caused when it is as long as the fault. */
+  noticed: boolean;
+  /** The longest time without a byte between two that came, ms, which touched no fault's time from its begin to its end: what the flow shows without a fault. Absent where it had none. */
+  ordinary_ms?: number;
   /** The longest time without a byte, ms; one that had begun before the fault counts whole. Absent where the flow was done or had not begun, and where there are no time series. */
   silence_ms?: number;
 }

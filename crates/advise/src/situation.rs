@@ -4,10 +4,15 @@ use path::{Policer, QueueConfig, Stage};
 use scenario::{Flow, Hop, PathLimits, Scenario};
 use units::{Bytes, Rate, Span};
 
-/// Bytes of the headers of IP and TCP.
-pub const HEADERS: u32 = 40;
+/// Bytes of the headers of IPv4 and TCP.
+const HEADERS: u32 = 40;
 /// Bytes of the timestamp option that a segment carries (RFC 7323).
 const TIMESTAMPS: u32 = 12;
+
+/// Bytes of the headers of IP and TCP to a host, which may be IPv6.
+pub fn headers(s: &Scenario, to: usize) -> u32 {
+    HEADERS + s.longer_header(to)
+}
 
 /// A stage of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -189,8 +194,9 @@ impl DataWay {
     /// Sizes of a full packet of this way: payload, and all that the stage at `place` counts of it, bytes.
     pub fn sizes_at(&self, s: &Scenario, place: StagePlace) -> [u32; 2] {
         let mss = |host: usize| s.hosts[host].stack.mss.unwrap_or(u32::MAX);
-        let segment = mss(self.from).min(mss(self.to)).min(s.mtu(self.from, self.to).saturating_sub(HEADERS));
-        let mut sizes = vec![segment + HEADERS];
+        let headers = headers(s, self.to);
+        let segment = mss(self.from).min(mss(self.to)).min(s.mtu(self.from, self.to).saturating_sub(headers));
+        let mut sizes = vec![segment + headers];
         for &at in self.stages.iter().take_while(|&&p| p != place) {
             let size = sizes[sizes.len() - 1];
             match &stages(s, at)[at.index].stage {

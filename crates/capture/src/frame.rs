@@ -1,39 +1,36 @@
-//! A packet's headers as data, and as the bytes of RFC 791, RFC 9293, RFC 768 and RFC 792.
+//! A packet's headers as data, and as the bytes of RFC 791, RFC 8200, RFC 9293, RFC 768, RFC 792 and RFC 4443.
+
+mod ip;
 
 use crate::{Addr, Endpoint, IcmpReport, IcmpSays, PacketFragments, PacketOptions, TcpPacket};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::ops::BitOr;
 use units::Time;
 
-const IP_HEADER: usize = 20;
 const TCP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
-/// What an ICMP message quotes at least: the IP header and 8 bytes behind it (RFC 792).
-const QUOTED: usize = IP_HEADER + 8;
-/// Protocol numbers.
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
+/// A protocol number.
 const UDP: u8 = 17;
 /// What a TCP header can hold of options (RFC 9293 section 3.1: data offset of at most 15 words).
 const MOST_OPTIONS: usize = 40;
 
-/// An IPv4 packet whose payload is zeros.
+/// An IP packet whose payload is zeros. Both addresses are of one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// When it was seen.
     pub time: Time,
     /// Source address.
-    pub src: Ipv4Addr,
+    pub src: IpAddr,
     /// Destination address.
-    pub dst: Ipv4Addr,
-    /// IP identification.
+    pub dst: IpAddr,
+    /// IP identification; IPv6 has none.
     pub id: u16,
     /// Differentiated services codepoint, 0 to 63.
     pub dscp: u8,
     /// The two ECN bits.
     pub ecn: u8,
-    /// Time to live.
+    /// Time to live, or hop limit.
     pub ttl: u8,
     /// What it carries.
     pub payload: Payload,
@@ -50,11 +47,11 @@ pub enum Payload {
     TooBig(TooBigFrame),
 }
 
-/// ICMP "fragmentation needed" (RFC 792 type 3 code 4; RFC 1191 section 4).
+/// ICMP "fragmentation needed" (RFC 792 type 3 code 4; RFC 1191 section 4), ICMPv6 "packet too big" (RFC 4443 section 3.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TooBigFrame {
     /// The MTU of the next hop, bytes.
-    pub mtu: u16,
+    pub mtu: u32,
     /// The packet's IP header and the first bytes behind it, ports and sequence number.
     pub quoted: Vec<u8>,
 }
@@ -145,19 +142,25 @@ impl BitOr for TcpFlags {
 /// Why a frame has no bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
-    /// Headers and payload are more than an IPv4 packet holds (65,535 bytes).
+    /// Headers and payload are more than an IP packet holds: 65,535 bytes, of IPv6 behind its own header.
     TooLong {
         /// How many bytes they are.
         bytes: u64,
     },
+    /// One address is of IPv4, the other of IPv6.
+    TwoVersions,
 }
 
 impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FrameError::TooLong { bytes } => {
-                write!(f, "a packet of {bytes} bytes is longer than IPv4 allows (65535)")
+                write!(
+                    f,
+                    "a packet of {bytes} bytes is longer than IP allows (65535, of IPv6 and its header)"
+                )
             }
+            FrameError::TwoVersions => write!(f, "a packet between an IPv4 and an IPv6 address"),
         }
     }
 }
@@ -208,9 +211,11 @@ impl TcpOptions {
     }
 }
 
-/// The sum of 16-bit words in one's complement (RFC 1071), not yet inverted. `bytes` is even.
+/// The sum of 16-bit words in one's complement (RFC 1071), not yet inverted; a last odd byte has a zero behind it.
 fn add_words(sum: u32, bytes: &[u8]) -> u32 {
-    bytes.chunks_exact(2).fold(sum, |sum, w| sum + u16::from_be_bytes([w[0], w[1]]) as u32)
+    let words = bytes.chunks_exact(2);
+    let last = words.remainder().first().map_or(0, |&b| u32::from(b) << 8);
+    words.fold(sum + last, |sum, w| sum + u16::from_be_bytes([w[0], w[1]]) as u32)
 }
 
 fn checksum(mut sum: u32) -> u16 {
@@ -225,7 +230,7 @@ impl Frame {
     /// a datagram.
     pub fn seen(&self) -> Option<TcpPacket> {
         let Payload::Tcp(tcp) = &self.payload else { return None };
-        let end = |addr: Ipv4Addr, port| Endpoint { addr: Addr::v4(addr.octets()), port };
+        let end = |addr: IpAddr, port| Endpoint { addr: Addr::of(addr), port };
         let o = &tcp.options;
         let mut options = PacketOptions {
             mss: o.mss,
@@ -248,9 +253,9 @@ impl Frame {
             flags: tcp.flags,
             window: tcp.window,
             len: tcp.payload_len,
-            header: (IP_HEADER + TCP_HEADER + o.bytes().len()) as u16,
+            header: (ip::header_len(self.src) + TCP_HEADER + o.bytes().len()) as u16,
             outside: 0,
-            id: self.id,
+            id: if self.src.is_ipv4() { self.id } else { 0 },
             ttl: self.ttl,
             ecn: self.ecn,
             fragments: PacketFragments::default(),
@@ -260,10 +265,11 @@ impl Frame {
 
     /// The message of a router at `router` to whoever sent this packet: it is too big for a next hop that carries
     /// `mtu` bytes.
-    pub fn refused(&self, router: Ipv4Addr, mtu: u32) -> Result<Frame, FrameError> {
-        let mut quoted = self.headers()?.0;
-        quoted.truncate(QUOTED);
-        let mtu = mtu.min(u16::MAX.into()) as u16;
+    pub fn refused(&self, router: IpAddr, mtu: u32) -> Result<Frame, FrameError> {
+        let (headers, total) = self.headers()?;
+        let v6 = self.src.is_ipv6();
+        let quoted = ip::quoted(headers, total as usize, v6);
+        let mtu = if v6 { mtu } else { mtu.min(u16::MAX.into()) };
         Ok(Frame {
             src: router,
             dst: self.src,
@@ -279,28 +285,13 @@ impl Frame {
     /// What a reader makes of an ICMP message about a TCP packet, as [`CaptureReader`](crate::CaptureReader) does.
     pub fn too_big(&self) -> Option<IcmpReport> {
         let Payload::TooBig(TooBigFrame { mtu, quoted }) = &self.payload else { return None };
-        let ip: &[u8; QUOTED] = quoted.first_chunk()?;
-        let end = |addr: usize, port: usize| Endpoint {
-            addr: Addr::v4([ip[addr], ip[addr + 1], ip[addr + 2], ip[addr + 3]]),
-            port: u16::from_be_bytes([ip[port], ip[port + 1]]),
-        };
-        let mtu = Some(u32::from(*mtu)).filter(|mtu| *mtu > 0);
-        (ip[9] == TCP).then(|| IcmpReport {
-            time: self.time,
-            number: 0,
-            behind: 0,
-            from: end(12, IP_HEADER),
-            to: end(16, IP_HEADER + 2),
-            says: IcmpSays::TooBig(mtu),
-        })
+        let [from, to] = ip::ends(quoted)?;
+        let says = IcmpSays::TooBig(Some(*mtu).filter(|mtu| *mtu > 0));
+        Some(IcmpReport { time: self.time, number: 0, behind: 0, from, to, says })
     }
 
-    /// A captured TCP packet as IPv4 headers: the reverse of [`Frame::seen`]. Addresses of IPv6 become 0.0.0.0.
+    /// A captured TCP packet as headers: the reverse of [`Frame::seen`].
     pub fn of(packet: &TcpPacket) -> Frame {
-        let v4 = |end: Endpoint| match end.addr.ip() {
-            IpAddr::V4(addr) => addr,
-            IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
-        };
         let o = &packet.options;
         let options = TcpOptions {
             mss: o.mss,
@@ -311,8 +302,8 @@ impl Frame {
         };
         Frame {
             time: packet.time,
-            src: v4(packet.src),
-            dst: v4(packet.dst),
+            src: packet.src.addr.ip(),
+            dst: packet.dst.addr.ip(),
             id: packet.id,
             dscp: 0,
             ecn: packet.ecn,
@@ -332,45 +323,36 @@ impl Frame {
 
     /// The headers' bytes, checksums right for a payload of zeros, and the packet's whole length.
     pub fn headers(&self) -> Result<(Vec<u8>, u32), FrameError> {
+        let v6 = self.src.is_ipv6();
+        if v6 != self.dst.is_ipv6() {
+            return Err(FrameError::TwoVersions);
+        }
         let (mut transport, protocol, checksum_at, payload) = match &self.payload {
-            Payload::Tcp(tcp) => (tcp_header(tcp), TCP, 16, tcp.payload_len),
+            Payload::Tcp(tcp) => (tcp_header(tcp), ip::TCP, 16, tcp.payload_len),
             Payload::Udp(udp) => (udp_header(udp), UDP, 6, udp.payload_len),
-            Payload::TooBig(report) => (icmp(report), ICMP, 2, 0),
+            Payload::TooBig(report) => (ip::too_big(report, v6), if v6 { ip::ICMP6 } else { ip::ICMP }, 2, 0),
         };
         let segment = transport.len() as u64 + payload as u64;
-        let bytes = IP_HEADER as u64 + segment;
-        let total = u16::try_from(bytes).map_err(|_| FrameError::TooLong { bytes })?;
+        let header = ip::header_len(self.src);
+        let bytes = header as u64 + segment;
+        // IPv4's length is the packet's, IPv6's what follows the header (RFC 8200 section 3).
+        let most = u64::from(u16::MAX) - if v6 { 0 } else { header as u64 };
+        let len = u16::try_from(segment).ok().filter(|_| segment <= most);
+        let len = len.ok_or(FrameError::TooLong { bytes })?;
         if let Payload::Udp(_) = self.payload {
-            transport[4..6].copy_from_slice(&(segment as u16).to_be_bytes());
+            transport[4..6].copy_from_slice(&len.to_be_bytes());
         }
-        // Pseudo-header: addresses, protocol, length (RFC 9293 section 3.1); zeros add nothing.
-        let pseudo = match protocol {
-            ICMP => 0,
-            _ => {
-                add_words(add_words(protocol as u32 + segment as u32, &self.src.octets()), &self.dst.octets())
-            }
-        };
+        // Zeros of payload add nothing; ICMP of IPv4 has no pseudo-header.
+        let pseudo = if protocol == ip::ICMP { 0 } else { ip::pseudo_header(self, protocol, segment as u32) };
         let mut sum = checksum(add_words(pseudo, &transport));
         if protocol == UDP && sum == 0 {
             sum = 0xffff; // RFC 768: zero means "no checksum".
         }
         transport[checksum_at..checksum_at + 2].copy_from_slice(&sum.to_be_bytes());
-        let mut bytes = self.ip_header(total, protocol);
-        bytes.append(&mut transport);
-        Ok((bytes, total as u32))
-    }
-
-    fn ip_header(&self, total: u16, protocol: u8) -> Vec<u8> {
-        let mut b = Vec::with_capacity(IP_HEADER + TCP_HEADER + MOST_OPTIONS);
-        b.extend([0x45, self.dscp << 2 | self.ecn & 3]);
-        b.extend(total.to_be_bytes());
-        b.extend(self.id.to_be_bytes());
-        b.extend([0x40, 0, self.ttl, protocol, 0, 0]); // Don't fragment; the checksum comes last.
-        b.extend(self.src.octets());
-        b.extend(self.dst.octets());
-        let sum = checksum(add_words(0, &b));
-        b[10..12].copy_from_slice(&sum.to_be_bytes());
-        b
+        let mut all = Vec::with_capacity(header + transport.len());
+        ip::header(self, len, protocol, &mut all);
+        all.append(&mut transport);
+        Ok((all, bytes as u32))
     }
 }
 
@@ -390,15 +372,6 @@ fn tcp_header(tcp: &TcpFrame) -> Vec<u8> {
     b
 }
 
-/// With a checksum of zero.
-fn icmp(report: &TooBigFrame) -> Vec<u8> {
-    let mut b = vec![3, 4, 0, 0, 0, 0];
-    b.extend(report.mtu.to_be_bytes());
-    b.extend(&report.quoted);
-    b.resize(b.len().next_multiple_of(2), 0);
-    b
-}
-
 /// With a length and checksum of zero.
 fn udp_header(udp: &UdpFrame) -> Vec<u8> {
     let mut b = Vec::with_capacity(UDP_HEADER);
@@ -411,6 +384,7 @@ fn udp_header(udp: &UdpFrame) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
     #[test]
     fn options_are_laid_out_as_linux_does() {
@@ -431,19 +405,25 @@ mod tests {
     }
 
     #[test]
-    fn what_ipv4_cannot_hold_is_refused() {
-        let frame = |payload_len| Frame {
+    fn what_ip_cannot_hold_is_refused() {
+        let of = |src: IpAddr, payload_len| Frame {
             time: Time::ZERO,
-            src: Ipv4Addr::LOCALHOST,
-            dst: Ipv4Addr::LOCALHOST,
+            src,
+            dst: src,
             id: 0,
             dscp: 0,
             ecn: 0,
             ttl: 64,
             payload: Payload::Udp(UdpFrame { payload_len, ..Default::default() }),
         };
+        let frame = |n| of(Ipv4Addr::LOCALHOST.into(), n);
         assert_eq!(frame(65_507).headers().map(|(_, n)| n), Ok(65_535));
         assert_eq!(frame(65_508).headers(), Err(FrameError::TooLong { bytes: 65_536 }));
         assert_eq!(frame(u32::MAX).headers(), Err(FrameError::TooLong { bytes: u32::MAX as u64 + 28 }));
+        let frame = |n| of(Ipv6Addr::LOCALHOST.into(), n);
+        assert_eq!(frame(65_527).headers().map(|(_, n)| n), Ok(65_575));
+        assert_eq!(frame(65_528).headers(), Err(FrameError::TooLong { bytes: 65_576 }));
+        let mixed = Frame { dst: Ipv4Addr::LOCALHOST.into(), ..frame(1) };
+        assert_eq!(mixed.headers(), Err(FrameError::TwoVersions));
     }
 }

@@ -20,6 +20,14 @@ impl Addr {
         Addr(u128::from_be_bytes(octets))
     }
 
+    /// From the standard library's.
+    pub fn of(ip: IpAddr) -> Addr {
+        match ip {
+            IpAddr::V4(ip) => Addr::v4(ip.octets()),
+            IpAddr::V6(ip) => Addr::v6(ip.octets()),
+        }
+    }
+
     /// As the standard library knows it.
     pub fn ip(self) -> IpAddr {
         match self.0 >> 32 {

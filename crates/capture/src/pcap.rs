@@ -8,8 +8,8 @@ use units::Time;
 const MAGIC_NANOS: u32 = 0xa1b2_3c4d;
 /// Packets begin with their IP header.
 const LINKTYPE_RAW: u32 = 101;
-/// The most bytes kept of a packet: the longest headers are 80.
-pub const SNAPLEN: u32 = 96;
+/// The most bytes kept of a packet: the longest headers are 100, of IPv6 and a TCP header with every option.
+pub const SNAPLEN: u32 = 112;
 
 /// Writes frames to a pcap file: of each its headers, and how long it was.
 ///
@@ -43,7 +43,7 @@ impl<W: Write> PcapWriter<W> {
     pub fn write(&mut self, frame: &Frame) -> io::Result<()> {
         let (headers, length) =
             frame.headers().map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
-        self.record(frame.time, &headers, length)
+        self.record(frame.time, &headers[..headers.len().min(SNAPLEN as usize)], length)
     }
 
     /// Adds an IP packet as it was seen: its first [`SNAPLEN`] bytes.

@@ -6,12 +6,12 @@ use capture::{
 };
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use std::io::Cursor;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 use units::Time;
 
-const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
 fn tcp(
     ms: u64,
@@ -76,6 +76,13 @@ fn story() -> Vec<Frame> {
     frames
 }
 
+/// The same over IPv6, which has no identification.
+fn story_v6() -> Vec<Frame> {
+    let v6 = |address| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, if address == CLIENT { 1 } else { 2 });
+    let of = |f: Frame| Frame { src: v6(f.src).into(), dst: v6(f.dst).into(), id: 0, ..f };
+    story().into_iter().map(of).collect()
+}
+
 fn pcap(frames: &[Frame]) -> Vec<u8> {
     let mut writer = PcapWriter::new(Vec::new()).unwrap();
     for frame in frames {
@@ -88,6 +95,47 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
+/// What another parser reads of an IP header.
+struct Network {
+    header: usize,
+    src: IpAddr,
+    dst: IpAddr,
+    id: u16,
+    dscp: u8,
+    ecn: u8,
+    ttl: u8,
+}
+
+/// Of a packet of this length.
+fn network(net: &NetSlice<'_>, length: usize) -> Network {
+    match net {
+        NetSlice::Ipv4(ip) => {
+            let ip = ip.header();
+            assert_eq!(ip.total_len() as usize, length);
+            assert_eq!(ip.header_checksum(), ip.to_header().calc_header_checksum());
+            let (dscp, ecn) = (ip.dcp().value(), ip.ecn().value());
+            let [src, dst] = [ip.source_addr(), ip.destination_addr()].map(IpAddr::V4);
+            Network { header: 20, src, dst, id: ip.identification(), dscp, ecn, ttl: ip.ttl() }
+        }
+        NetSlice::Ipv6(ip) => {
+            let ip = ip.header();
+            assert_eq!(ip.payload_length() as usize + 40, length);
+            let (dscp, ecn) = (ip.traffic_class() >> 2, ip.traffic_class() & 3);
+            let [src, dst] = [ip.source_addr(), ip.destination_addr()].map(IpAddr::V6);
+            Network { header: 40, src, dst, id: 0, dscp, ecn, ttl: ip.hop_limit() }
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// As either version has it; the other is zeros.
+fn octets(address: IpAddr) -> ([u8; 4], [u8; 16]) {
+    match address {
+        IpAddr::V4(a) => (a.octets(), [0; 16]),
+        IpAddr::V6(a) => ([0; 4], a.octets()),
+    }
+}
+
 /// Reads one record: the frame it describes, and what follows it.
 fn read(bytes: &[u8]) -> (Frame, &[u8]) {
     let (captured, length) = (word(bytes, 8) as usize, word(bytes, 12) as usize);
@@ -96,41 +144,50 @@ fn read(bytes: &[u8]) -> (Frame, &[u8]) {
     let mut whole = headers.to_vec();
     whole.resize(length, 0);
     let packet = SlicedPacket::from_ip(&whole).unwrap();
-    let Some(NetSlice::Ipv4(ip)) = &packet.net else { panic!("not IPv4") };
-    let ip = ip.header();
-    assert_eq!(ip.total_len() as usize, length);
-    assert_eq!(ip.header_checksum(), ip.to_header().calc_header_checksum());
+    let ip = network(packet.net.as_ref().unwrap(), length);
+    let of = |v4: Result<u16, _>, v6: Result<u16, _>| if ip.src.is_ipv4() { v4 } else { v6 }.unwrap();
     let (payload, header_len) = match packet.transport.unwrap() {
         TransportSlice::Tcp(tcp) => {
-            assert_eq!(tcp.checksum(), tcp.calc_checksum_ipv4(ip.source(), ip.destination()).unwrap());
-            let header = 20 + tcp.header_slice().len();
+            let [a, b] = [ip.src, ip.dst].map(octets);
+            let sum = of(tcp.calc_checksum_ipv4(a.0, b.0), tcp.calc_checksum_ipv6(a.1, b.1));
+            assert_eq!(tcp.checksum(), sum);
+            let header = ip.header + tcp.header_slice().len();
             (Payload::Tcp(read_tcp(&tcp)), header)
         }
         TransportSlice::Udp(udp) => {
-            let header = udp.to_header();
-            let sum = header.calc_checksum_ipv4_raw(ip.source(), ip.destination(), udp.payload()).unwrap();
+            let (header, [a, b]) = (udp.to_header(), [ip.src, ip.dst].map(octets));
+            let sum = of(
+                header.calc_checksum_ipv4_raw(a.0, b.0, udp.payload()),
+                header.calc_checksum_ipv6_raw(a.1, b.1, udp.payload()),
+            );
             assert_eq!(udp.checksum(), sum);
             let payload_len = udp.payload().len() as u32;
             let datagram = UdpFrame { sport: udp.source_port(), dport: udp.destination_port(), payload_len };
-            (Payload::Udp(datagram), 28)
+            (Payload::Udp(datagram), ip.header + 8)
         }
         other => panic!("{other:?}"),
     };
     assert_eq!(header_len, captured, "headers and nothing else are kept");
-    let frame = Frame {
-        time,
-        src: ip.source_addr(),
-        dst: ip.destination_addr(),
-        id: ip.identification(),
-        dscp: ip.dcp().value(),
-        ecn: ip.ecn().value(),
-        ttl: ip.ttl(),
-        payload,
-    };
+    let frame =
+        Frame { time, src: ip.src, dst: ip.dst, id: ip.id, dscp: ip.dscp, ecn: ip.ecn, ttl: ip.ttl, payload };
     (frame, rest)
 }
 
 /// What a frame says that a reader sees is what the reader sees in its bytes.
+#[test]
+fn frames_of_ipv6_are_seen_as_they_are_read() {
+    let frames = story_v6();
+    let input = Box::new(Cursor::new(pcap(&frames)));
+    let (mut reader, mut batch) = (CaptureReader::from_reader(input, "x").unwrap(), Batch::default());
+    while reader.fill(&mut batch) {}
+    let read: Vec<_> = batch.packets.iter().map(|p| TcpPacket { number: 0, ..*p }).collect();
+    assert_eq!(read, frames.iter().filter_map(Frame::seen).collect::<Vec<_>>());
+    assert_eq!((read.len(), read[3].header, read[3].len), (9, 72, 1448));
+    for (packet, frame) in read.iter().zip(&frames) {
+        assert_eq!(Frame { dscp: frame.dscp, ..Frame::of(packet) }.headers(), frame.headers());
+    }
+}
+
 #[test]
 fn frames_are_seen_as_they_are_read() {
     let blocks = vec![(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)];
@@ -186,7 +243,7 @@ fn read_tcp(tcp: &etherparse::TcpSlice) -> TcpFrame {
 
 #[test]
 fn what_is_written_reads_back() {
-    let frames = story();
+    let frames = [story(), story_v6()].concat();
     let bytes = pcap(&frames);
     assert_eq!((word(&bytes, 0), word(&bytes, 16), word(&bytes, 20)), (0xa1b2_3c4d, capture::SNAPLEN, 101));
     let mut rest = &bytes[24..];
@@ -231,7 +288,7 @@ fn tshark_finds_nothing_wrong() {
 #[test]
 fn what_icmp_says_is_read_in_its_place() {
     let frames = story();
-    let router = Ipv4Addr::new(10, 0, 0, 9);
+    let router = Ipv4Addr::new(10, 0, 0, 9).into();
     let refuse = |of: usize, mtu| frames[of].refused(router, mtu).unwrap();
     let written: Vec<Frame> =
         [&frames[..4], &[refuse(3, 1400)], &frames[4..9], &[refuse(9, 1400), refuse(5, 70_000)]].concat();
@@ -254,4 +311,25 @@ fn what_icmp_says_is_read_in_its_place() {
         .collect();
     assert_eq!(order, [4, 0, 5, 0]);
     assert!(frames.iter().all(|f| f.too_big().is_none()));
+}
+
+/// ICMPv6 "packet too big": its checksum covers pseudo-header and quoted packet, which is as much of it as fits in 1280 bytes.
+#[test]
+fn packet_too_big_is_read_in_its_place() {
+    let frames = story_v6();
+    let router = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9);
+    let told = frames[3].refused(router.into(), 70_000).unwrap();
+    let (bytes, length) = told.headers().unwrap();
+    assert_eq!((bytes.len(), length), (1280, 1280));
+    let packet = SlicedPacket::from_ip(&bytes).unwrap();
+    let Some(TransportSlice::Icmpv6(icmp)) = packet.transport else { panic!("{:?}", packet.transport) };
+    assert!(icmp.is_checksum_valid(octets(told.src).1, octets(told.dst).1));
+    assert_eq!(octets(told.dst), octets(frames[3].src));
+    let written = [&frames[..4], std::slice::from_ref(&told), &frames[4..]].concat();
+    let input = Box::new(Cursor::new(pcap(&written)));
+    let (mut reader, mut batch) = (CaptureReader::from_reader(input, "x").unwrap(), Batch::default());
+    while reader.fill(&mut batch) {}
+    let read: Vec<_> = batch.reports.iter().map(|t| IcmpReport { behind: 0, number: 0, ..*t }).collect();
+    assert_eq!(read, [told.too_big().unwrap()]);
+    assert_eq!((read[0].says, batch.reports[0].behind), (IcmpSays::TooBig(Some(70_000)), 4));
 }

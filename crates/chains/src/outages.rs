@@ -1,7 +1,8 @@
 //! What flows notice of a scenario's faults, whatever clock drove the run.
 //!
 //! A fault's time goes from its begin to the begin of the next one, or to the end of the run. In it the longest time without
-//! a byte is looked for in the flow's series; datagrams that were due in it and did not arrive are counted.
+//! a byte is looked for in the flow's series; datagrams that were due in it and did not arrive are counted. Whether the fault
+//! caused that silence is judged by the flow's own silences outside of faults ([`OrdinarySilences`]).
 
 use crate::FlowTally;
 use result::{FaultResult, FlowOutage, FlowSeries};
@@ -53,14 +54,20 @@ pub fn outages(
     series: Option<&FlowSeries>,
     end: Time,
 ) -> Vec<FlowOutage> {
+    let last = end.min(tally.done.unwrap_or(end));
+    let ordinary = series.map(|s| OrdinarySilences::new(s, scenario, last)).unwrap_or_default();
     let of = |(i, (fault, [from, until])): (usize, (&scenario::ScheduledFault, [Time; 2]))| {
-        let until = until.min(end).min(tally.done.unwrap_or(end));
+        let until = until.min(last);
         let silence = series.and_then(|s| silence(s, tally.start, from, until));
+        let lasts = [from.max(tally.start), (from + fault.lasts).min(until)].map(Time::as_secs_f64);
+        let caused = silence.filter(|s| ordinary.is_exceeded(s, lasts));
         let ms = |t: f64| (t * 1e6).round() / 1e3;
         FlowOutage {
             fault: fault.name.clone(),
-            silence_ms: silence.map(|s| ms(s.to - s.from)),
-            back_ms: silence.filter(|s| s.ended).map(|s| ms(s.to - from.as_secs_f64())),
+            silence_ms: silence.map(|s| ms(s.len())),
+            ordinary_ms: ordinary.longest().map(ms),
+            noticed: caused.is_some(),
+            back_ms: caused.filter(|s| s.ended).map(|s| ms(s.to - from.as_secs_f64())),
             lost_packets: tally.lost_in_faults.get(i).copied(),
         }
     };
@@ -76,6 +83,76 @@ struct Silence {
     ended: bool,
 }
 
+impl Silence {
+    fn len(self) -> f64 {
+        self.to - self.from
+    }
+
+    fn touches(self, [from, to]: [f64; 2]) -> bool {
+        self.from < to && self.to > from
+    }
+}
+
+/// The chance that a flow which a fault does not touch is told to have noticed it.
+const BY_CHANCE: f64 = 0.05;
+
+/// The silences of a flow that no fault caused.
+#[derive(Default)]
+struct OrdinarySilences {
+    /// Between two deliveries, those that touch no fault's time.
+    apart: Vec<f64>,
+    /// The others.
+    within: Vec<Silence>,
+    /// How far a length may be off, seconds: a sample. Two equal ones may differ by so much.
+    sample: f64,
+}
+
+impl OrdinarySilences {
+    fn new(series: &FlowSeries, scenario: &Scenario, end: Time) -> OrdinarySilences {
+        let faults: Vec<[f64; 2]> =
+            scenario.faults.iter().map(|f| [f.at, f.at + f.lasts].map(Span::as_secs_f64)).collect();
+        let mut this = OrdinarySilences { sample: scenario.sample.as_secs_f64(), ..Default::default() };
+        let mut last: Option<f64> = None;
+        let samples = series.time_s.iter().zip(&series.delivered_bytes);
+        let mut before = 0;
+        for (&time, &bytes) in samples.take_while(|(time, _)| **time <= end.as_secs_f64()) {
+            if bytes > before {
+                if let Some(from) = last {
+                    let silence = Silence { from, to: time, ended: true };
+                    match faults.iter().any(|&f| silence.touches(f)) {
+                        true => this.within.push(silence),
+                        false => this.apart.push(silence.len()),
+                    }
+                }
+                (last, before) = (Some(time), bytes);
+            }
+        }
+        this
+    }
+
+    fn longest(&self) -> Option<f64> {
+        self.apart.iter().copied().max_by(f64::total_cmp)
+    }
+
+    /// Whether a silence was caused by the fault that lasted so long, as [`FlowOutage::noticed`] says.
+    ///
+    /// Silences of exponential length with mean u: the longest of n is u ln n long, one is k times as long with a chance of
+    /// n^-k, so one of m with m n^-k at most. That is [`BY_CHANCE`] for k = ln(m / BY_CHANCE) / ln n. What is regular has no
+    /// such tail, and the factor does no harm but to what is hardly longer; below 1 it is not taken, or what is as long as an
+    /// ordinary one would count.
+    fn is_exceeded(&self, silence: &Silence, lasts: [f64; 2]) -> bool {
+        if !silence.touches(lasts) {
+            return false;
+        }
+        let Some(longest) = self.longest().filter(|_| self.apart.len() > 1) else {
+            return silence.len() >= lasts[1] - lasts[0];
+        };
+        let within = self.within.iter().filter(|s| s.touches(lasts)).count().max(1) as f64;
+        let factor = (within / BY_CHANCE).ln() / (self.apart.len() as f64).ln();
+        silence.len() > factor.max(1.0) * longest + self.sample
+    }
+}
+
 /// The longest silence of a flow that began at `start` which lies between two times or reaches into it; it is over at
 /// `until` at the latest. `None` where the flow had not begun, or was done.
 fn silence(series: &FlowSeries, start: Time, from: Time, until: Time) -> Option<Silence> {
@@ -87,7 +164,7 @@ fn silence(series: &FlowSeries, start: Time, from: Time, until: Time) -> Option<
     let mut last = start.as_secs_f64();
     let mut longest: Option<Silence> = None;
     let mut note = |s: Silence| {
-        if s.to > from && s.to > s.from && longest.is_none_or(|l| s.to - s.from > l.to - l.from) {
+        if s.to > from && s.to > s.from && longest.is_none_or(|l| s.len() > l.len()) {
             longest = Some(s);
         }
     };
@@ -160,16 +237,82 @@ mod tests {
             (done[0].silence_ms, done[0].back_ms, done[0].lost_packets),
             (Some(6e3), Some(6e3), Some(3))
         );
+        assert_eq!((done[0].ordinary_ms, done[0].noticed, done[1].noticed), (Some(1e3), true, false));
         assert_eq!((done[1].silence_ms, done[1].back_ms), (None, None));
         let cut = of(None);
         assert_eq!((cut[1].silence_ms, cut[1].back_ms, cut[1].lost_packets), (Some(23e3), None, Some(4)));
+        assert!(cut[1].noticed, "and never came back");
+    }
+
+    /// A fault from 20 s to 22 s of 50.
+    fn one_fault() -> Scenario {
+        let text = "duration = \"50s\"\n[links.l]\nbetween = [\"a\", \"b\"]\n[faults]\n\
+                    cut = { kind = \"link\", link = \"l\", at = \"20s\", lasts = \"2s\" }\n";
+        Experiment::parse("t.toml", text, &[]).unwrap().variants.remove(0).scenario
+    }
+
+    /// Bytes at these times, looked at every 100 ms.
+    fn sampled(times: impl Fn(f64) -> u64) -> FlowSeries {
+        let mut s = FlowSeries::new("f");
+        for i in 0..=500 {
+            let time_s = f64::from(i) / 10.0;
+            s.push(FlowPoint { time_s, delivered_bytes: times(time_s), ..FlowPoint::default() });
+        }
+        s
+    }
+
+    fn noticed(s: &FlowSeries) -> FlowOutage {
+        let tally = FlowTally::default();
+        outages(&one_fault(), &tally, Some(s), at(50)).remove(0)
+    }
+
+    #[test]
+    fn a_flow_that_the_fault_does_not_touch_is_not_back() {
+        // A byte every 0.7 s, all the time.
+        let o = noticed(&sampled(|t| (t / 0.7) as u64));
+        assert_eq!((o.silence_ms, o.ordinary_ms), (Some(700.0), Some(700.0)));
+        assert_eq!((o.noticed, o.back_ms), (false, None));
+        // Its longest silence comes after the fault.
+        let o = noticed(&sampled(|t| if (30.0..35.0).contains(&t) { 300 } else { (t * 10.0) as u64 }));
+        assert_eq!((o.silence_ms.map(f64::round), o.noticed, o.back_ms), (Some(5000.0), false, None));
+    }
+
+    #[test]
+    fn a_flow_that_the_fault_silences_is_back_when_it_speaks_again() {
+        let quiet = |from: f64, to: f64| {
+            move |t: f64| if t < from || t >= to { (t / 0.7) as u64 } else { (from / 0.7) as u64 }
+        };
+        let o = noticed(&sampled(quiet(20.0, 22.4)));
+        assert!(o.noticed && o.silence_ms > Some(2000.0), "{o:?}");
+        assert_eq!(o.back_ms.map(f64::round), Some(2400.0));
+        let o = noticed(&sampled(quiet(20.0, 90.0)));
+        assert_eq!((o.noticed, o.back_ms), (true, None), "never");
+    }
+
+    /// Silences of exponential length, 0.2 s in the mean: one of 20 flows may be told to have noticed what it did not; some more are,
+    /// since a silence that straddles an end of the fault is a long one as a rule.
+    #[test]
+    fn chance_is_what_it_is_said_to_be() {
+        let mut stream = Stream::new(27, "outages");
+        let drawn = 2000;
+        let told = (0..drawn).filter(|_| {
+            let mut times = Vec::new();
+            let mut t = 0.0;
+            while t < 50.0 {
+                t -= (1.0 - stream.unit()).ln() * 0.2;
+                times.push(t);
+            }
+            noticed(&sampled(|t| times.partition_point(|&at| at <= t) as u64)).noticed
+        });
+        let told = told.count();
+        assert!(told > 0 && told as f64 <= 1.5 * BY_CHANCE * f64::from(drawn), "{told} of {drawn}");
     }
 
     #[test]
     fn datagrams_are_due_in_spans_by_their_source() {
         let app: transport::App =
             serde_json::from_value(serde_json::json!({ "kind": "voice", "codec": "g711" })).unwrap();
-        let pattern: DatagramPattern = app.datagrams().unwrap();
+        let pattern: DatagramPattern = app.datagrams(transport::UDP_HEADER).unwrap();
         let source = UdpSource::new(&pattern, at(1), Stream::new(1, "f"));
         // 50 packets a second from 1 s on.
         assert_eq!(due(&source, &[[at(0), at(2)], [at(2), at(4)]]), [[0, 50], [50, 150]]);

@@ -171,7 +171,8 @@ fn quic_is_told_of_and_its_losses_by_a_qlog() {
         "\u{1e}{\"trace\":{\"vantage_point\":{\"type\":\"client\"},\"common_fields\":{\"ODCID\":\"0102030405060708\"}}}\n",
     );
     let mut packet = |ms: u64, out: bool, head: &[u8], len: u32| {
-        let [src, dst] = if out { [1, 2] } else { [2, 1] }.map(|n| std::net::Ipv4Addr::new(10, 0, 0, n));
+        let [src, dst] =
+            if out { [1, 2] } else { [2, 1] }.map(|n| std::net::Ipv4Addr::new(10, 0, 0, n).into());
         let (sport, dport) = if out { (40_000, 443) } else { (443, 40_000) };
         let payload = capture::Payload::Udp(capture::UdpFrame { sport, dport, payload_len: len });
         let time = units::Time::ZERO + units::Span::from_millis(1_700_000_000_000 + ms);

@@ -26,6 +26,7 @@ pub const EXAMPLES: &[Example] = built_in![
     "hsr-choice-of-t",
     "hsr-emulation",
     "hsr-train",
+    "ipv6",
     "mtu",
     "operating-point",
     "overseas-office",

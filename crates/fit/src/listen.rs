@@ -6,10 +6,10 @@ use crate::packets::{FitPacket, packets};
 use crate::signature::{SignatureFrame, signature};
 use ::path::Packet;
 use experiment::{CaptureSink, CaptureTap, Captured};
-use scenario::default_address;
 use sim::Tap;
 use std::collections::BTreeMap;
 use std::io;
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use track::{Track, Tracker, TrackerOptions};
 use transport::Segment;
@@ -44,6 +44,7 @@ impl CaptureSink for Listener {
     fn simulated(&self, run: &Captured<'_>) -> io::Result<Option<Box<dyn CaptureTap + '_>>> {
         Ok(Some(Box::new(Ear {
             of: (run.job.variant, run.job.seed),
+            sender: run.variant.scenario.address(0),
             encoder: Encoder::new(&run.variant.scenario),
             tracker: Tracker::new(TrackerOptions::default()),
             listener: self,
@@ -54,6 +55,8 @@ impl CaptureSink for Listener {
 /// Listens to one run.
 struct Ear<'a> {
     of: (usize, u64),
+    /// The first host's address: the data's sender.
+    sender: IpAddr,
     encoder: Encoder,
     tracker: Tracker,
     listener: &'a Listener,
@@ -81,9 +84,9 @@ impl Tap for Ear<'_> {
 impl CaptureTap for Ear<'_> {
     fn finish(self: Box<Self>) -> io::Result<()> {
         let mut tracks: Vec<Track> = Vec::new();
+        let own = self.sender;
         self.tracker.finish(&mut tracks);
-        // The data's sender is the first host.
-        let sends = |t: &&Track| t.sender.addr.ip() == default_address(0) && t.counts.data_packets > 0;
+        let sends = |t: &&Track| t.sender.addr.ip() == own && t.counts.data_packets > 0;
         let flows: Vec<Vec<FitPacket>> = tracks.iter().filter(sends).map(packets).collect();
         let flows: Vec<&[FitPacket]> = flows.iter().map(Vec::as_slice).collect();
         let signature = signature(&flows, &self.listener.frame);

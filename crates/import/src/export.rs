@@ -17,6 +17,7 @@ use qdisc::{SaidWay, say};
 use scenario::{Scenario, Service};
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::net::IpAddr;
 
 /// The first customer's table; the others follow.
 const FIRST_TABLE: usize = 100;
@@ -94,7 +95,7 @@ fn interface(scenario: &Scenario, host: usize, link: usize) -> String {
 /// What a node runs when it has started.
 fn commands(scenario: &Scenario, host: usize, ways: &[[SaidWay; 2]]) -> Vec<String> {
     let mut all = vec![format!("sysctl -w net.ipv4.ip_forward={}", u8::from(scenario.hosts[host].forward))];
-    for own in scenario.addresses(host) {
+    for own in scenario.addresses(host).into_iter().filter(IpAddr::is_ipv4) {
         all.push(format!("ip address add {own}/32 dev lo"));
     }
     for (link, l) in scenario.links.iter().enumerate() {
@@ -130,7 +131,7 @@ fn routes(scenario: &Scenario, host: usize) -> Vec<String> {
         let Some(hop) = scenario.next_hop(host, to, customer, &[]) else { continue };
         let via = scenario.link_address(hop.link, usize::from(hop.forward), false);
         let (device, own) = (interface(scenario, host, hop.link), scenario.address(host));
-        for address in scenario.addresses(to) {
+        for address in scenario.addresses(to).into_iter().filter(IpAddr::is_ipv4) {
             let route = format!("ip route replace {address}/32 via {via} dev {device} src {own}");
             all.extend(table(scenario, host, customer).map(|t| format!("{route} table {t}")));
             let owners = (0..scenario.hosts.len()).filter(|&h| scenario.addresses(h).contains(&address));
@@ -148,6 +149,9 @@ fn rest(scenario: &Scenario, unsaid: &mut Vec<UnsaidKey>) {
     let mut add = |key: String, why: &str| unsaid.push(UnsaidKey { key, why: why.into() });
     for host in &scenario.hosts {
         let key = |key: &str| format!("hosts.{}.{key}", host.name);
+        if host.addresses.iter().any(|a| a.address.is_ipv6()) {
+            add(key("addresses"), "links have IPv4 addresses only: no way leads to IPv6 ones");
+        }
         if host.stack != Default::default() {
             add(key("stack"), "a node has the sysctls of its image");
         }

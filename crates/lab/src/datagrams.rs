@@ -4,6 +4,7 @@
 use crate::options::receive_buffer;
 use crate::plan::PlannedFlow;
 use crate::sys::{KernelSocket, Received};
+use crate::wire::ip_header;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use units::Time;
@@ -52,21 +53,31 @@ impl Datagrams {
 
 /// Bytes in a UDP datagram, by its own header.
 fn payload(ip: &[u8]) -> Option<u64> {
-    let at = (*ip.first()? & 15) as usize * 4;
+    let at = ip_header(ip)?;
     let length = u16::from_be_bytes(*ip.get(at + 4..)?.first_chunk()?);
     (length as u64).checked_sub(UDP_HEADER)
 }
 
-/// Classic BPF over an IPv4 packet: UDP to this port, and the first piece of what is in pieces.
-fn filter(port: u16) -> [libc::sock_filter; 9] {
+/// Classic BPF over an IP packet: UDP to this port, and the first piece of what is in pieces. The kernel puts no other header
+/// between those of IPv6 and UDP, but of pieces; iperf3 sends none.
+fn filter(port: u16) -> [libc::sock_filter; 16] {
     let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
     [
+        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K, 0, 0, 4),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 7, 0, 6),
+        // IPv4.
         step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, 9),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 6, UDP),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 10, UDP),
         step(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, 6),
-        step(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 4, 0, 0x1fff),
+        step(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 8, 0, 0x1fff),
         step(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0, 0, 0),
         step(libc::BPF_LD | libc::BPF_H | libc::BPF_IND, 0, 0, 2),
+        step(libc::BPF_JMP | libc::BPF_JA, 0, 0, 3),
+        // IPv6.
+        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, 6),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 3, UDP),
+        step(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, 42),
         step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, port as u32),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, HEADERS as u32),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
@@ -87,5 +98,8 @@ mod tests {
         assert_eq!(payload(&ip), None);
         assert_eq!(payload(&[]), None);
         assert_eq!(payload(&[0x4f; 30]), None);
+        ip[0] = 0x60;
+        ip[44..46].copy_from_slice(&1460u16.to_be_bytes());
+        assert_eq!(payload(&ip), Some(1452));
     }
 }

@@ -12,7 +12,7 @@ use crate::sys::KernelSocket;
 use ::netlink::{attributes, messages, question, question_of_one, text, u32_at};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tcp_info::{BbrInfo, TcpInfo};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
@@ -36,8 +36,8 @@ pub struct Sock {
     /// Unique in the namespace for as long as the machine runs.
     pub cookie: u64,
     pub state: u8,
-    pub local: SocketAddrV4,
-    pub remote: SocketAddrV4,
+    pub local: SocketAddr,
+    pub remote: SocketAddr,
     pub info: TcpInfo,
     /// Congestion control; empty in what tells of an end.
     pub cc: String,
@@ -69,7 +69,7 @@ impl Diag {
         Ok(Diag { questions, ends, buffer: vec![0; 64 << 10] })
     }
 
-    /// Every TCP socket over IPv4, those of IPv6 sockets among them, but none in TIME-WAIT.
+    /// Every TCP socket, but none in TIME-WAIT; where an IPv6 socket speaks IPv4 its addresses are those.
     pub fn dump(&mut self, out: &mut Vec<Sock>) -> io::Result<()> {
         for family in [libc::AF_INET, libc::AF_INET6] {
             self.questions.send(&everything(family as u8))?;
@@ -138,11 +138,16 @@ fn everything(family: u8) -> Vec<u8> {
 /// The same, asking for one socket by its addresses and cookie (`inet_diag_sockid`).
 fn one(sock: &Sock) -> Vec<u8> {
     let mut body = [0; 56];
-    (body[0], body[1], body[2]) = (libc::AF_INET as u8, libc::IPPROTO_TCP as u8, 1 << (INET_DIAG_INFO - 1));
+    let family = if sock.local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    (body[0], body[1], body[2]) = (family as u8, libc::IPPROTO_TCP as u8, 1 << (INET_DIAG_INFO - 1));
     body[8..10].copy_from_slice(&sock.local.port().to_be_bytes());
     body[10..12].copy_from_slice(&sock.remote.port().to_be_bytes());
-    body[12..16].copy_from_slice(&sock.local.ip().octets());
-    body[28..32].copy_from_slice(&sock.remote.ip().octets());
+    for (at, ip) in [(12, sock.local.ip()), (28, sock.remote.ip())] {
+        match ip {
+            IpAddr::V4(ip) => body[at..at + 4].copy_from_slice(&ip.octets()),
+            IpAddr::V6(ip) => body[at..at + 16].copy_from_slice(&ip.octets()),
+        }
+    }
     body[48..52].copy_from_slice(&(sock.cookie as u32).to_ne_bytes());
     body[52..56].copy_from_slice(&((sock.cookie >> 32) as u32).to_ne_bytes());
     question_of_one(SOCK_DIAG_BY_FAMILY, &body)
@@ -155,16 +160,16 @@ fn parse(bytes: &[u8], out: &mut Vec<Sock>) -> io::Result<bool> {
     })
 }
 
-/// `inet_diag_msg` and its attributes; `None` for what is not IPv4.
+/// `inet_diag_msg` and its attributes; `None` of less.
 fn sock(message: &[u8]) -> Option<Sock> {
     let (fixed, rest) = message.split_at_checked(MESSAGE)?;
     let address = |port: usize, at: usize| {
         let ip: [u8; 16] = *fixed[at..].first_chunk()?;
         let ip = match fixed[0] as i32 {
-            libc::AF_INET => Ipv4Addr::from(*ip.first_chunk::<4>()?),
-            _ => v4(ip)?,
+            libc::AF_INET => IpAddr::from(*ip.first_chunk::<4>()?),
+            _ => plain(ip),
         };
-        Some(SocketAddrV4::new(ip, u16::from_be_bytes([fixed[port], fixed[port + 1]])))
+        Some(SocketAddr::new(ip, u16::from_be_bytes([fixed[port], fixed[port + 1]])))
     };
     let mut sock = Sock {
         cookie: u32_at(fixed, 44) as u64 | (u32_at(fixed, 48) as u64) << 32,
@@ -187,10 +192,10 @@ fn sock(message: &[u8]) -> Option<Sock> {
     Some(sock)
 }
 
-/// An IPv4 address in IPv6's clothes (`::ffff:a.b.c.d`), or the unspecified one.
-fn v4(ip: [u8; 16]) -> Option<Ipv4Addr> {
-    let ip = std::net::Ipv6Addr::from(ip);
-    if ip.is_unspecified() { Some(Ipv4Addr::UNSPECIFIED) } else { ip.to_ipv4_mapped() }
+/// An IPv4 address in IPv6's clothes (`::ffff:a.b.c.d`) as what it is, the unspecified one as that of IPv4.
+fn plain(ip: [u8; 16]) -> IpAddr {
+    let ip = Ipv6Addr::from(ip);
+    if ip.is_unspecified() { Ipv4Addr::UNSPECIFIED.into() } else { ip.to_canonical() }
 }
 
 #[cfg(test)]
@@ -287,7 +292,7 @@ mod tests {
         }
         let mut v6 = fixed(libc::AF_INET6);
         v6[8] = 0xfe;
-        assert!(parsed(&message(SOCK_DIAG_BY_FAMILY, &v6)).is_empty());
+        assert!(parsed(&message(SOCK_DIAG_BY_FAMILY, &v6))[0].local.is_ipv6());
         let error = parse(&message(NLMSG_ERROR, &(-libc::EPERM).to_ne_bytes()), &mut Vec::new());
         assert_eq!(error.unwrap_err().raw_os_error(), Some(libc::EPERM));
     }

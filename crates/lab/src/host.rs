@@ -18,7 +18,7 @@ use scenario::Scenario;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -181,7 +181,7 @@ impl<'a> LabHost<'a> {
                 this.series.push((leg.flow, FlowSeries::new(&flow.name)));
             }
             if leg.from == host && leg.first {
-                if let Some(pattern) = flow.app.datagrams() {
+                if let Some(pattern) = flow.datagrams() {
                     this.add_source(leg, flow, &pattern, seed)?;
                 } else {
                     this.timers.push(Reverse((flow.start, Owner::Leg(i))));
@@ -193,16 +193,17 @@ impl<'a> LabHost<'a> {
 
     fn listen(&mut self, i: usize, leg: &Leg, flow: &PlannedFlow) -> Result<(), LabError> {
         let failed = || LabError::system(format!("flow {}: listening", flow.name));
-        if let Some(pattern) = flow.app.datagrams() {
+        if let Some(pattern) = flow.datagrams() {
             let sink = DatagramSink::open(leg, self.plan.addresses[leg.from], flow, &pattern)?;
             let owner = Owner::Sink(self.sinks.len());
             self.epoll.set(sink.socket.fd(), owner.token(), true, false, true).map_err(failed())?;
             self.sinks.push(sink);
             return Ok(());
         }
-        let socket = KernelSocket::tcp().map_err(failed())?;
+        let own = self.plan.addresses[self.host];
+        let socket = KernelSocket::tcp(own).map_err(failed())?;
         prepare(&socket, &self.scenario.hosts[self.host].stack, flow, leg, false)?;
-        socket.bind(leg.port).and_then(|()| socket.listen()).map_err(failed())?;
+        socket.bind(own, leg.port).and_then(|()| socket.listen()).map_err(failed())?;
         let owner = Owner::Listener(self.listeners.len());
         self.epoll.set(socket.fd(), owner.token(), true, false, true).map_err(failed())?;
         self.listeners.push((socket, i));
@@ -347,9 +348,10 @@ impl<'a> LabHost<'a> {
         let leg = &self.plan.legs[i];
         let flow = &self.plan.flows[leg.flow];
         let failed = || LabError::system(format!("flow {}: connecting", flow.name));
-        let socket = KernelSocket::tcp().map_err(failed())?;
+        let to = self.plan.addresses[leg.to];
+        let socket = KernelSocket::tcp(to).map_err(failed())?;
         prepare(&socket, &self.scenario.hosts[self.host].stack, flow, leg, true)?;
-        socket.connect(SocketAddrV4::new(self.plan.addresses[leg.to], leg.port)).map_err(failed())?;
+        socket.connect(SocketAddr::new(to, leg.port)).map_err(failed())?;
         let at = self.add(socket, i, true).map_err(failed())?;
         if leg.first {
             let (of, connection) = (leg.flow, leg.connection);

@@ -4,7 +4,7 @@
 //! offload would show it, with fewer ACKs than packets; so the engine joins only when packets are
 //! too many to be written one by one, and the simulator's way (none) holds below that.
 
-use crate::wire::{VIRTIO, finish_join, same_stream};
+use crate::wire::{VIRTIO, finish_join, ip_header, same_stream};
 
 /// The most bytes of an IP packet.
 const MOST: usize = 65_535;
@@ -46,8 +46,10 @@ impl Joiner {
         self.bytes.extend_from_slice(&frame[VIRTIO + headers..]);
         self.count += 1;
         // FIN and PSH end it, as does a short segment.
-        let flags = frame[VIRTIO + (frame[VIRTIO] & 15) as usize * 4 + 13] & 0x09;
-        let at = VIRTIO + (self.bytes[VIRTIO] & 15) as usize * 4 + 13;
+        let Some(header) = ip_header(&frame[VIRTIO..]) else { return false };
+        // The same of both: they are of one stream.
+        let at = VIRTIO + header + 13;
+        let flags = frame[at] & 0x09;
         self.bytes[at] |= flags;
         self.closed = len < self.gso || flags != 0;
         true

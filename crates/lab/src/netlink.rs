@@ -3,7 +3,7 @@
 use crate::sys::KernelSocket;
 use scenario::Prefix;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
@@ -34,6 +34,8 @@ const FRA_TABLE: u16 = 15;
 /// Look the rule's table up (`FR_ACT_TO_TBL`), and refuse (`FR_ACT_UNREACHABLE`).
 const LOOK_UP: u8 = 1;
 const REFUSE: u8 = 7;
+/// Nobody is asked whether an address is his (linux/if_addr.h); IPv4 asks nobody anyway.
+const IFA_F_NODAD: u8 = 2;
 /// The table that every host has (`RT_TABLE_MAIN`).
 pub const MAIN: u32 = 254;
 
@@ -42,8 +44,8 @@ pub struct DeviceRoute<'a> {
     pub to: Prefix,
     /// The device's index.
     pub index: u32,
-    /// What the host's own packets come from.
-    pub from: Ipv4Addr,
+    /// What the host's own packets come from; `None` where it has no address of that version.
+    pub from: Option<IpAddr>,
     /// The table it stands in.
     pub table: u32,
     /// The first window of connections that take it.
@@ -83,6 +85,14 @@ impl Request {
                 return Ok(answer);
             }
         }
+    }
+}
+
+/// Family and bytes of an address.
+fn octets(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(a) => (libc::AF_INET as u8, a.octets().to_vec()),
+        IpAddr::V6(a) => (libc::AF_INET6 as u8, a.octets().to_vec()),
     }
 }
 
@@ -128,13 +138,14 @@ impl Netlink {
         request.send(&self.0).map(drop)
     }
 
-    /// Gives a device an address of its own, /32.
-    pub fn address(&self, index: u32, address: Ipv4Addr) -> io::Result<()> {
-        let mut m = vec![libc::AF_INET as u8, 32, 0, 0];
+    /// Gives a device an address of its own, no network; at once (`IFA_F_NODAD`).
+    pub fn address(&self, index: u32, address: IpAddr) -> io::Result<()> {
+        let (family, bytes) = octets(address);
+        let mut m = vec![family, bytes.len() as u8 * 8, IFA_F_NODAD, 0];
         m.extend_from_slice(&index.to_ne_bytes());
         Request::new(RTM_NEWADDR, CREATE, &m)
-            .attribute(IFA_LOCAL, &address.octets())
-            .attribute(IFA_ADDRESS, &address.octets())
+            .attribute(IFA_LOCAL, &bytes)
+            .attribute(IFA_ADDRESS, &bytes)
             .send(&self.0)
             .map(drop)
     }
@@ -150,13 +161,19 @@ impl Netlink {
             .map(drop)
     }
 
-    /// What comes in by a device is looked up in a table of its own, and in no other but the host's own addresses.
-    pub fn rule(&self, device: &str, table: u32) -> io::Result<()> {
+    /// What comes in by a device is looked up in a table of its own, and in no other but the host's own addresses. Of IPv6
+    /// too, if there is any.
+    pub fn rule(&self, device: &str, table: u32, ipv6: bool) -> io::Result<()> {
+        self.rule_of(libc::AF_INET as u8, device, table)?;
+        if ipv6 { self.rule_of(libc::AF_INET6 as u8, device, table) } else { Ok(()) }
+    }
+
+    fn rule_of(&self, family: u8, device: &str, table: u32) -> io::Result<()> {
         let mut name = device.as_bytes().to_vec();
         name.push(0);
         for (priority, action) in [(1000u32, LOOK_UP), (1001, REFUSE)] {
             // fib_rule_hdr: family, lengths, tos, table, reserved, action, flags.
-            let m = [libc::AF_INET as u8, 0, 0, 0, 0, 0, 0, action, 0, 0, 0, 0];
+            let m = [family, 0, 0, 0, 0, 0, 0, action, 0, 0, 0, 0];
             let mut request = Request::new(RTM_NEWRULE, CREATE, &m)
                 .attribute(FRA_IIFNAME, &name)
                 .attribute(FRA_PRIORITY, &priority.to_ne_bytes());
@@ -172,14 +189,17 @@ impl Netlink {
     pub fn route(&self, route: &DeviceRoute<'_>) -> io::Result<()> {
         // rtmsg: family, lengths of destination and source, tos, table unspecified (its number may need more than a byte),
         // protocol static, scope link, type unicast, flags.
-        let m = [libc::AF_INET as u8, route.to.bits, 0, 0, 0, 4, 253, 1, 0, 0, 0, 0];
         let DeviceRoute { to, index, from, table, window, cc } = *route;
+        let (family, destination) = octets(to.address);
+        let m = [family, to.bits, 0, 0, 0, 4, 253, 1, 0, 0, 0, 0];
         let mut request = Request::new(RTM_NEWROUTE, CREATE | REPLACE, &m)
             .attribute(RTA_TABLE, &table.to_ne_bytes())
-            .attribute(RTA_OIF, &index.to_ne_bytes())
-            .attribute(RTA_PREFSRC, &from.octets());
+            .attribute(RTA_OIF, &index.to_ne_bytes());
+        if let Some(from) = from {
+            request = request.attribute(RTA_PREFSRC, &octets(from).1);
+        }
         if to.bits > 0 {
-            request = request.attribute(RTA_DST, &to.address.octets());
+            request = request.attribute(RTA_DST, &destination);
         }
         let mut metrics = Request(Vec::new());
         if let Some(window) = window {

@@ -5,7 +5,7 @@
 
 use crate::LabError;
 use crate::netlink::{DeviceRoute, MAIN, Netlink};
-use crate::routing::{install, outgoing, rules};
+use crate::routing::{install, outgoing, own_of, rules};
 use crate::sys;
 use scenario::{Prefix, Scenario};
 use std::fs;
@@ -84,6 +84,7 @@ fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Lab
         ));
     }
     settings(name, stack, send_buffer(scenario, host), hops, scenario.hosts[host].forward)?;
+    ipv6(name, scenario.speaks_ipv6(), scenario.hosts[host].forward)?;
     let netlink = Netlink::new().map_err(failed("rtnetlink"))?;
     let segments = if stack.tso == Some(false) { 1 } else { 0 };
     let loopback = netlink.index("lo").map_err(failed("finding lo"))?;
@@ -117,8 +118,8 @@ pub fn route_control(scenario: &Scenario, host: usize, to: usize, cc: &str) -> i
     let Some(hop) = scenario.route(host, to).and_then(|r| r.first().copied()) else { return Ok(()) };
     let netlink = Netlink::new()?;
     let index = netlink.index(&outgoing(scenario, host, hop.link))?;
-    let (from, window) = (scenario.address(host), scenario.hosts[host].stack.initial_window);
     let to = Prefix::host(scenario.address(to));
+    let (from, window) = (own_of(scenario, host, to), scenario.hosts[host].stack.initial_window);
     netlink.route(&DeviceRoute { to, index, from, table: MAIN, window, cc: Some(cc) })
 }
 
@@ -176,8 +177,6 @@ fn settings(host: &str, stack: &Stack, send: [u64; 2], hops: usize, forward: boo
         set(key, &value).map_err(LabError::system(format!("host {host}: net.ipv4.{key} = {value}")))
     };
     let flag = |on: bool| u8::from(on).to_string();
-    let _ = fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
-    let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     must("ip_forward", flag(forward))?;
     // Linux gives a packet 64 hops: a longer chain needs more, at most what the field holds (RFC 791).
     if hops > LINUX_TTL {
@@ -213,6 +212,30 @@ fn settings(host: &str, stack: &Stack, send: [u64; 2], hops: usize, forward: boo
     Ok(())
 }
 
+/// IPv6 in the namespace: none, or addresses and routes as they are given to it, with no word of its own to neighbours (RFC
+/// 4861, RFC 4862).
+fn ipv6(host: &str, is_spoken: bool, forward: bool) -> Result<(), LabError> {
+    let set = |key: &str, value: &str| fs::write(format!("/proc/sys/net/ipv6/conf/{key}"), value);
+    if !is_spoken {
+        let _ = ["all", "default"].map(|of| set(&format!("{of}/disable_ipv6"), "1"));
+        return Ok(());
+    }
+    let forward = u8::from(forward).to_string();
+    for (key, value) in [
+        ("disable_ipv6", "0"),
+        ("accept_ra", "0"),
+        ("accept_dad", "0"),
+        ("addr_gen_mode", "1"),
+        ("forwarding", forward.as_str()),
+    ] {
+        for of in ["all", "default"].map(|of| format!("{of}/{key}")) {
+            set(&of, value)
+                .map_err(LabError::system(format!("host {host}: net.ipv6.conf.{of} = {value}")))?;
+        }
+    }
+    Ok(())
+}
+
 /// What of a scenario the kernel does in its own way.
 pub fn departures(scenario: &Scenario) -> Vec<String> {
     let of = |(profile, name): (Profile, &str)| {
@@ -235,5 +258,5 @@ pub fn default_congestion_control(cc: &str) -> io::Result<()> {
 pub fn hosts_file(scenario: &Scenario) -> String {
     let hosts = scenario.hosts.iter().enumerate();
     let lines = hosts.map(|(i, host)| format!("{} {}\n", scenario.address(i), host.name));
-    ["127.0.0.1 localhost\n".to_string()].into_iter().chain(lines).collect()
+    ["127.0.0.1 localhost\n::1 localhost\n".to_string()].into_iter().chain(lines).collect()
 }

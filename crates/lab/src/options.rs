@@ -82,5 +82,11 @@ pub fn mark(socket: &KernelSocket, flow: &PlannedFlow) -> io::Result<()> {
     if flow.dscp == 0 {
         return Ok(());
     }
-    socket.set(libc::IPPROTO_IP, libc::IP_TOS, (flow.dscp as u32) << 2)
+    let mut domain = [0; 4];
+    socket.get_bytes(libc::SOL_SOCKET, libc::SO_DOMAIN, &mut domain)?;
+    let [level, name] = match i32::from_ne_bytes(domain) {
+        libc::AF_INET6 => [libc::IPPROTO_IPV6, libc::IPV6_TCLASS],
+        _ => [libc::IPPROTO_IP, libc::IP_TOS],
+    };
+    socket.set(level, name, (flow.dscp as u32) << 2)
 }

@@ -5,10 +5,10 @@ use crate::controls::{Controls, InKernel};
 use chains::ArrivalMeter;
 use result::Histogram;
 use scenario::{Scenario, Tool};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use transport::{Answerer, App, Asker, Asking};
+use transport::{Answerer, App, Asker, Asking, DatagramPattern};
 use units::{Rate, Span, Time};
 
 /// First port; each leg and datagram flow listens on its own.
@@ -64,6 +64,8 @@ pub struct PlannedFlow {
     pub dscp: u8,
     pub start: Time,
     pub app: App,
+    /// Bytes of IP and UDP header of its datagrams, if they are what it sends.
+    pub udp_header: u32,
     /// The program that plays it.
     pub tool: Option<Tool>,
     /// Connections that the program is to open; 1 of what longfat plays.
@@ -103,6 +105,10 @@ pub struct PlannedFlow {
 impl PlannedFlow {
     pub fn is_udp(&self) -> bool {
         self.app.is_datagrams()
+    }
+    /// The datagrams that it sends, if it does.
+    pub fn datagrams(&self) -> Option<DatagramPattern> {
+        self.app.datagrams(self.udp_header)
     }
     /// Whether its `to` sends more than its `from`.
     pub fn answers(&self) -> bool {
@@ -149,7 +155,7 @@ impl PlannedFlow {
             _ if self.tool.is_some() => PlannedFlow::time(&self.finished),
             App::Bulk { .. } => (self.delivered.load(Relaxed) >= self.total.load(Relaxed)).then(last_read),
             _ if self.is_udp() => {
-                let duration = self.app.datagrams().and_then(|pattern| pattern.duration);
+                let duration = self.datagrams().and_then(|pattern| pattern.duration);
                 let until = duration.map(|d| self.start + d).filter(|&until| until <= end);
                 until.map(|until| until.max(last_read()))
             }
@@ -168,7 +174,7 @@ pub struct FlowPlan {
     pub flows: Vec<PlannedFlow>,
     pub legs: Vec<Leg>,
     /// By host the address that flows use.
-    pub addresses: Vec<Ipv4Addr>,
+    pub addresses: Vec<IpAddr>,
 }
 
 impl FlowPlan {
@@ -269,6 +275,7 @@ impl FlowPlan {
             dscp: f.dscp,
             start: Time::ZERO + f.start + f.stagger * n as u64,
             app: f.app.clone(),
+            udp_header: scenario.udp_header(f.to),
             tool: f.tool.clone(),
             count: if f.tool.is_some() { f.count } else { 1 },
             max_pacing_rate: f.max_pacing_rate,

@@ -18,8 +18,6 @@ use units::{Rate, Span, Time};
 const SAID: usize = 2000;
 /// Pacing on and as good as unlimited; in bytes it fits the 32 bits that older iperf3 has for it.
 const PACED: Rate = Rate::from_bps(32_000_000_000);
-/// IP and UDP headers.
-const UDP_HEADERS: u32 = 28;
 
 /// Command lines of a flow: the server's, if there is one, and the client's.
 pub fn commands(
@@ -52,8 +50,10 @@ fn iperf3(
 ) -> (Option<Vec<String>>, Vec<String>) {
     let stack = &scenario.hosts[flow.from].stack;
     let port = values.port.to_string();
-    let server = ["iperf3", "-4", "-s", "-1", "-p", &port].map(String::from).to_vec();
-    let mut client = ["iperf3", "-4", "-c", &values.to.to_string(), "-p", &port].map(String::from).to_vec();
+    let version = if values.to.is_ipv4() { "-4" } else { "-6" };
+    let server = ["iperf3", version, "-s", "-1", "-p", &port].map(String::from).to_vec();
+    let mut client =
+        ["iperf3", version, "-c", &values.to.to_string(), "-p", &port].map(String::from).to_vec();
     let mut option = |name: &str, value: String| client.extend([name.to_string(), value]);
     option("--connect-timeout", "10000".into());
     option("-P", flow.count.to_string());
@@ -62,7 +62,7 @@ fn iperf3(
     match &flow.app {
         App::Udp { rate, size, duration, .. } => {
             let size = size.unwrap_or(1500);
-            let payload = size - UDP_HEADERS;
+            let payload = size - flow.udp_header;
             option("-t", seconds(duration.unwrap_or(left)));
             option("-l", payload.to_string());
             // The scenario counts IP packets, iperf3 what is in them.

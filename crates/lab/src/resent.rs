@@ -34,7 +34,7 @@ impl SegmentStream {
 #[derive(Default)]
 pub struct ResentWatch {
     /// By addresses and ports; each with its flow.
-    streams: BTreeMap<[u8; 12], (usize, SegmentStream)>,
+    streams: BTreeMap<[u8; 36], (usize, SegmentStream)>,
 }
 
 impl ResentWatch {

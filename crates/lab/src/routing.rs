@@ -12,6 +12,7 @@ use crate::netlink::{DeviceRoute, MAIN, Netlink};
 use crate::network::device;
 use scenario::{Hop, Prefix, Scenario};
 use std::io;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// The first customer's table; the others follow.
 const FIRST_TABLE: u32 = 100;
@@ -36,7 +37,7 @@ pub fn rules(scenario: &Scenario, host: usize, netlink: &Netlink) -> io::Result<
         debug_assert!(l.between.contains(&host));
         let table = table(scenario, host, scenario.customer_of_link(link));
         if table != MAIN {
-            netlink.rule(&outgoing(scenario, host, link), table)?;
+            netlink.rule(&outgoing(scenario, host, link), table, scenario.speaks_ipv6())?;
         }
     }
     Ok(())
@@ -47,21 +48,37 @@ pub fn install(scenario: &Scenario, host: usize, netlink: &Netlink, tunnels: boo
     for (to, hop, table) in routes(scenario, host) {
         if scenario.is_tunnel(hop.link) == tunnels {
             let index = netlink.index(&outgoing(scenario, host, hop.link))?;
-            let (from, window) = (scenario.address(host), scenario.hosts[host].stack.initial_window);
+            let (from, window) = (own_of(scenario, host, to), scenario.hosts[host].stack.initial_window);
             netlink.route(&DeviceRoute { to, index, from, table, window, cc: None })?;
         }
     }
     Ok(())
 }
 
-/// What a host is told: destination, where to, and the table.
+/// The address that a host's packets to a destination come from: its first of that version.
+pub fn own_of(scenario: &Scenario, host: usize, to: Prefix) -> Option<IpAddr> {
+    scenario.addresses(host).into_iter().find(|own| own.is_ipv4() == to.address.is_ipv4())
+}
+
+/// What a host is told: destination, where to, and the table. No IPv6 by a link whose MTU it cannot have: its device refuses
+/// it, and no flow goes there.
 pub fn routes(scenario: &Scenario, host: usize) -> Vec<(Prefix, Hop, u32)> {
+    let mut all = all_routes(scenario, host);
+    all.retain(|(to, hop, _)| to.address.is_ipv4() || scenario.takes_ipv6(hop.link));
+    all
+}
+
+fn all_routes(scenario: &Scenario, host: usize) -> Vec<(Prefix, Hop, u32)> {
     let mut all = Vec::new();
     let speaks = scenario.speaker(host).is_some();
     let learned = |hop: &Hop| speaks && scenario.has_session(hop.link);
     for route in &scenario.hosts[host].routes {
         let hop = Hop { link: route.link, forward: scenario.links[route.link].between[0] == host };
-        all.push((route.to, hop, table(scenario, host, scenario.customer_of_link(route.link))));
+        let table = table(scenario, host, scenario.customer_of_link(route.link));
+        all.push((route.to, hop, table));
+        if route.to == Prefix::ALL && scenario.speaks_ipv6() {
+            all.push((Prefix { address: Ipv6Addr::UNSPECIFIED.into(), bits: 0 }, hop, table));
+        }
     }
     for to in (0..scenario.hosts.len()).filter(|&to| to != host) {
         let Some(own) = scenario.customer_between(host, to) else { continue };

@@ -11,7 +11,7 @@ use crate::sys::KernelSocket;
 use crate::wire;
 use chains::ArrivalMeter;
 use result::RealTime;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{MutexGuard, PoisonError};
 use transport::{DatagramPattern, Segment, UdpSource};
@@ -35,21 +35,21 @@ impl DatagramSource {
     /// apart.
     pub fn open(
         leg: &Leg,
-        to: Ipv4Addr,
+        to: IpAddr,
         flow: &PlannedFlow,
         pattern: &DatagramPattern,
         seed: u64,
         faults: &[[Time; 2]],
     ) -> Result<DatagramSource, LabError> {
         let failed = || LabError::system(format!("flow {}: UDP", flow.name));
-        let socket = KernelSocket::udp().map_err(failed())?;
+        let socket = KernelSocket::udp(to).map_err(failed())?;
         mark(&socket, flow).map_err(failed())?;
         if pattern.answered {
             // The same port at both ends, so that the other one knows where to.
             receive_buffer(&socket, 1 << 20).map_err(failed())?;
-            socket.bind(leg.port).map_err(failed())?;
+            socket.bind(to, leg.port).map_err(failed())?;
         }
-        socket.connect(SocketAddrV4::new(to, leg.port)).map_err(failed())?;
+        socket.connect(SocketAddr::new(to, leg.port)).map_err(failed())?;
         let stream = Stream::new(seed, &format!("flow.{}", flow.name));
         let source = UdpSource::new(pattern, flow.start, stream);
         flow.meter().count_apart(chains::due(&source, faults));
@@ -97,17 +97,17 @@ impl DatagramSink {
     /// Of a flow that ends in the host whose namespace the thread is in.
     pub fn open(
         leg: &Leg,
-        from: Ipv4Addr,
+        from: IpAddr,
         flow: &PlannedFlow,
         pattern: &DatagramPattern,
     ) -> Result<DatagramSink, LabError> {
         let failed = || LabError::system(format!("flow {}: listening", flow.name));
-        let socket = KernelSocket::udp().map_err(failed())?;
+        let socket = KernelSocket::udp(from).map_err(failed())?;
         receive_buffer(&socket, 64 << 20).map_err(failed())?;
-        socket.bind(leg.port).map_err(failed())?;
+        socket.bind(from, leg.port).map_err(failed())?;
         if pattern.answered {
             mark(&socket, flow).map_err(failed())?;
-            socket.connect(SocketAddrV4::new(from, leg.port)).map_err(failed())?;
+            socket.connect(SocketAddr::new(from, leg.port)).map_err(failed())?;
         }
         Ok(DatagramSink { socket, flow: leg.flow, answers: pattern.answered })
     }
@@ -180,6 +180,6 @@ impl PlannedFlow {
     }
 
     fn is_numbered(&self) -> bool {
-        self.tool.is_none() && self.app.datagrams().is_some_and(|p| p.payload() as usize >= HEAD)
+        self.tool.is_none() && self.datagrams().is_some_and(|p| p.payload() as usize >= HEAD)
     }
 }

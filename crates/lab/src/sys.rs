@@ -22,7 +22,7 @@ pub use process::*;
 use std::fs::File;
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
@@ -214,8 +214,8 @@ pub fn may_build() -> bool {
 
 const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
 const TUNSETOFFLOAD: libc::c_ulong = 0x4004_54d0;
-/// Checksums and TCPv4 super-packets are left to us.
-const TUN_OFFLOADS: libc::c_ulong = 1 | 2 | 8;
+/// Checksums and super-packets of TCP over IPv4 and IPv6 are left to us (`TUN_F_CSUM`, `TUN_F_TSO4`, `TUN_F_TSO6`, `TUN_F_TSO_ECN`).
+const TUN_OFFLOADS: libc::c_ulong = 1 | 2 | 4 | 8;
 
 /// Creates a TUN device in the calling thread's network namespace, with a virtio header before
 /// each packet. It vanishes with the descriptor.
@@ -349,13 +349,38 @@ impl Epoll {
     }
 }
 
-fn sockaddr(address: SocketAddrV4) -> libc::sockaddr_in {
-    // SAFETY: `sockaddr_in` is plain data.
-    let mut a: libc::sockaddr_in = unsafe { zeroed() };
-    a.sin_family = libc::AF_INET as libc::sa_family_t;
-    a.sin_port = address.port().to_be();
-    a.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
-    a
+fn sockaddr(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: all three are plain data; the storage has room for either of the others and is aligned for them.
+    unsafe {
+        let mut all: libc::sockaddr_storage = zeroed();
+        let size = match address {
+            SocketAddr::V4(address) => {
+                let a = &mut *(&raw mut all).cast::<libc::sockaddr_in>();
+                a.sin_family = libc::AF_INET as libc::sa_family_t;
+                a.sin_port = address.port().to_be();
+                a.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
+                size_of::<libc::sockaddr_in>()
+            }
+            SocketAddr::V6(address) => {
+                let a = &mut *(&raw mut all).cast::<libc::sockaddr_in6>();
+                a.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+                a.sin6_port = address.port().to_be();
+                a.sin6_addr.s6_addr = address.ip().octets();
+                size_of::<libc::sockaddr_in6>()
+            }
+        };
+        (all, size as libc::socklen_t)
+    }
+}
+
+/// Any address of that version.
+pub fn any(of: IpAddr) -> IpAddr {
+    if of.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
+}
+
+/// The protocol family of an address.
+fn family(of: IpAddr) -> libc::c_int {
+    if of.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }
 }
 
 /// Which way a packet went.
@@ -380,13 +405,13 @@ impl KernelSocket {
             Ok(KernelSocket(OwnedFd::from_raw_fd(fd)))
         }
     }
-    /// A TCP socket.
-    pub fn tcp() -> io::Result<KernelSocket> {
-        KernelSocket::new(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0)
+    /// A TCP socket of an address' version of IP.
+    pub fn tcp(of: IpAddr) -> io::Result<KernelSocket> {
+        KernelSocket::new(family(of), libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0)
     }
-    /// A UDP socket.
-    pub fn udp() -> io::Result<KernelSocket> {
-        KernelSocket::new(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK, 0)
+    /// A UDP socket of an address' version of IP.
+    pub fn udp(of: IpAddr) -> io::Result<KernelSocket> {
+        KernelSocket::new(family(of), libc::SOCK_DGRAM | libc::SOCK_NONBLOCK, 0)
     }
     /// A blocking rtnetlink socket.
     pub fn netlink() -> io::Result<KernelSocket> {
@@ -460,11 +485,11 @@ impl KernelSocket {
         self.0.as_raw_fd()
     }
 
-    /// Binds to a port of any address.
-    pub fn bind(&self, port: u16) -> io::Result<()> {
-        let a = sockaddr(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port));
+    /// Binds to a port of any address of the version that `of` is of, as the socket is.
+    pub fn bind(&self, of: IpAddr, port: u16) -> io::Result<()> {
+        let (a, size) = sockaddr(SocketAddr::new(any(of), port));
         // SAFETY: reads the address, whose size is given.
-        check(unsafe { libc::bind(self.fd(), (&raw const a).cast(), size_of_val(&a) as u32) }).map(drop)
+        check(unsafe { libc::bind(self.fd(), (&raw const a).cast(), size) }).map(drop)
     }
 
     /// Listens.
@@ -484,10 +509,10 @@ impl KernelSocket {
     }
 
     /// Begins to connect; "in progress" is no error.
-    pub fn connect(&self, to: SocketAddrV4) -> io::Result<()> {
-        let a = sockaddr(to);
+    pub fn connect(&self, to: SocketAddr) -> io::Result<()> {
+        let (a, size) = sockaddr(to);
         // SAFETY: reads the address, whose size is given.
-        match check(unsafe { libc::connect(self.fd(), (&raw const a).cast(), size_of_val(&a) as u32) }) {
+        match check(unsafe { libc::connect(self.fd(), (&raw const a).cast(), size) }) {
             Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => Err(e),
             _ => Ok(()),
         }

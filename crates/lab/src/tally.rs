@@ -66,7 +66,7 @@ impl Tally {
         match self.mine {
             Mine::Port(port) => ports.contains(&port),
             Mine::Rest(from) => {
-                let joins = host == from || *sock.remote.ip() == plan.addresses[from];
+                let joins = host == from || sock.remote.ip() == plan.addresses[from];
                 joins && plan.flow_of(ports).is_none()
             }
         }
@@ -212,7 +212,7 @@ impl Tally {
 mod tests {
     use super::*;
     use crate::controls::Controls;
-    use std::net::SocketAddrV4;
+    use std::net::SocketAddr;
 
     fn plan(flows: &str) -> FlowPlan {
         let text =
@@ -227,7 +227,7 @@ mod tests {
 
     /// A socket from the host and port to the host and port.
     fn sock(cookie: u64, from: (usize, u16), to: (usize, u16), info: TcpInfo) -> Sock {
-        let at = |(host, port): (usize, u16)| SocketAddrV4::new(scenario::default_address(host), port);
+        let at = |(host, port): (usize, u16)| SocketAddr::new(scenario::default_address(host).into(), port);
         Sock { cookie, state: 1, local: at(from), remote: at(to), info, cc: "cubic".into() }
     }
 

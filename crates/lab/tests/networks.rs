@@ -23,7 +23,10 @@ fn run(text: &str) -> Option<(Outcome, String)> {
     }
     let mut answers = String::new();
     let mut shown = |text: &str| answers += text;
-    let options = LabOptions { seed: 1, shown: Some(&mut shown), ..LabOptions::default() };
+    // What ended a program, a full disk or a device that it may not write to, is to stand beside what fails for it.
+    let mut notice = |text: &str| eprintln!("{text}");
+    let options =
+        LabOptions { seed: 1, shown: Some(&mut shown), notice: Some(&mut notice), ..LabOptions::default() };
     match lab::run("test", &scenario, options) {
         Ok(outcome) => Some((outcome, answers)),
         Err(e @ LabError::Permission { .. }) => {
@@ -98,7 +101,7 @@ fn tunnels_sessions_and_ftp_stand_and_fall() {
         from = "pc"
         to = "server"
         app = { kind = "request", request = "1kB", response = "1GB", count = 1 }
-        tool = "curl -sS -o /dev/null ftp://{to}/big"
+        tool = "curl -sS ftp://{to}/big"
         [faults.lost]
         kind = "bgp"
         link = "access"
@@ -185,4 +188,94 @@ fn a_gateway_is_lost_and_comes_back() {
         let said = said.split("\n\n").next().unwrap_or_default();
         assert!(said.contains("ESTABLISHED") || said.contains("Established"), "{wanted}:{said}");
     }
+}
+
+/// Two customers of the same IPv6 addresses behind a link of 1400 bytes: the router tells what fits, and the rate is the
+/// link's less headers of 40 bytes. The simulator's side of it is `crates/sim/tests/sim/networks.rs`.
+#[test]
+fn ipv6_has_longer_headers_and_nobody_cuts() {
+    let Some((o, _)) = run(include_str!("../../../scenarios/ipv6.toml")) else { return };
+    let flow = |name: &str| o.variant.flows.iter().find(|f| f.name == name).expect("a flow of that name");
+    // 40 of IPv6, 20 of TCP and 12 of timestamps.
+    assert_eq!((flow("red").mss_bytes, flow("blue").mss_bytes), (Some(1328), Some(1328)));
+    let link = o.variant.elements.iter().find(|e| e.name == "red-wan.forward.link").expect("an element");
+    assert!(link.too_big.is_some_and(|t| t.told && t.mtu_bytes == 1400), "{link:?}");
+    let (red, blue) = (goodput(&o, "red"), goodput(&o, "blue"));
+    assert!((10.0..=20.0 * 1328.0 / 1400.0).contains(&red), "{red}");
+    assert!((2.5..=5.0 * 1328.0 / 1400.0).contains(&blue), "{blue}");
+    let voice = flow("voice").real_time.expect("a call");
+    assert!(voice.lost < 0.1, "{voice:?}");
+}
+
+/// IPv4 and IPv6 over one link, in one tunnel: what the simulator does with the same (`both_versions_share_a_link_and_a_tunnel`
+/// in `crates/sim/tests/sim/networks.rs`).
+#[test]
+fn both_versions_share_a_link_and_a_tunnel() {
+    let text = r#"
+        duration = "4s"
+        hosts.c.addresses = ["2001:db8::1/64"]
+        hosts.d.addresses = ["2001:db8::2/64"]
+        [links]
+        ag = { between = ["a", "g"] }
+        cg = { between = ["c", "g"] }
+        hb = { between = ["h", "b"] }
+        hd = { between = ["h", "d"] }
+        [links.gh]
+        between = ["g", "h"]
+        forward = [{ kind = "tunnel", overhead = 60, mtu = 1460 }, { kind = "link", rate = "20Mbit/s", delay = "5ms" }]
+        backward = [{ kind = "delay", delay = "5ms" }]
+        [flows]
+        four = { from = "a", to = "b" }
+        six = { from = "c", to = "d" }
+        udp = { from = "c", to = "d", app = { kind = "udp", rate = "2Mbit/s", size = 1000 } }
+    "#;
+    let Some((o, _)) = run(text) else { return };
+    let flow = |name: &str| o.variant.flows.iter().find(|f| f.name == name).expect("a flow of that name");
+    assert_eq!((flow("four").mss_bytes, flow("six").mss_bytes), (Some(1348), Some(1328)));
+    let (four, six, udp) = (goodput(&o, "four"), goodput(&o, "six"), goodput(&o, "udp"));
+    let wire = four * 1460.0 / 1348.0 + six * 1460.0 / 1328.0 + udp * 1060.0 / 952.0;
+    assert!(
+        (13.0..=20.2).contains(&wire) && four > 1.0 && six > 1.0,
+        "{four} + {six} + {udp}: {wire} Mbit/s"
+    );
+    let link = o.variant.elements.iter().find(|e| e.name == "gh.forward.tunnel").expect("an element");
+    assert!(link.too_big.is_some_and(|t| t.told && t.mtu_bytes == 1400), "{link:?}");
+}
+
+/// Programs and relays of every kind; a program's datagrams are counted on their way.
+#[test]
+fn programs_and_relays_speak_ipv6() {
+    let text = r#"
+        duration = "3s"
+        hosts.a.addresses = ["2001:db8::1/64"]
+        hosts.r.addresses = ["2001:db8::2/64"]
+        hosts.b.addresses = ["2001:db8::3/64"]
+        [links.ar]
+        between = ["a", "r"]
+        forward = [{ kind = "link", rate = "40Mbit/s", delay = "2ms" }]
+        [links.rb]
+        between = ["r", "b"]
+        forward = [{ kind = "link", rate = "40Mbit/s", delay = "2ms" }]
+        [relays]
+        own = { host = "r", tool = "longfat" }
+        nginx = { host = "r", tool = "nginx" }
+        haproxy = { host = "r", tool = "haproxy" }
+        [flows]
+        own = { from = "a", to = "b", via = ["own"], max_pacing_rate = "4Mbit/s" }
+        nginx = { from = "a", to = "b", via = ["nginx"], max_pacing_rate = "4Mbit/s" }
+        haproxy = { from = "a", to = "b", via = ["haproxy"], max_pacing_rate = "4Mbit/s" }
+        iperf = { from = "a", to = "b", tool = "iperf3", max_pacing_rate = "4Mbit/s" }
+        datagrams = { from = "a", to = "b", tool = "iperf3", app = { kind = "udp", rate = "2Mbit/s", size = 1000 } }
+        probe = { from = "b", to = "a", app = { kind = "probe", interval = "20ms" } }
+    "#;
+    let Some((o, _)) = run(text) else { return };
+    for name in ["own", "nginx", "haproxy", "iperf"] {
+        let rate = goodput(&o, name);
+        assert!((1.5..=4.2).contains(&rate), "{name}: {rate} Mbit/s");
+    }
+    // 952 bytes in a packet of 1000.
+    let udp = goodput(&o, "datagrams");
+    assert!((1.2..=2.0 * 0.96).contains(&udp), "{udp}");
+    let probe = o.variant.flows.iter().find(|f| f.name == "probe").expect("a flow");
+    assert!(probe.real_time.as_ref().expect("answers").lost < 0.1, "{probe:?}");
 }

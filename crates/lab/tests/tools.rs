@@ -202,7 +202,7 @@ fn curl_fetches_a_file() {
         from = "a"
         to = "b"
         start = "500ms"
-        tool = "curl -sS -o /dev/null http://b:8000/big"
+        tool = "curl -sS http://b:8000/big"
         server = "python3 -m http.server 8000 --directory {}"
         "#,
         folder.text()

@@ -49,10 +49,10 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     add(["for", "s"], 31, false, &|l| once(l.first[1], short(l.fault.lasts_s)).into());
     add(["flow", ""], 0, true, &|l| printable(l.flow).into());
     add(["silent", "ms"], 255, false, &|l| l.outage.silence_ms.map_or("–".into(), millis).into());
-    add(["back", "after ms"], 254, false, &|l| match (l.outage.silence_ms, l.outage.back_ms) {
+    add(["back", "after ms"], 254, false, &|l| match (l.outage.noticed, l.outage.back_ms) {
         (_, Some(ms)) => millis(ms).into(),
-        (Some(_), None) => TableCell { text: "never".into(), tone: Tone::Bad },
-        (None, None) => "–".into(),
+        (true, None) => TableCell { text: "never".into(), tone: Tone::Bad },
+        (false, None) => "–".into(),
     });
     if lines.iter().any(|l| l.outage.lost_packets.is_some()) {
         add(["lost", "packets"], 253, false, &|l| l.outage.lost_packets.map_or("–".into(), count).into());
@@ -69,6 +69,8 @@ mod tests {
         let outage = |silence_ms, back_ms, lost_packets| FlowOutage {
             fault: "cut".into(),
             silence_ms,
+            ordinary_ms: Some(20.0),
+            noticed: silence_ms.is_some_and(|ms| ms > 40.0),
             back_ms,
             lost_packets,
         };
@@ -92,6 +94,7 @@ mod tests {
                 flow("bulk", outage(Some(silence), back, None)),
                 flow("voice", outage(Some(2510.0), Some(2500.0), Some(125))),
                 flow("done", outage(None, None, None)),
+                flow("apart", outage(Some(30.0), None, Some(0))),
             ],
             ..VariantResult::default()
         }
@@ -108,7 +111,8 @@ mod tests {
         );
         assert_eq!(rows[1], ["voice", "2510", "2500", "125"]);
         assert_eq!(rows[2], ["done", "–", "–", "–"]);
-        assert_eq!(rows[3][8..], ["9000", "never", "–"]);
+        assert_eq!(rows[3], ["apart", "30", "–", "0"]);
+        assert_eq!(rows[4][8..], ["9000", "never", "–"]);
         assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
         assert_eq!(table(&Run::default(), Style::default()), "");
     }

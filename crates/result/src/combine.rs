@@ -143,12 +143,15 @@ fn states(flows: &[&FlowResult]) -> Vec<StateTime> {
     times
 }
 
-/// Means of what a flow noticed of each fault; a time is unknown, or never ended, as soon as one repeat's is.
+/// Means of what a flow noticed of each fault; a time is unknown, or never ended, as soon as one repeat's is. It noticed what
+/// it noticed in every repeat.
 fn outages(flows: &[&FlowResult]) -> Vec<FlowOutage> {
     let of = |i: usize| -> Option<FlowOutage> {
         let all: Vec<&FlowOutage> = flows.iter().map(|f| f.outages.get(i)).collect::<Option<_>>()?;
         Some(FlowOutage {
             silence_ms: mean_known(&all, |o| o.silence_ms),
+            ordinary_ms: mean_known(&all, |o| o.ordinary_ms),
+            noticed: all.iter().all(|o| o.noticed),
             back_ms: mean_known(&all, |o| o.back_ms),
             lost_packets: known(&all, |o| o.lost_packets),
             ..all[0].clone()
@@ -369,6 +372,8 @@ mod tests {
             outages: vec![FlowOutage {
                 fault: "cut".into(),
                 silence_ms: Some(silence),
+                ordinary_ms: Some(silence / 100.0),
+                noticed: silence > 1000.0,
                 back_ms: back,
                 lost_packets: Some(lost),
             }],
@@ -380,7 +385,11 @@ mod tests {
             (mean.silence_ms, mean.back_ms, mean.lost_packets),
             (Some(2500.0), Some(2600.0), Some(126))
         );
-        assert_eq!(outages(&[&a, &c])[0].back_ms, None);
+        assert_eq!((mean.ordinary_ms, mean.noticed), (Some(25.0), true));
+        let never = &outages(&[&a, &c])[0];
+        assert_eq!((never.back_ms, never.noticed), (None, true));
+        let once = &outages(&[&a, &of(20.0, None, 0)])[0];
+        assert_eq!((once.back_ms, once.noticed), (None, false), "in one of the repeats alone");
         assert!(outages(&[&FlowResult::default(), &a]).is_empty());
     }
 

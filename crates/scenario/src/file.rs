@@ -113,7 +113,7 @@ pub(crate) struct HostTable {
     /// The host's TCP. Default: Linux with every default.
     #[serde(default)]
     pub stack: Stack,
-    /// Its IPv4 addresses, each with the bits of its network; flows use the first. Default: 10.0.0.1 and so on, in the
+    /// Its addresses, IPv4 or IPv6, each with the bits of its network; flows use the first. Default: 10.0.0.1 and so on, in the
     /// order of the links.
     #[serde(default)]
     pub addresses: Vec<Prefix>,

@@ -31,6 +31,7 @@ mod settings;
 mod stage;
 mod tool;
 mod tree;
+mod version;
 mod warn;
 mod write;
 

@@ -5,6 +5,7 @@
 //! | two hosts of one address belong to two customers | else nobody could tell them apart |
 //! | a route leads to a neighbour, over a link between the two | so that it is a step |
 //! | a tunnel has both ends, a BGP speaker a neighbour | so that something comes up |
+//! | a flow is of one version of IP, which its way carries | see [`crate::version`] |
 //! | every flow's way exists and is no circle | [`crate::Scenario::route`] follows the same routes as the kernel |
 
 use crate::address::check_name;
@@ -15,13 +16,15 @@ use crate::file::{FaultTable, HostTable, Named};
 use crate::route::default_address;
 use crate::service::{FaultKind, HostRoute, ScheduledFault, Service};
 use crate::tree::Node;
-use crate::{DuplexLink, Host, Prefix, Scenario};
+use crate::{DuplexLink, Host, Prefix, Scenario, version};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use units::Span;
 
+/// The first address of links.
+pub(crate) const LINKS_FROM: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 0);
 /// What links and tunnels between hosts have: shared address space (RFC 6598).
-pub(crate) const LINKS: Prefix = Prefix { address: Ipv4Addr::new(100, 64, 0, 0), bits: 10 };
+pub(crate) const LINKS: Prefix = Prefix { address: IpAddr::V4(LINKS_FROM), bits: 10 };
 /// Addresses, routes or services of a host.
 const MOST: usize = 64;
 /// RFC 4271 section 4.2: 0 or at least 3 s; 0 would never notice.
@@ -34,7 +37,11 @@ pub(crate) fn host(root: &Node, name: &str, table: HostTable) -> Result<Host, Fa
         let at = i.to_string();
         let wrong = |allowed: &str| Err(range(root, &["hosts", name, "addresses", &at], address, allowed));
         let ip = address.address;
-        if ip.is_multicast() || ip.is_loopback() || ip.is_unspecified() || ip.octets()[0] >= 240 {
+        let reserved = match ip {
+            IpAddr::V4(ip) => ip.octets()[0] >= 240,
+            IpAddr::V6(ip) => ip.is_unicast_link_local() || ip.to_ipv4_mapped().is_some(),
+        };
+        if ip.is_multicast() || ip.is_loopback() || ip.is_unspecified() || reserved {
             return wrong("an address that a host can have");
         }
         if LINKS.contains(ip) {
@@ -122,7 +129,7 @@ fn target(tables: &Named<HostTable>, hosts: &Hosts, text: &str) -> Result<Prefix
     if let Some(index) = hosts.get(text) {
         let table = tables.0.iter().find(|(name, _)| name == text);
         let own = table.and_then(|(_, t)| t.addresses.first()).map(|a| a.address);
-        return Ok(Prefix::host(own.unwrap_or_else(|| default_address(index))));
+        return Ok(Prefix::host(own.unwrap_or_else(|| default_address(index).into())));
     }
     let parsed: Result<Prefix, String> = text.parse();
     parsed
@@ -191,7 +198,8 @@ pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
             return Err(fault(root, &["faults", &f.name, key], RefusalCause::Conflict { message }));
         }
     }
-    ways(root, scenario)
+    ways(root, scenario)?;
+    version::check(root, scenario)
 }
 
 /// Why a fault cannot be, and the key that says it.
@@ -230,7 +238,7 @@ fn owners(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
 }
 
 fn addresses(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
-    let mut known: BTreeMap<Ipv4Addr, Vec<usize>> = BTreeMap::new();
+    let mut known: BTreeMap<IpAddr, Vec<usize>> = BTreeMap::new();
     for (b, host) in scenario.hosts.iter().enumerate() {
         for address in scenario.addresses(b) {
             let owners = known.entry(address).or_default();

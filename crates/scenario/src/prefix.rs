@@ -1,44 +1,60 @@
-//! An IPv4 network as configurations write it: `192.168.30.0/24`; of a host's address the same, `192.168.30.7/24`.
+//! A network as configurations write it: `192.168.30.0/24`, `2001:db8:30::/64`; of a host's address the same,
+//! `192.168.30.7/24`.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// An IPv4 address and how many of its bits name the network (RFC 4632).
+/// An address and how many of its bits name the network (RFC 4632, RFC 4291 section 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Prefix {
     /// The address; of a network the first one.
-    pub address: Ipv4Addr,
-    /// Bits of the network, 0 to 32.
+    pub address: IpAddr,
+    /// Bits of the network, 0 to 32, or to 128 of IPv6.
     pub bits: u8,
 }
 
 impl Prefix {
-    /// Everything: where a default route leads.
-    pub const ALL: Prefix = Prefix { address: Ipv4Addr::UNSPECIFIED, bits: 0 };
+    /// Everything, of either version: where a default route leads.
+    pub const ALL: Prefix = Prefix { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), bits: 0 };
 
     /// A single address.
-    pub fn host(address: Ipv4Addr) -> Prefix {
-        Prefix { address, bits: 32 }
+    pub fn host(address: impl Into<IpAddr>) -> Prefix {
+        let address = address.into();
+        Prefix { address, bits: width(address) }
     }
 
-    fn mask(self) -> u32 {
-        u32::MAX.checked_shl(32 - u32::from(self.bits)).unwrap_or(0)
+    /// Whether it is a single address.
+    pub fn is_host(self) -> bool {
+        self.bits == width(self.address)
     }
 
     /// The network that the address is in.
     pub fn network(self) -> Prefix {
-        Prefix { address: Ipv4Addr::from_bits(self.address.to_bits() & self.mask()), bits: self.bits }
+        let mask = u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
+        let address = match self.address {
+            IpAddr::V4(a) => IpAddr::V4(Ipv4Addr::from_bits(a.to_bits() & (mask >> 96) as u32)),
+            IpAddr::V6(a) => IpAddr::V6(Ipv6Addr::from_bits(a.to_bits() & mask)),
+        };
+        Prefix { address, bits: self.bits }
     }
 
-    /// Whether an address is in the network.
-    pub fn contains(self, address: Ipv4Addr) -> bool {
-        (self.address.to_bits() ^ address.to_bits()) & self.mask() == 0
+    /// Whether an address is in the network; in [`Prefix::ALL`] every address is, be it of IPv4 or IPv6.
+    pub fn contains(self, address: impl Into<IpAddr>) -> bool {
+        let address = address.into();
+        let alike = self.address.is_ipv4() == address.is_ipv4();
+        self.network() == Prefix::ALL
+            || alike && Prefix { address, bits: self.bits }.network() == self.network()
     }
+}
+
+/// Bits of an address.
+fn width(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
 }
 
 impl fmt::Display for Prefix {
@@ -50,13 +66,12 @@ impl fmt::Display for Prefix {
 impl FromStr for Prefix {
     type Err = String;
     fn from_str(text: &str) -> Result<Prefix, String> {
-        let wrong = || format!("`{text}` is no IPv4 network (written \"192.168.30.0/24\")");
-        let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) => (address, bits.parse().map_err(|_| wrong())?),
-            None => (text, 32),
-        };
-        let address = address.parse().map_err(|_| wrong())?;
-        if bits > 32 { Err(wrong()) } else { Ok(Prefix { address, bits }) }
+        let wrong =
+            || format!("`{text}` is no network (written \"192.168.30.0/24\" or \"2001:db8:30::/64\")");
+        let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let bits = bits.map_or(Ok(width(address)), |bits| bits.parse().map_err(|_| wrong()))?;
+        if bits > width(address) { Err(wrong()) } else { Ok(Prefix { address, bits }) }
     }
 }
 
@@ -80,8 +95,8 @@ impl JsonSchema for Prefix {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "description": "An IPv4 address or network, for example \"192.168.30.0/24\".",
-            "pattern": "^[0-9]{1,3}(\\.[0-9]{1,3}){3}(/[0-9]{1,2})?$"
+            "description": "An address or a network, for example \"192.168.30.0/24\" or \"2001:db8:30::/64\".",
+            "pattern": "^[0-9a-fA-F:.]+(/[0-9]{1,3})?$"
         })
     }
 }
@@ -101,8 +116,21 @@ mod tests {
         let one: Prefix = "10.0.0.1".parse().unwrap();
         assert_eq!(one, Prefix::host(Ipv4Addr::new(10, 0, 0, 1)));
         assert!(!one.contains(Ipv4Addr::new(10, 0, 0, 0)));
-        for bad in ["", "10.0.0", "10.0.0.1/33", "10.0.0.1/-1", "::1/64", "10.0.0.1/"] {
+        for bad in ["", "10.0.0", "10.0.0.1/33", "10.0.0.1/-1", "::1/129", "1::2::3", "10.0.0.1/"] {
             assert!(bad.parse::<Prefix>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn networks_of_the_two_versions_are_apart() {
+        let net: Prefix = "2001:db8:30::236/64".parse().unwrap();
+        assert_eq!(net.network().to_string(), "2001:db8:30::/64");
+        let inside: IpAddr = "2001:db8:30::1".parse().unwrap();
+        let outside: IpAddr = "2001:db8:31::1".parse().unwrap();
+        assert!(net.contains(inside) && !net.contains(outside) && !net.contains(Ipv4Addr::LOCALHOST));
+        let all_of_6: Prefix = "::/0".parse().unwrap();
+        assert!(all_of_6.contains(inside) && !all_of_6.contains(Ipv4Addr::LOCALHOST));
+        assert!(Prefix::ALL.contains(outside) && Prefix::host(inside).is_host() && !net.is_host());
+        assert!(!"192.168.0.0/16".parse::<Prefix>().unwrap().contains(inside));
     }
 }

@@ -3,11 +3,11 @@
 //! A packet belongs to the customer of the host that it comes from or goes to. It takes no link of another customer, and
 //! a host that does not forward it does not pass.
 
-use crate::network::LINKS;
+use crate::network::LINKS_FROM;
 use crate::service::{HOLD, Service};
 use crate::{DuplexLink, Prefix, Scenario};
 use path::{Overhead, Preset, Stage, Tunnel};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use units::Span;
 
 /// IP packets are at most this big where no link says otherwise.
@@ -32,23 +32,23 @@ pub struct Hop {
 
 impl Scenario {
     /// The address that a host's flows use.
-    pub fn address(&self, host: usize) -> Ipv4Addr {
+    pub fn address(&self, host: usize) -> IpAddr {
         let own = self.hosts.get(host).and_then(|h| h.addresses.first());
-        own.map_or_else(|| default_address(host), |own| own.address)
+        own.map_or_else(|| default_address(host).into(), |own| own.address)
     }
 
     /// All addresses of a host, the one that its flows use first.
-    pub fn addresses(&self, host: usize) -> Vec<Ipv4Addr> {
+    pub fn addresses(&self, host: usize) -> Vec<IpAddr> {
         let own = self.hosts[host].addresses.iter().map(|a| a.address);
-        let all: Vec<Ipv4Addr> = own.collect();
-        if all.is_empty() { vec![default_address(host)] } else { all }
+        let all: Vec<IpAddr> = own.collect();
+        if all.is_empty() { vec![default_address(host).into()] } else { all }
     }
 
     /// Addresses of a link's two ends; where a tunnel crosses it, `inside` or outside of it. For the kernel, where
     /// daemons talk to their neighbours by them.
     pub fn link_address(&self, link: usize, side: usize, inside: bool) -> Ipv4Addr {
         let half = if inside { 1 << 21 } else { 0 };
-        Ipv4Addr::from_bits(LINKS.address.to_bits() + half + 2 * link as u32 + side as u32)
+        Ipv4Addr::from_bits(LINKS_FROM.to_bits() + half + 2 * link as u32 + side as u32)
     }
 
     /// Whether something in it goes beyond hosts, links and flows: then links have addresses of their own on the kernel.
@@ -188,7 +188,7 @@ impl Scenario {
         // A neighbour is nearer than any network that it is in.
         let ends = |l: &DuplexLink| l.between == [at, to] || l.between == [to, at];
         let mut near = (0..self.links.len()).filter(|&l| ends(&self.links[l]) && !down.contains(&l));
-        if best.to.bits < 32 && near.any(|l| self.carries(l, customer)) {
+        if !best.to.is_host() && near.any(|l| self.carries(l, customer)) {
             return None;
         }
         Some(Hop { link: best.link, forward: self.links[best.link].between[0] == at })
@@ -251,14 +251,18 @@ impl DuplexLink {
     /// What a tunnel over it takes off they do not know.
     pub fn mtu(&self) -> u32 {
         let stages = self.forward.iter().chain(&self.backward);
-        let mtus = stages.filter_map(|s| match &s.stage {
-            Stage::Link(link) => link.mtu,
-            Stage::RateTrace(link) => link.mtu,
-            Stage::Handover(link) => link.mtu,
-            Stage::Train(link) => link.mtu,
-            _ => None,
-        });
-        mtus.fold(MTU, u32::min)
+        stages.filter_map(|s| stage_mtu(&s.stage)).fold(MTU, u32::min)
+    }
+}
+
+/// The MTU that a stage says it has, but a tunnel's.
+pub(crate) fn stage_mtu(stage: &Stage) -> Option<u32> {
+    match stage {
+        Stage::Link(link) => link.mtu,
+        Stage::RateTrace(link) => link.mtu,
+        Stage::Handover(link) => link.mtu,
+        Stage::Train(link) => link.mtu,
+        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@
 //! who wants a shell.
 
 use crate::error::RefusalCause;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use transport::{App, Arrival};
 
 /// The program that makes a flow's traffic.
@@ -27,9 +27,9 @@ pub enum Tool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Values {
     /// Address of the host the flow comes from.
-    pub from: Ipv4Addr,
+    pub from: IpAddr,
     /// Address of the host the flow goes to.
-    pub to: Ipv4Addr,
+    pub to: IpAddr,
     /// The flow's own TCP port.
     pub port: u16,
     /// Congestion control.
@@ -181,8 +181,8 @@ mod tests {
     use super::*;
 
     fn filled(command: &str) -> Vec<String> {
-        let to = Ipv4Addr::new(10, 0, 0, 2);
-        let from = Ipv4Addr::new(10, 0, 0, 1);
+        let to = IpAddr::from([10, 0, 0, 2]);
+        let from = IpAddr::from([10, 0, 0, 1]);
         let values = Values { from, to, port: 5201, cc: "bbr".into(), duration: 9, count: 4 };
         fill(&words(command).unwrap(), &values)
     }

@@ -200,11 +200,11 @@ impl Scenario {
 
     /// The largest IP packet that a flow's leg sends.
     fn largest_packet(&self, flow: &Flow, from: usize, to: usize) -> u32 {
-        if let Some(pattern) = flow.app.datagrams() {
+        if let Some(pattern) = flow.app.datagrams(self.udp_header(to)) {
             return pattern.size;
         }
         let mss = [from, to].into_iter().filter_map(|h| self.hosts[h].stack.mss);
-        mss.fold(self.mtu(from, to), |least, mss| least.min(mss + HEADERS))
+        mss.fold(self.mtu(from, to), |least, mss| least.min(mss + HEADERS + self.longer_header(to)))
     }
 
     /// The round trip of the flow's empty path.

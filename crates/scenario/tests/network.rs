@@ -190,3 +190,75 @@ fn what_is_wrong_is_told_with_its_place() {
         assert!(told.contains(wanted), "{to}: {told}");
     }
 }
+
+#[test]
+fn ipv6_is_read_and_what_cannot_carry_it_is_told() {
+    let net = |a: &str, b: &str, more: &str| {
+        format!(
+            "hosts.a.addresses = [\"{a}\"]\nhosts.b.addresses = [\"{b}\"]\n[links.l]\nbetween = [\"a\", \"b\"]\n{more}\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n"
+        )
+    };
+    let s = read(&net("2001:db8::1/64", "2001:db8:1::1/64", ""));
+    assert_eq!(
+        (s.address(0).to_string(), s.longer_header(1), s.speaks_ipv6()),
+        ("2001:db8::1".into(), 20, true)
+    );
+    assert_eq!(read(&s.to_toml()), s);
+    for (text, wanted) in [
+        (net("2001:db8::1/64", "10.1.0.1/24", ""), "IPv4 and IPv6 do not meet"),
+        (net("fe80::1/64", "2001:db8::1/64", ""), "an address that a host can have"),
+        (net("2001:db8::1/64", "2001:db8::1/64", ""), "`a` and `b` both have 2001:db8::1"),
+        (
+            net("2001:db8::1/64", "2001:db8::2/64", "forward = [{ kind = \"link\", mtu = 1000 }]"),
+            "`l`, which does not carry all packets of 1280 bytes",
+        ),
+        (
+            net(
+                "2001:db8::1/64",
+                "2001:db8::2/64",
+                "backward = [{ kind = \"tunnel\", overhead = 24, mtu = 1303 }]",
+            ),
+            "`l`, which does not carry all packets of 1280 bytes",
+        ),
+        (
+            format!(
+                "{}app = {{ kind = \"udp\", rate = \"1Mbit/s\", size = 48 }}\n",
+                net("2001:db8::1/64", "2001:db8::2/64", "")
+            ),
+            "49 to 65535 bytes of IPv6 packet",
+        ),
+        (
+            format!(
+                "hosts.a.services = [{{ kind = \"bgp\", as = 1 }}]\nhosts.b.services = [{{ kind = \"bgp\", as = 2 }}]\n{}",
+                net("2001:db8::1/64", "2001:db8::2/64", "")
+            ),
+            "`ipsec` and `bgp` are IPv4 only",
+        ),
+    ] {
+        let said = told(&text);
+        assert!(said.contains(wanted), "{said}");
+    }
+    // The tunnel's own packets may be cut; one byte more is enough.
+    for tunnel in ["mtu = 1000, fragment = true", "mtu = 1304"] {
+        let more = format!("backward = [{{ kind = \"tunnel\", overhead = 24, {tunnel} }}]");
+        read(&net("2001:db8::1/64", "2001:db8::2/64", &more));
+    }
+}
+
+/// When its first link fails an IPv6 flow would cross the other, which is a tunnel: of IPv4 only.
+#[test]
+fn ipv6_is_not_led_into_ipsec_by_a_fault() {
+    let text = |fault: &str| {
+        format!(
+            "hosts.a.addresses = [\"2001:db8::1/64\"]\nhosts.b.addresses = [\"2001:db8::2/64\"]\n\
+             hosts.x.services = [{{ kind = \"ipsec\", link = \"vpn\" }}]\nhosts.y.services = [{{ kind = \"ipsec\", link = \"vpn\" }}]\n\
+             [links]\nax = {{ between = [\"a\", \"x\"] }}\nplain = {{ between = [\"x\", \"z\"] }}\nzb = {{ between = [\"z\", \"b\"] }}\n\
+             vpn = {{ between = [\"x\", \"y\"] }}\nyw = {{ between = [\"y\", \"w\"] }}\nwb = {{ between = [\"w\", \"b\"] }}\n{fault}\n\
+             [flows.f]\nfrom = \"a\"\nto = \"b\"\n"
+        )
+    };
+    read(&text(""));
+    let said =
+        told(&text("[faults]\ncut = { kind = \"link\", link = \"plain\", at = \"1s\", lasts = \"1s\" }"));
+    assert!(said.contains("would cross `vpn`: `ipsec` and `bgp` are IPv4 only"), "{said}");
+}

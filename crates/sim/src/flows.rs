@@ -79,11 +79,13 @@ pub struct SimFlows {
     pub of: Vec<u32>,
     /// Destination host of each directed flow number.
     pub destination: Vec<u32>,
+    /// What the header of each directed flow's packets has more than IPv4's, bytes.
+    pub longer: Vec<u32>,
     /// When each connection's client was established.
     pub established: Vec<Option<Time>>,
 }
 
-/// A UDP packet is as big as its source says.
+/// As IPv4; a UDP packet is as big as its source says.
 pub fn ip_bytes(udp: bool, seg: &transport::Segment) -> u32 {
     if udp { UDP_HEADER + seg.len } else { seg.ip_bytes() }
 }
@@ -126,7 +128,8 @@ impl Builder<'_> {
 
     fn connect(&mut self, flow: usize, leg: ConnectionLeg<'_>, pacing: Option<units::Rate>) {
         let [from, to] = leg.hosts;
-        let mtu = self.scenario.mtu(from, to);
+        // What an IPv6 header has more than an IPv4 one is not there for the connection.
+        let mtu = self.scenario.mtu(from, to) - self.scenario.longer_header(to);
         for (side, (here, there)) in [(from, to), (to, from)].into_iter().enumerate() {
             let stack: &Stack = &self.scenario.hosts[here].stack;
             let limits: Limits = stack.own_limits(mtu, pacing);
@@ -178,7 +181,7 @@ impl Builder<'_> {
         let index = self.out.flows.len();
         let name = if f.count == 1 { f.name.clone() } else { format!("{}-{}", f.name, i + 1) };
         let start = Time::ZERO + f.start + f.stagger * i as u64;
-        let kind = match f.app.datagrams() {
+        let kind = match f.app.datagrams(self.scenario.udp_header(f.to)) {
             Some(pattern) => {
                 let stream = Stream::new(self.seed, &format!("flow.{name}"));
                 self.udp.push((index as u32, f.to as u32));
@@ -236,6 +239,7 @@ impl SimFlows {
             owner: Vec::new(),
             of: Vec::new(),
             destination: Vec::new(),
+            longer: Vec::new(),
             established: Vec::new(),
         };
         let faults = chains::spans(scenario);
@@ -258,6 +262,7 @@ impl SimFlows {
                 b.out.destination.push(to);
             }
         }
+        b.out.longer = b.out.destination.iter().map(|&to| scenario.longer_header(to as usize)).collect();
         b.out
     }
 

@@ -386,10 +386,11 @@ impl SimRun<'_> {
     pub(crate) fn emit_as(&mut self, flow: u32, number: u32, udp: bool, out: &mut Vec<Segment>) {
         let f = &self.flows.flows[flow as usize];
         let (dscp, host) = (f.dscp, self.flows.host[number as usize]);
+        let longer = self.flows.longer[number as usize];
         for seg in out.drain(..) {
             let packet = Packet {
                 id: self.next_id,
-                size: ip_bytes(udp, &seg),
+                size: ip_bytes(udp, &seg) + longer,
                 overhead: 0,
                 flow: number,
                 dscp,
@@ -533,6 +534,7 @@ impl SimRun<'_> {
             return;
         }
         let mut out = std::mem::take(&mut self.segments);
+        let mtu = mtu.saturating_sub(self.flows.longer[number as usize]);
         self.flows.ends[number as usize].handle_mtu(self.now, mtu, &mut out);
         self.emit(number, &mut out);
         self.segments = out;

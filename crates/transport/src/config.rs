@@ -54,7 +54,7 @@ pub struct Stack {
     /// Initial window, segments (default 10, RFC 6928).
     pub initial_window: Option<u32>,
     /// Maximum segment size in bytes of TCP payload with options counted off, as `iperf3 -M`
-    /// sets it before timestamps; default: the path's MTU - 40.
+    /// sets it before timestamps; default: the path's MTU - 40, or - 60 with IPv6.
     pub mss: Option<u32>,
     /// TCP timestamps (RFC 7323): 12 bytes of each segment. Default true for linux only.
     pub timestamps: Option<bool>,

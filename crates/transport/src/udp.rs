@@ -1,7 +1,7 @@
 //! Datagrams: what applications send, and the source that does.
 
 use crate::config::{App, Arrival};
-use crate::segment::{Segment, UDP_HEADER};
+use crate::segment::Segment;
 use crate::voice::Codec;
 use units::{Span, Stream, Time};
 
@@ -19,6 +19,8 @@ pub struct DatagramPattern {
     pub interval: Span,
     /// IP packet size, bytes.
     pub size: u32,
+    /// Bytes of IP and UDP header in it.
+    pub header: u32,
     /// How they are spaced.
     pub arrival: Arrival,
     /// How long; without it, to the end of the run.
@@ -30,28 +32,32 @@ pub struct DatagramPattern {
 impl DatagramPattern {
     /// Bytes in a datagram.
     pub fn payload(&self) -> u32 {
-        self.size - UDP_HEADER
+        self.size - self.header
     }
 }
 
 impl App {
-    /// The datagrams it sends; `None` of what rides on TCP.
-    pub fn datagrams(&self) -> Option<DatagramPattern> {
+    /// The datagrams it sends, `header` bytes of IP and UDP before what is in them ([`crate::UDP_HEADER`] over IPv4); `None` of
+    /// what rides on TCP.
+    pub fn datagrams(&self, header: u32) -> Option<DatagramPattern> {
         let even = |interval, size, duration| DatagramPattern {
             interval,
             size,
+            header,
             arrival: Arrival::Constant,
             duration,
             answered: false,
         };
         match *self {
             App::Udp { rate, size, arrival, duration } => {
-                let size = size.unwrap_or(DATAGRAM).max(UDP_HEADER);
+                let size = size.unwrap_or(DATAGRAM).max(header);
                 Some(DatagramPattern { arrival, ..even(rate.time_for(size as u64), size, duration) })
             }
-            App::Voice { codec, duration, .. } => Some(even(Codec::INTERVAL, codec.ip_bytes(), duration)),
+            App::Voice { codec, duration, .. } => {
+                Some(even(Codec::INTERVAL, codec.udp_payload() + header, duration))
+            }
             App::Probe { interval, size, duration } => {
-                let size = size.unwrap_or(PROBE).max(UDP_HEADER);
+                let size = size.unwrap_or(PROBE).max(header);
                 let probes = even(interval.unwrap_or(PROBE_INTERVAL), size, duration);
                 Some(DatagramPattern { answered: true, ..probes })
             }
@@ -127,13 +133,16 @@ pub fn answer(probe: &Segment) -> Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::segment::UDP_HEADER;
 
     /// RFC 3551 section 4.5.14 (PCMU), 4.5.6 (G.729): bytes in 20 ms; with RTP 12, UDP 8 and IPv4 20.
     #[test]
     fn codecs_have_the_rates_that_are_known_of_them() {
         let of = |codec| {
             let voice = App::Voice { codec, jitter_buffer: None, duration: None };
-            let p = voice.datagrams().unwrap();
+            let p = voice.datagrams(UDP_HEADER).unwrap();
+            let longer = voice.datagrams(UDP_HEADER + 20).unwrap();
+            assert_eq!((longer.size, longer.payload()), (p.size + 20, p.payload()));
             // bit/s on IP level
             (p.size, p.size as u64 * 8 * 1_000_000_000 / p.interval.as_nanos(), p.answered)
         };
@@ -142,10 +151,20 @@ mod tests {
         assert_eq!(of(Codec::Opus), (100, 40_000, false));
     }
 
+    /// A size that the flow says is the packet's, whatever the headers in it; so is the rate.
+    #[test]
+    fn a_packet_with_a_longer_header_holds_less() {
+        let rate = units::Rate::from_bps(12_000_000);
+        let app = App::Udp { rate, size: None, arrival: Arrival::Constant, duration: None };
+        let of =
+            |header| app.datagrams(header).map(|p| (p.size, p.payload(), p.interval.as_nanos())).unwrap();
+        assert_eq!((of(28), of(48)), ((1500, 1472, 1_000_000), (1500, 1452, 1_000_000)));
+    }
+
     #[test]
     fn a_source_ends_with_its_duration() {
         let probe = App::Probe { interval: None, size: None, duration: Some(Span::from_millis(250)) }
-            .datagrams()
+            .datagrams(UDP_HEADER)
             .unwrap();
         assert_eq!((probe.payload(), probe.answered), (36, true));
         let mut source = UdpSource::new(&probe, Time::from_nanos(7), Stream::new(1, "probe"));

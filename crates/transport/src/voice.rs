@@ -1,6 +1,5 @@
 //! What a voice codec puts on the wire, and how sensitive to loss it is.
 
-use crate::segment::UDP_HEADER;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Span;
@@ -35,9 +34,9 @@ impl Codec {
         }
     }
 
-    /// IP packet size, bytes: RTP, UDP and IPv4 headers with the speech.
-    pub const fn ip_bytes(self) -> u32 {
-        self.payload() + RTP_HEADER + UDP_HEADER
+    /// What a datagram holds, bytes: the RTP header and the speech.
+    pub const fn udp_payload(self) -> u32 {
+        self.payload() + RTP_HEADER
     }
 
     /// How it fares in the E-model; `None` where ITU-T G.113 has no impairment factors of it.

@@ -2,7 +2,8 @@
 
 use capture::{Frame, Payload, TcpFlags, TcpFrame, TcpOptions, UdpFrame};
 use path::Packet;
-use scenario::{Scenario, default_address as address};
+use scenario::Scenario;
+use std::net::IpAddr;
 use transport::{Segment, Stack};
 use units::Time;
 
@@ -17,6 +18,8 @@ const MTU: u32 = 1500;
 pub struct Encoder {
     /// By how many bits the windows of each host are shifted, as its SYN tells.
     scale: Vec<u8>,
+    /// Each host's addresses, the one that its flows use first.
+    addresses: Vec<Vec<IpAddr>>,
 }
 
 impl Encoder {
@@ -24,7 +27,10 @@ impl Encoder {
     pub fn new(scenario: &Scenario) -> Encoder {
         // The same for every path.
         let scale = |stack: &Stack| stack.own_limits(MTU, None).offer.scale.unwrap_or(0);
-        Encoder { scale: scenario.hosts.iter().map(|h| scale(&h.stack)).collect() }
+        Encoder {
+            scale: scenario.hosts.iter().map(|h| scale(&h.stack)).collect(),
+            addresses: (0..scenario.hosts.len()).map(|host| scenario.addresses(host)).collect(),
+        }
     }
 
     /// The headers of a packet from host `from` to host `to`, the ends of its connection (as in [`sim::Tap`]), as
@@ -49,8 +55,8 @@ impl Encoder {
         };
         Some(Frame {
             time: now,
-            src: address(from),
-            dst: address(to),
+            src: self.addresses[from][0],
+            dst: self.addresses[to][0],
             id: packet.id as u16,
             dscp: packet.dscp,
             ecn: packet.ecn as u8,
@@ -60,7 +66,8 @@ impl Encoder {
     }
 
     /// The message to a packet's sender that it was too big for what follows host `router`, which carries `mtu` bytes.
-    /// It is from that host; if that is the sender itself, from where the packet was to go, as on the kernel's clock.
+    /// It is from that host; if that is the sender itself, or has no address of the packet's version, from where the packet
+    /// was to go, as on the kernel's clock.
     /// `None` as in [`Encoder::frame`].
     pub fn too_big(
         &self,
@@ -70,8 +77,10 @@ impl Encoder {
         from: usize,
         to: usize,
     ) -> Option<Frame> {
-        let router = if router == from { to } else { router };
-        self.frame(now, packet, from, to)?.refused(address(router), mtu).ok()
+        let frame = self.frame(now, packet, from, to)?;
+        let own = self.addresses[router].iter().find(|a| a.is_ipv4() == frame.src.is_ipv4());
+        let own = own.filter(|_| router != from).copied().unwrap_or(frame.dst);
+        frame.refused(own, mtu).ok()
     }
 }
 

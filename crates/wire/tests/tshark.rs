@@ -51,6 +51,11 @@ const FIELDS: &[&str] = &[
     "ip.dsfield.dscp",
     "ip.dsfield.ecn",
     "ip.checksum.status",
+    "ipv6.src",
+    "ipv6.dst",
+    "ipv6.plen",
+    "ipv6.tclass.dscp",
+    "ipv6.tclass.ecn",
     "tcp.checksum.status",
     "tcp.srcport",
     "tcp.dstport",
@@ -168,7 +173,6 @@ fn compared(name: &str, scenario: &Scenario) -> Option<[(u64, u64, bool, bool); 
         window(name, read, s, scale[from]);
         sacks += u32::from(s.sacks);
         assert_eq!(read.text("_ws.malformed"), "");
-        assert_eq!(read.number("ip.checksum.status"), Some(1), "good");
         // Unverified where there is payload: captures hold headers only.
         assert_eq!(read.number("tcp.checksum.status"), Some(if s.len == 0 { 1 } else { 2 }));
         if !syn {
@@ -183,18 +187,42 @@ fn compared(name: &str, scenario: &Scenario) -> Option<[(u64, u64, bool, bool); 
 }
 
 fn network(read: &Read, shown: &Shown) {
+    let (p, ns) = (&shown.packet, shown.now.as_nanos());
+    let time = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+    assert_eq!(read.text("frame.time_epoch"), time);
+    if !read.text("ipv6.src").is_empty() {
+        return network_v6(read, shown);
+    }
     let host = |i: usize| Ipv4Addr::new(10, 0, 0, 1 + i as u8).to_string();
     assert_eq!(
         (read.text("ip.src"), read.text("ip.dst")),
         (&host(shown.ends[0])[..], &host(shown.ends[1])[..])
     );
-    let (p, ns) = (&shown.packet, shown.now.as_nanos());
-    let time = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
-    assert_eq!(read.text("frame.time_epoch"), time);
     assert_eq!(read.number("ip.len"), Some(u64::from(p.size - p.overhead)));
     assert_eq!(read.number("ip.id"), Some(p.id & 0xffff));
     assert_eq!(read.number("ip.dsfield.dscp"), Some(p.dscp.into()));
     assert_eq!(read.number("ip.dsfield.ecn"), Some(p.ecn as u64));
+    assert_eq!(read.number("ip.checksum.status"), Some(1), "good");
+}
+
+/// RFC 8200 section 3: the length is that of what follows the header, and there is no checksum.
+fn network_v6(read: &Read, shown: &Shown) {
+    let (p, host) = (&shown.packet, |i: usize| format!("2001:db8::{}", i + 1));
+    assert_eq!(
+        (read.text("ipv6.src"), read.text("ipv6.dst"), read.text("ip.src")),
+        (&host(shown.ends[0])[..], &host(shown.ends[1])[..], "")
+    );
+    assert_eq!(read.number("ipv6.plen"), Some(u64::from(p.size - p.overhead - 40)));
+    assert_eq!(read.number("ipv6.tclass.dscp"), Some(p.dscp.into()));
+    assert_eq!(read.number("ipv6.tclass.ecn"), Some(p.ecn as u64));
+}
+
+/// The same scenario, its hosts 2001:db8::1 and so on.
+fn over_ipv6(mut scenario: Scenario) -> Scenario {
+    for (i, host) in scenario.hosts.iter_mut().enumerate() {
+        host.addresses = vec![format!("2001:db8::{}/64", i + 1).parse().unwrap()];
+    }
+    scenario
 }
 
 fn header(read: &Read, s: &Segment) {
@@ -235,6 +263,30 @@ fn hosts_as_they_come() {
     let both = compared("default", &scenario(["", ""], "", ""));
     let Some(both) = both else { return };
     assert_eq!(both, [(1460, 7, true, true); 2]);
+}
+
+/// Headers of 40 bytes: 20 less of payload in as large a packet, whatever the marks and options.
+#[test]
+fn ipv6_is_shown_as_ipv6() {
+    for (name, stack, link, flow, mss) in [
+        ("v6", "", "", "", 1440),
+        ("v6-mtu", "", "mtu = 1400", "", 1340),
+        (
+            "v6-marks",
+            "ecn = true",
+            "queue = { kind = \"codel\", target = \"1ms\", interval = \"20ms\", ecn = true }",
+            "dscp = 46",
+            1440,
+        ),
+    ] {
+        let s = over_ipv6(scenario([stack, stack], link, flow));
+        let Some(both) = compared(name, &s) else { return };
+        assert_eq!(both.map(|b| b.0), [mss; 2], "{name}");
+        let (shown, read) = captured(name, &s).unwrap();
+        assert!(read.lines().all(|line| line.contains("2001:db8::")));
+        let largest = shown.iter().map(|p| (p.packet.size, p.packet.body.len)).max().unwrap();
+        assert_eq!((u64::from(largest.0), u64::from(largest.1)), (mss + 60, mss - 12), "{name}");
+    }
 }
 
 #[test]
@@ -327,7 +379,7 @@ impl sim::Tap for Refused {
 }
 
 /// What tshark reads of ICMP in the captures of hosts a, m and b, and what a sent.
-fn refused(icmp: bool, near: &str, far: &str) -> Option<(Vec<Vec<String>>, SentPackets)> {
+fn refused(icmp: bool, near: &str, far: &str, v6: bool) -> Option<(Vec<Vec<String>>, SentPackets)> {
     let text = format!(
         r#"
 duration = "1s"
@@ -352,6 +404,7 @@ app = {{ kind = "bulk", bytes = "200kB" }}
     let text = text.replace("ICMP", &icmp.to_string());
     let file = Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{}", e.render()));
     let scenario = &file.variants[0].scenario;
+    let scenario = &if v6 { over_ipv6(scenario.clone()) } else { scenario.clone() };
     if Command::new("tshark").arg("--version").output().is_err() {
         eprintln!("SKIPPED refused: tshark is not installed");
         return None;
@@ -361,28 +414,29 @@ app = {{ kind = "bulk", bytes = "200kB" }}
     let mut tap = Refused { encoder: Encoder::new(scenario), out, sent: Vec::new() };
     sim::run("t", scenario, sim::SimOptions { seed: 1, tap: Some(&mut tap), ..Default::default() });
     let read = |(host, out): (usize, PcapWriter<Cursor<Vec<u8>>>)| {
-        let name = format!("longfat-icmp-{}-{icmp}-{}-{host}.pcap", std::process::id(), near.len());
+        let name = format!("longfat-icmp-{}-{icmp}-{v6}-{}-{host}.pcap", std::process::id(), near.len());
         let file = std::env::temp_dir().join(name);
         fs::write(&file, out.finish().unwrap().into_inner()).unwrap();
         let mut command = Command::new("tshark");
-        command.arg("-r").arg(&file).args(["-Y", "icmp", "-T", "fields", "-E", "separator=;"]);
+        command.arg("-r").arg(&file).args([
+            "-Y",
+            if v6 { "icmpv6" } else { "icmp" },
+            "-T",
+            "fields",
+            "-E",
+            "separator=;",
+        ]);
         for option in ["ip.check_checksum:TRUE", "tcp.relative_sequence_numbers:FALSE"] {
             command.args(["-o", option]);
         }
-        for field in [
-            "frame.time_epoch",
-            "icmp.type",
-            "icmp.code",
-            "icmp.checksum.status",
-            "icmp.mtu",
-            "ip.src",
-            "ip.dst",
-            "ip.len",
-            "tcp.srcport",
-            "tcp.dstport",
-            "tcp.seq",
-            "_ws.malformed",
-        ] {
+        let v4 = ["icmp.type", "icmp.code", "icmp.checksum.status", "icmp.mtu", "ip.src", "ip.dst", "ip.len"];
+        // The capture holds less than the checksum covers.
+        let v6 =
+            ["icmpv6.type", "icmpv6.code", "icmpv6.mtu", "ipv6.src", "ipv6.dst", "ipv6.plen", "frame.len"]
+                .map(|field| v6.then_some(field));
+        let own = v4.into_iter().zip(v6).map(|(v4, v6)| v6.unwrap_or(v4));
+        let tcp = ["tcp.srcport", "tcp.dstport", "tcp.seq", "_ws.malformed"];
+        for field in ["frame.time_epoch"].into_iter().chain(own).chain(tcp) {
             command.args(["-e", field]);
         }
         let read = command.output().unwrap();
@@ -397,7 +451,7 @@ const NARROW: &str = r#"{ kind = "tunnel", overhead = 24, mtu = 1500, icmp = ICM
 
 #[test]
 fn a_router_tells_the_sender_that_a_packet_was_too_big() {
-    let Some((read, sent)) = refused(true, "", NARROW) else { return };
+    let Some((read, sent)) = refused(true, "", NARROW, false) else { return };
     assert_eq!(
         (read[0].len(), &read[1], read[2].len()),
         (10, &read[0], 0),
@@ -414,17 +468,33 @@ fn a_router_tells_the_sender_that_a_packet_was_too_big() {
     }
 }
 
+/// "Packet too big" (RFC 4443 section 3.2), of 1280 bytes: as much of the packet as fits is quoted.
+#[test]
+fn a_router_tells_the_sender_of_ipv6_too() {
+    let Some((read, sent)) = refused(true, "", NARROW, true) else { return };
+    assert_eq!((read[0].len(), &read[1], read[2].len()), (10, &read[0], 0));
+    let large: Vec<_> = sent.iter().filter(|s| s.1 == 1500).collect();
+    for (line, (at, _, seq)) in read[0].iter().zip(large) {
+        let ns = at.as_nanos() + 5_000_000;
+        let time = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+        let ends = "2001:db8::2,2001:db8::1;2001:db8::1,2001:db8::3";
+        assert_eq!(*line, format!("{time};2;0;1476;{ends};1240,1460;1280;40000;5201;{};", seq + 1));
+    }
+    // What fits then: 1476 bytes with headers of 40 and 32.
+    assert_eq!(sent.iter().filter(|s| s.1 < 1500).map(|s| s.1).max(), Some(1476));
+}
+
 #[test]
 fn nobody_says_so_where_icmp_is_swallowed_or_everything_fits() {
     for (icmp, far) in [(false, NARROW), (true, "")] {
-        let Some((read, _)) = refused(icmp, "", far) else { return };
+        let Some((read, _)) = refused(icmp, "", far, false) else { return };
         assert_eq!(read, [[""; 0]; 3], "icmp = {icmp}");
     }
 }
 
 #[test]
 fn without_a_router_before_the_narrow_place_the_far_end_is_named() {
-    let Some((read, _)) = refused(true, NARROW, "") else { return };
+    let Some((read, _)) = refused(true, NARROW, "", false) else { return };
     assert_eq!((read[0].is_empty(), read[1].len(), read[2].len()), (false, 0, 0));
     assert!(read[0].iter().all(|line| line.contains(";10.0.0.3,10.0.0.1;")), "{:?}", read[0]);
 }

@@ -142,8 +142,8 @@ fn fragments_of_datagrams_and_whole_packets_are_not_called_so() {
         if i % 10 == 0 {
             let datagram = Frame {
                 time,
-                src: Ipv4Addr::new(10, 0, 0, 1),
-                dst: Ipv4Addr::new(10, 0, 0, 3),
+                src: Ipv4Addr::new(10, 0, 0, 1).into(),
+                dst: Ipv4Addr::new(10, 0, 0, 3).into(),
                 id: i as u16,
                 dscp: 0,
                 ecn: 0,

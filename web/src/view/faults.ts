@@ -30,7 +30,7 @@ export function noticed(results: Pick<Result, "label" | "run">[]): Noticed[] {
         v.flows.flatMap((flow): Noticed[] => {
           const o = flow.outages?.[i];
           if (!o) return [];
-          const never = o.silence_ms !== undefined && o.back_ms === undefined;
+          const never = !!o.noticed && o.back_ms === undefined;
           return [{
             variant: (several ? `${label}: ` : "") + v.name + (clocks ? ` (${t(`ui.clock.${v.clock}`)})` : ""),
             fault: faultName(fault),

@@ -12,9 +12,14 @@ const rows = (...variants) => noticed([{ label: "r", run: { variants } }]);
 
 test("a row tells how long a flow was silent, when it was back, what was lost", () => {
   setLang("en");
-  const [back, never, done] = rows(variant("sim", { silence_ms: 4350, back_ms: 4340.4 }, { silence_ms: 9000, lost_packets: 125 }, {}));
+  const [back, never, apart, done] = rows(variant("sim",
+    { silence_ms: 4350, noticed: true, back_ms: 4340.4 },
+    { silence_ms: 9000, noticed: true, lost_packets: 125 },
+    { silence_ms: 20, ordinary_ms: 20, noticed: false, lost_packets: 0 },
+    {}));
   assert.deepEqual(back, { variant: "v", fault: "cut: link radio, 5.00 s + 2.50 s", flow: "f0", silence: "4350", back: "4340", never: false, lost: "–" });
   assert.deepEqual([never.silence, never.back, never.never, never.lost], ["9000", "never", true, "125"]);
+  assert.deepEqual([apart.silence, apart.back, apart.never, apart.lost], ["20", "–", false, "0"]);
   assert.deepEqual([done.silence, done.back, done.never], ["–", "–", false]);
   assert.deepEqual(rows({ name: "v", clock: "sim", flows: [{ name: "f" }] }), []);
 });

@@ -2,7 +2,7 @@
 
 use super::{Cure, CureOption, Lever};
 use crate::command::lines;
-use crate::situation::HEADERS;
+use crate::situation::headers;
 use crate::{Actor, CommandSet, Platform, Situation};
 use scenario::Scenario;
 
@@ -18,8 +18,9 @@ impl SegmentSize {
             let Some(largest) = way.largest_packet(reference) else { continue };
             let mss = |host: usize| reference.hosts[host].stack.mss.unwrap_or(u32::MAX);
             let mtu = reference.mtu(way.from, way.to);
-            let now = mss(way.from).min(mss(way.to)).min(mtu.saturating_sub(HEADERS));
-            let fits = largest.saturating_sub(HEADERS);
+            let headers = headers(reference, way.to);
+            let now = mss(way.from).min(mss(way.to)).min(mtu.saturating_sub(headers));
+            let fits = largest.saturating_sub(headers);
             if now <= fits || fits < 48 {
                 continue;
             }
@@ -53,7 +54,7 @@ impl Cure for SegmentSize {
         let Some(&(_, least)) = clamps.first() else { return Vec::new() };
         let least = clamps.iter().map(|(_, mss)| *mss).min().unwrap_or(least);
         let commands: Vec<CommandSet> =
-            clamps.iter().flat_map(|(ends, mss)| commands(s.host(ends[0]), s.host(ends[1]), *mss)).collect();
+            clamps.iter().flat_map(|(ends, mss)| commands(s, *ends, *mss)).collect();
         let change = move |s: &mut Scenario| {
             for (ends, mss) in &clamps {
                 for &host in ends {
@@ -67,19 +68,22 @@ impl Cure for SegmentSize {
     }
 }
 
-fn commands(from: &str, to: &str, mss: u32) -> Vec<CommandSet> {
+fn commands(s: &Situation<'_>, ends: [usize; 2], mss: u32) -> Vec<CommandSet> {
+    let [from, to] = ends.map(|host| s.host(host));
+    let v6 = s.reference().address(ends[1]).is_ipv6();
+    let (tables, ip) = if v6 { ("ip6tables", "ip -6") } else { ("iptables", "ip") };
     let rule = |verb: &str| {
         lines(&format!(
-            "iptables -t mangle -{verb} FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss {mss}"
+            "{tables} -t mangle -{verb} FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss {mss}"
         ))
     };
-    let route = "ip route replace $(ip -o route show to match $PEER | tail -n 1)";
+    let route = format!("{ip} route replace $({ip} -o route show to match $PEER | tail -n 1");
     let cisco = |platform, needs| {
         let on = format!("interface TUNNEL\n ip tcp adjust-mss {mss}");
         let off = "interface TUNNEL\n no ip tcp adjust-mss";
         CommandSet::on(platform, "the router that both directions pass", needs, lines(&on), lines(off))
     };
-    vec![
+    let mut sets = vec![
         CommandSet::linux(
             "the router that both directions pass",
             "Linux 2.6 with xt_TCPMSS; it clamps both directions",
@@ -89,11 +93,15 @@ fn commands(from: &str, to: &str, mss: u32) -> Vec<CommandSet> {
         CommandSet::linux(
             to,
             &format!("iproute2; at the receiver, for connections with {from} alone"),
-            lines(&format!("{route} advmss {mss}")),
-            lines("ip route replace $(ip -o route show to match $PEER | tail -n 1 | sed 's/ advmss .*//')"),
+            lines(&format!("{route}) advmss {mss}")),
+            lines(&format!("{route} | sed 's/ advmss .*//')")),
         )
         .towards(from),
-        cisco(Platform::CiscoIos, "IOS 12.2(4)T"),
-        cisco(Platform::CiscoIosXe, "IOS-XE 2.1"),
-    ]
+    ];
+    // `ip tcp adjust-mss` is IPv4's.
+    if !v6 {
+        sets.push(cisco(Platform::CiscoIos, "IOS 12.2(4)T"));
+        sets.push(cisco(Platform::CiscoIosXe, "IOS-XE 2.1"));
+    }
+    sets
 }

@@ -29,7 +29,7 @@ fn their_length_and_their_first_bytes_are_kept() {
     let all = read(&[short.clone(), long.clone()], PacketFilter::default());
     assert_eq!(all.len(), 2);
     assert_eq!((all[0].len, all[0].head(), all[0].src.port, all[0].header), (3, &[1, 2, 3][..], 40_000, 28));
-    // The writer keeps 96 bytes of a packet: more than the head has.
+    // The writer keeps 112 bytes of a packet: more than the head has.
     assert_eq!((all[1].len, all[1].head()), (100, &payload[..DATAGRAM_HEAD]));
     assert_eq!(all[1].time, Time::ZERO + Span::from_secs(1));
     let some = read(&[short.clone(), long], PacketFilter { ports: vec![53], ..PacketFilter::default() });

@@ -74,7 +74,7 @@ fn icmp_says_that_the_host_is_not_there() {
         let frame = Frame::of(p);
         file.write(&frame).unwrap();
         if i == 1 {
-            file.write(&frame.refused(Ipv4Addr::new(10, 9, 9, 9), 1400).unwrap()).unwrap();
+            file.write(&frame.refused(Ipv4Addr::new(10, 9, 9, 9).into(), 1400).unwrap()).unwrap();
         }
     }
     let mut file = file.finish().unwrap();

@@ -21,7 +21,7 @@ fn told(mut datagrams: Vec<Datagram>) -> Vec<UdpFlowDiagnosis> {
     let mut file = PcapWriter::new(Vec::new()).unwrap();
     for (i, (at, from, head, len)) in datagrams.into_iter().enumerate() {
         let hosts = if from == CLIENT { [1, 2] } else { [2, 1] };
-        let [src, dst] = hosts.map(|n| Ipv4Addr::new(10, 0, 0, n));
+        let [src, dst] = hosts.map(|n| Ipv4Addr::new(10, 0, 0, n).into());
         let (sport, dport) = if from == CLIENT { (40_000, 4433) } else { (4433, 40_000) };
         let payload = Payload::Udp(UdpFrame { sport, dport, payload_len: len });
         let time = Time::from_nanos(TODAY + at);

@@ -180,7 +180,7 @@ fn bird_tables(scenario: &Scenario, host: usize, customer: Option<&str>, name: &
     }
     let of = customer.or(scenario.hosts[host].customer.as_deref());
     let _ = write!(text, "protocol static own_{name} {{\n ipv4 {{ table {name}; }};\n");
-    for prefix in scenario.announced(host, of) {
+    for prefix in scenario.announced(host, of).iter().filter(|p| p.address.is_ipv4()) {
         let _ = writeln!(text, " route {prefix} blackhole;");
     }
     let number = table(scenario, host, customer);

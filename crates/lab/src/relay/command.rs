@@ -4,9 +4,10 @@
 use crate::LabError;
 use crate::controls::Controls;
 use crate::plan::FlowPlan;
+use crate::sys;
 use ::proxy::{HostPort, ListenAt, ListenerConfig, ProxyConfig, SideConfig, UpstreamConfig};
 use scenario::{RelayTool, Scenario};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use units::{Bytes, Rate, Span};
 
@@ -26,6 +27,8 @@ const STREAM_MODULES: [&str; 2] =
 /// A leg that ends at a relay, and where it goes on.
 struct RelayStop<'a> {
     port: u16,
+    /// Any address of the leg's version.
+    listen: SocketAddr,
     to: SocketAddr,
     /// Towards the leg's begin, and onward.
     cc: [&'a str; 2],
@@ -37,6 +40,7 @@ fn stop<'a>(scenario: &Scenario, plan: &'a FlowPlan, leg: usize) -> RelayStop<'a
     let paced = scenario.hosts[near.to].stack.pacing == Some(true);
     RelayStop {
         port: near.port,
+        listen: SocketAddr::from((sys::any(plan.addresses[near.to]), near.port)),
         to: SocketAddr::from((plan.addresses[far.to], far.port)),
         cc: [&near.cc[1].name, &far.cc[0].name],
         pace: plan.flows[near.flow].max_pacing_rate.or(paced.then_some(PACED)),
@@ -50,7 +54,7 @@ pub fn proxy_config(scenario: &Scenario, plan: &FlowPlan, legs: &[usize]) -> Pro
         let stop = stop(scenario, plan, leg);
         let side = |cc: &str| SideConfig { cc: Some(cc.into()), pace: stop.pace, ..SideConfig::default() };
         let name = format!("port-{}", stop.port);
-        let listen = ListenAt::Address(SocketAddr::from((Ipv4Addr::UNSPECIFIED, stop.port)));
+        let listen = ListenAt::Address(stop.listen);
         let listener = ListenerConfig {
             client: side(stop.cc[0]),
             idle_timeout: LONGEST,
@@ -94,7 +98,7 @@ pub fn proxy_commands(
     for (relay, legs) in super::stops(plan) {
         let relay = &scenario.relays[relay];
         for leg in legs.into_iter().filter(|_| relay.tool == RelayTool::Longfat) {
-            let RelayStop { port, to, cc: [client, upstream], pace } = stop(scenario, plan, leg);
+            let RelayStop { port, to, cc: [client, upstream], pace, .. } = stop(scenario, plan, leg);
             let pace = pace.map_or_else(String::new, |rate| format!(" --pace {rate}"));
             let line = format!(
                 "longfat proxy --listen :{port} --upstream {to} --client-cc {client} --upstream-cc {upstream}{pace}"
@@ -126,8 +130,7 @@ fn nginx(stops: &[RelayStop<'_>], buffer: Bytes) -> String {
     let module = module.map_or_else(String::new, |path| format!("load_module {path};\n"));
     let seconds = LONGEST.as_nanos() / 1_000_000_000;
     let buffer = (buffer.get() / 4).clamp(4096, NGINX_BUFFER.get());
-    let server =
-        |s: &RelayStop<'_>| format!("    server {{ listen 0.0.0.0:{}; proxy_pass {}; }}\n", s.port, s.to);
+    let server = |s: &RelayStop<'_>| format!("    server {{ listen {}; proxy_pass {}; }}\n", s.listen, s.to);
     let servers: String = stops.iter().map(server).collect();
     format!(
         "daemon off; master_process off; worker_processes 1; error_log stderr; pid {FILE};\n{module}\
@@ -141,7 +144,7 @@ fn nginx(stops: &[RelayStop<'_>], buffer: Bytes) -> String {
 fn haproxy(stops: &[RelayStop<'_>]) -> String {
     let seconds = LONGEST.as_nanos() / 1_000_000_000;
     let listen = |s: &RelayStop<'_>| {
-        format!("listen port-{0}\n    bind 0.0.0.0:{0}\n    server next {1}\n", s.port, s.to)
+        format!("listen port-{}\n    bind {}\n    server next {}\n", s.port, s.listen, s.to)
     };
     let all: String = stops.iter().map(listen).collect();
     format!(

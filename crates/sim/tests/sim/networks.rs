@@ -179,3 +179,61 @@ fn who_passes_another_gateway_notices_nothing() {
     let voice = outage(&o, "voice");
     assert!(voice.silence_ms.expect("a silence") <= 40.0 && voice.lost_packets == Some(0), "{voice:?}");
 }
+
+/// 40 bytes of header instead of 20 in every packet, data, ACK and datagram; the MTU is the same.
+#[test]
+fn an_ipv6_packet_has_20_bytes_more() {
+    let text = |a: &str, b: &str| {
+        format!(
+            "duration = \"5s\"\nhosts.a.addresses = [\"{a}\"]\nhosts.b.addresses = [\"{b}\"]\n[links.l]\nbetween = [\"a\", \"b\"]\n\
+             forward = [{{ kind = \"link\", rate = \"10Mbit/s\", delay = \"5ms\" }}]\nbackward = [{{ kind = \"delay\", delay = \"5ms\" }}]\n\
+             [flows.f]\nfrom = \"a\"\nto = \"b\"\n"
+        )
+    };
+    for (a, b, mss) in
+        [("2001:db8::1/64", "2001:db8::2/64", 1428), ("192.168.0.1/24", "192.168.0.2/24", 1448)]
+    {
+        let o = run(&text(a, b));
+        assert_eq!(flow(&o, "f").mss_bytes, Some(mss));
+        let busy = goodput(series(&o, "f"), 2.0, 5.0);
+        close("goodput", busy, 10.0 * f64::from(mss) / 1500.0, 0.5);
+    }
+}
+
+/// The same file as on the kernel (`crates/lab/tests/networks.rs`).
+#[test]
+fn ipv6_of_two_customers_is_told_what_fits() {
+    let o = run(include_str!("../../../../scenarios/ipv6.toml"));
+    assert_eq!((flow(&o, "red").mss_bytes, flow(&o, "blue").mss_bytes), (Some(1328), Some(1328)));
+    let link = element(&o, "red-wan.forward.link");
+    assert!(link.too_big.is_some_and(|t| t.told && t.mtu_bytes == 1400), "{link:?}");
+    close("red", goodput(series(&o, "red"), 2.0, 5.0), 20.0 * 1328.0 / 1400.0, 2.0);
+    close("blue", goodput(series(&o, "blue"), 2.0, 5.0), 5.0 * 1328.0 / 1400.0, 2.0);
+    // As many packets as a call of 200 bytes of IPv4 makes, each with 20 bytes more.
+    assert!(flow(&o, "voice").real_time.expect("a call").lost < 0.05);
+}
+
+/// The headers of either version are on the wire, in a tunnel too; what a datagram flow says of itself is its packets' size and
+/// rate, a codec's is what it says.
+#[test]
+fn both_versions_share_a_link_and_a_tunnel() {
+    let text = "duration = \"8s\"\nhosts.c.addresses = [\"2001:db8::1/64\"]\nhosts.d.addresses = [\"2001:db8::2/64\"]\n\
+         [links]\nag = { between = [\"a\", \"g\"] }\ncg = { between = [\"c\", \"g\"] }\n\
+         hb = { between = [\"h\", \"b\"] }\nhd = { between = [\"h\", \"d\"] }\n\
+         [links.gh]\nbetween = [\"g\", \"h\"]\n\
+         forward = [{ kind = \"tunnel\", overhead = 60, mtu = 1460 }, { kind = \"link\", rate = \"20Mbit/s\", delay = \"5ms\" }]\n\
+         backward = [{ kind = \"delay\", delay = \"5ms\" }]\n[flows]\n\
+         four = { from = \"a\", to = \"b\" }\nsix = { from = \"c\", to = \"d\" }\n\
+         udp = { from = \"c\", to = \"d\", app = { kind = \"udp\", rate = \"2Mbit/s\", size = 1000 } }\n";
+    let o = run(text);
+    // 1400 bytes fit inside: less 52 of IPv4 and TCP with timestamps, less 72.
+    let of = |name: &str| (flow(&o, name).mss_bytes, goodput(series(&o, name), 3.0, 8.0));
+    let ((four_mss, four), (six_mss, six), (_, udp)) = (of("four"), of("six"), of("udp"));
+    assert_eq!((four_mss, six_mss), (Some(1348), Some(1328)));
+    // 952 bytes in a packet of 1000; the queue before them grows and shrinks.
+    close("datagrams", udp, 2.0 * 0.952, 15.0);
+    // 60 of the tunnel in each packet; the link is full.
+    let wire = four * 1460.0 / 1348.0 + six * 1460.0 / 1328.0 + udp * 1060.0 / 952.0;
+    close("on the wire", wire, 20.0, 3.0);
+    assert!(four > 2.0 && six > 2.0, "{four} {six}");
+}

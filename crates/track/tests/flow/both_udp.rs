@@ -60,7 +60,8 @@ fn captured(name: &str, trips: &[Trip], client: bool, look: Look) -> PathBuf {
             (_, true) => i as u16 ^ 0x5555,
             _ => (trip.number % 60_000) as u16 + 1,
         };
-        let frame = Frame { time, src: from.0, dst: to.0, id, dscp: 0, ecn: 0, ttl: 64, payload };
+        let frame =
+            Frame { time, src: from.0.into(), dst: to.0.into(), id, dscp: 0, ecn: 0, ttl: 64, payload };
         let (mut bytes, _) = frame.headers().unwrap();
         let number = if look.alike { 0 } else { trip.number };
         bytes.extend([number.to_be_bytes(), [u8::from(trip.up); 4]].concat());
