@@ -72,7 +72,7 @@ fn customers_of_the_same_addresses_are_apart() {
 #[test]
 fn tunnels_sessions_and_ftp_stand_and_fall() {
     let text = r#"
-        duration = "9s"
+        duration = "10s"
         [hosts.pc]
         customer = "red"
         addresses = ["192.168.30.1/24"]
@@ -91,7 +91,7 @@ fn tunnels_sessions_and_ftp_stand_and_fall() {
         services = [{ kind = "ipsec", link = "blue" }, { kind = "bgp", as = 65002, hold = "3s" }]
         [links]
         lan = { between = ["pc", "box"] }
-        access = { between = ["box", "gw"], forward = [{ kind = "link", rate = "10Mbit/s", delay = "5ms" }], backward = [{ kind = "link", rate = "10Mbit/s", delay = "5ms" }] }
+        access = { between = ["box", "gw"], forward = [{ kind = "link", rate = "10Mbit/s", delay = "5ms", queue = { kind = "fifo", packets = 50 } }], backward = [{ kind = "link", rate = "10Mbit/s", delay = "5ms", queue = { kind = "fifo", packets = 50 } }] }
         blue = { between = ["other", "gw"], forward = [{ kind = "delay", delay = "5ms" }], backward = [{ kind = "delay", delay = "5ms" }] }
         pop = { between = ["gw", "server"] }
         [flows.up]
@@ -109,7 +109,8 @@ fn tunnels_sessions_and_ftp_stand_and_fall() {
         lasts = "1s"
     "#;
     let Some((o, answers)) = run(text) else { return };
-    // 10 Mbit/s for some 6 of 9 s at least, less headers.
+    // 10 Mbit/s for some 5 of 10 s at least, less headers: 60 ms of queue keep retransmission timeouts short, so that after
+    // a second without a route, doubled, they are over before the end.
     for flow in ["up", "down"] {
         let mbps = goodput(&o, flow);
         assert!((3.5..9.3).contains(&mbps), "{flow}: {mbps} Mbit/s\n{answers}");
@@ -132,7 +133,7 @@ fn tunnels_sessions_and_ftp_stand_and_fall() {
         series.delivered_bytes[series.time_s.partition_point(|&x| x < t).min(series.time_s.len() - 1)]
     };
     assert_eq!(at(4.5), at(4.9), "without the session there is no route");
-    assert!(at(8.9) > at(4.9), "and with it there is one again");
+    assert!(at(9.9) > at(4.9), "and with it there is one again");
 }
 
 /// A gateway loses its power: its daemons are killed, its neighbours find out, the other gateway takes over; then it is back,
