@@ -18,7 +18,7 @@ lint:
 	# Modules of the registries, which a macro declares, are hidden from cargo fmt.
 	rustfmt --edition 2024 --check $$(find crates/path/src crates/congestion/src crates/result/src crates/import/src -name "*.rs")
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) clippy $(KERNEL:%=-p %) $(LIVE:%=--test %) -- -D warnings
+	$(CARGO) clippy --workspace $(LIVE:%=--test %) -- -D warnings
 	python3 tests/licenses.py --check
 	command -v cargo-deny >/dev/null || { echo "lint: cargo-deny SKIPPED, not installed" >&2; exit 0; }; \
 	$(CARGO) deny --locked check --hide-inclusion-graph licenses bans sources && \
@@ -39,7 +39,7 @@ web:
 wasm:
 	rustup target list --installed | grep -q wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
 	python3 tests/explore.py
-	$(CARGO) build -q -p longfat-world --target wasm32-unknown-unknown --profile wasm
+	$(CARGO) check -q -p longfat-world --target wasm32-unknown-unknown
 
 # The explorer's engine (crates/explore for wasm32) compiled anew, for whoever changes what it is made of; then its page.
 explore:
@@ -55,9 +55,13 @@ types:
 desk:
 	sh tests/desk.sh
 
+# The command line unoptimised, and what makes up captures for the page's tests: of the whole workspace, whose features `unit`
+# has built already.
+DEBUG = $(CARGO) build -q --workspace --bin longfat --example capture
+
 # Same seed, same bytes: twice, and debug beside release.
 same-bytes:
-	$(CARGO) build -q -p longfat
+	$(DEBUG)
 	$(CARGO) build -q --release -p longfat
 	sh tests/same-bytes.sh
 
@@ -75,6 +79,7 @@ atomic:
 
 # The time series as pandas and others read them.
 parquet:
+	$(DEBUG)
 	$(CARGO) build -q --release -p longfat
 	sh tests/parquet.sh
 
@@ -84,6 +89,7 @@ python:
 
 # Reports of real runs in a headless browser; screenshots are left in target/shots.
 browser: setup
+	$(DEBUG)
 	$(CARGO) build -q --release -p longfat
 	{ command -v npm && command -v chromium; } >/dev/null || { echo "browser: SKIPPED, no npm or no chromium" >&2; exit 0; }; \
 	cd web && npm run -s browser
@@ -97,16 +103,16 @@ bench: setup
 	python3 benches/diagnose.py
 	$(CARGO) build -q --release -p longfat-proxy --example load
 	python3 benches/proxy.py $${CARGO_TARGET_DIR:-target}/release/longfat $${CARGO_TARGET_DIR:-target}/release/examples/load
+	$(CARGO) build -q --release -p longfat-report --example capture
 	node benches/page.mjs
 
 # The lab: namespaces and the kernel's own TCP, programs inside, kill -9, a few cells beside the
 # simulator; eBPF congestion controls. In real seconds, one test at a time, as root; elsewhere each
 # says that it was skipped.
-KERNEL = longfat-lab longfat-audit longfat-experiment longfat-twin longfat-diagnose-test longfat longfat-kernel-cc longfat-proxy longfat-pair
 LIVE = kernel networks relays namespaces containers shell tools controls scripts cc_kernel plan_kernel live times faults streams entrances service leftovers storm machine
 netns:
-	$(CARGO) test $(KERNEL:%=-p %) $(LIVE:%=--test %) -- --test-threads=1
-	$(CARGO) build -q -p longfat
+	$(CARGO) test --workspace $(LIVE:%=--test %) -- --test-threads=1
+	$(DEBUG)
 	sh tests/tproxy.sh $${CARGO_TARGET_DIR:-target}/debug/longfat
 
 # The eBPF programs (crates/kernel-cc/bpf) compiled anew, for whoever changes them: needs clang and llvm-strip.

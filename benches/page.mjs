@@ -125,7 +125,7 @@ async function main() {
   const pages = [
     ["policer", result("scenarios/policer-or-shaper.toml"), "#plot-throughput-a"],
     ["million", result("benches/page.toml"), "#plot-throughput-a"],
-    ["capture", (name) => capture(name, 350_000), "#plot-sequence-a"],
+    ["capture", (name) => capture(name, 350_000, `${name}.pcap`, "release"), "#plot-sequence-a"],
   ].filter(([name]) => !process.argv[3] || name === process.argv[3]);
   for (const [name, make, plot] of pages) {
     const began = performance.now();

@@ -4,16 +4,8 @@ set -e
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 export CARGO_TARGET_DIR=$target
-venv=$target/python
-if ! python3 -m venv "$venv" 2>/dev/null; then
-    echo "python: SKIPPED, python3 has no venv (Debian: python3-venv)" >&2
-    exit 0
-fi
-need="maturin pytest mypy numpy pyarrow polars duckdb pandas gymnasium matplotlib nbclient ipykernel distributed moto[server,s3] s3fs"
-if ! "$venv/bin/pip" install -q --disable-pip-version-check $need; then
-    echo "python: SKIPPED, pip cannot fetch $need" >&2
-    exit 0
-fi
+venv=$(sh tests/venv.sh python maturin pytest mypy numpy pyarrow polars duckdb pandas gymnasium matplotlib nbclient ipykernel \
+    distributed "moto[server,s3]" s3fs) || exit 0
 PATH=$venv/bin:$PATH
 cargo build -q --release -p longfat -p longfat-python
 # In the profile that the other tests have built, not that of what is handed out.

@@ -4,13 +4,12 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asyncBufferFromFile, parquetReadObjects } from "hyparquet/src/node.js";
-import { cli, folder, root } from "./reports.mjs";
+import { cli, folder, target } from "./reports.mjs";
 
-/** Makes one into `folder/name`, with so many packets in its largest flow; returns that. */
-export function capture(name, packets, file = `${name}.pcap`) {
+/** Makes one into `folder/name`, with so many packets in its largest flow, by the program of that build; returns that. */
+export function capture(name, packets, file = `${name}.pcap`, build = "debug") {
   const out = join(folder, name);
-  const args = ["run", "-q", "--release", "-p", "longfat-report", "--example", "capture", "--", out, String(packets), file];
-  execFileSync("cargo", args, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
+  execFileSync(join(target, build, "examples", "capture"), [out, String(packets), file], { stdio: ["ignore", "inherit", "inherit"] });
   return out;
 }
 
