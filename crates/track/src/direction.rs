@@ -279,7 +279,7 @@ impl Direction {
         let number = self.log.push(LogEntry { open: p.len, ..entry });
         self.extend(p, p.len, now, number);
         if self.window.scale.is_some()
-            && let Some(edge) = self.side.last_ack(now).and_then(|ack| ack.window_end)
+            && let Some(edge) = self.window.end
         {
             self.window.held_against(self.stream.nxt, edge.get());
         }

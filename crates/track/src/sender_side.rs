@@ -8,6 +8,7 @@
 use crate::PackedSpan;
 use crate::rtt::LONGEST_RTT;
 use std::collections::VecDeque;
+use std::iter;
 use std::num::NonZeroU64;
 use units::{Span, Time};
 
@@ -21,6 +22,11 @@ const BUSY: Span = Span::from_micros(300);
 const STEPS: u64 = 64;
 /// Below this RTT the capture is at the sender.
 const NEAR: Span = Span::from_micros(50);
+/// When the sender had an ACK is known to a tick of its timestamps, mostly a millisecond ([`crate::timestamp_clock`]), and to a
+/// step of the ring.
+const TICK: Span = Span::from_millis(1);
+/// So many ACKs are remembered that it had before the last: they are at least a step apart.
+const HAD: usize = 8;
 /// A timestamp is waited for at least this long.
 const ECHO_WAIT: Span = Span::from_secs(1);
 
@@ -71,6 +77,9 @@ pub struct SenderSide {
     packed: PackedSpan,
     /// ACKs that the sender does not have yet; the first is the last that it has.
     ring: VecDeque<AckState>,
+    /// Those that it had before, the last at `last_had`: when they passed and where their windows ended.
+    had: [(Time, Option<NonZeroU64>); HAD],
+    last_had: u8,
 }
 
 impl SenderSide {
@@ -215,8 +224,31 @@ impl SenderSide {
     fn trim(&mut self, now: Time) {
         let had = now - self.rtt_or_zero();
         while self.ring.len() > 1 && (self.ring[1].time <= had || self.ring.len() > 4 * STEPS as usize) {
-            self.ring.pop_front();
+            let old = self.ring.pop_front();
+            self.last_had = (self.last_had + 1) % HAD as u8;
+            self.had[self.last_had as usize] =
+                old.map_or_else(Default::default, |ack| (ack.time, ack.window_end));
         }
+    }
+
+    /// Where the window ended at least when the sender sent what passes now: by the ACK that it certainly had.
+    #[cold]
+    pub fn least_window_end(&mut self, now: Time) -> Option<NonZeroU64> {
+        let last = self.last_ack(now)?;
+        let up = self.rtt_or_zero();
+        if up < NEAR {
+            return last.window_end;
+        }
+        let had = now - up - TICK.max(up / STEPS);
+        let before = (0..HAD).map(|back| self.had[(self.last_had as usize + HAD - back) % HAD]);
+        let mut ends =
+            iter::once((last.time, last.window_end)).chain(before).take_while(|ack| ack.1.is_some());
+        let mut oldest = None;
+        ends.find(|ack| {
+            oldest = ack.1;
+            ack.0 <= had
+        });
+        oldest
     }
 
     /// The last ACK that the sender had when it sent what passes now.
@@ -250,6 +282,20 @@ mod tests {
             last = echo;
         }
         assert_eq!(side.rtt().get(), Some(Span::from_millis(10)));
+    }
+
+    #[test]
+    fn of_acks_that_came_within_a_tick_the_sender_may_not_have_the_last() {
+        let mut side = SenderSide::default();
+        side.begin(Span::from_millis(10));
+        let us = |n: u64| Time::ZERO + Span::from_micros(n);
+        for i in 0..100u64 {
+            side.acked(AckState::new(us(400 * i), i, 0, NonZeroU64::new(1000 + i), true));
+        }
+        let now = us(10_000 + 400 * 90);
+        assert_eq!(side.last_ack(now).map(|a| a.una), Some(90));
+        // The last that came a tick earlier, at 35 ms: after 87 × 0.4 ms.
+        assert_eq!(side.least_window_end(now).map(NonZeroU64::get), Some(1087));
     }
 
     #[test]

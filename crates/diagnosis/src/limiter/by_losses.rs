@@ -62,7 +62,11 @@ pub(super) fn limiter_by_losses<'a>(
         return best;
     }
     let (mut score, mut kept) = (bucket.score(), None);
-    for (rate, certain) in sender_line::rates(arrivals) {
+    let lines = sender_line::rates(arrivals);
+    if let Some(line) = lines.iter().map(|line| line.0).find(|rate| explains_as_well(&bucket, *rate)) {
+        return best.map(|f| if f.kind == LimiterKind::Policer { queue_before(line, f) } else { f });
+    }
+    for (rate, certain) in lines {
         let after: Vec<PacketArrival> = sender_line::behind_line(arrivals, rate).collect();
         let clearer = score * if certain { HIGHER_SCORE.0 } else { HIGHER_SCORE.1 };
         let is = |b: &TokenBucketFit| {
@@ -76,6 +80,20 @@ pub(super) fn limiter_by_losses<'a>(
     }
     *arrivals = kept.unwrap_or_else(|| std::mem::take(arrivals));
     best
+}
+
+/// Whether the bucket would explain the losses as well at this rate.
+fn explains_as_well(b: &TokenBucketFit, rate: f64) -> bool {
+    let (least, most) = b.as_good.unwrap_or((b.rate, b.rate));
+    rate > least * (1.0 - SAME_RATE) && rate < most * (1.0 + SAME_RATE)
+}
+
+/// What looked like a policer drops at the rate of a line that packets wait for: it is the end of the line's queue, which is so
+/// short that the wait for it is lost among others.
+fn queue_before(line: f64, policer: FoundLimiter) -> FoundLimiter {
+    let queue = policer.bucket.map_or(0.0, |b| b.burst);
+    let delay = queue / line;
+    FoundLimiter { kind: LimiterKind::Bottleneck, rate: line, burst: None, queue, delay, ..policer }
 }
 
 /// What the bucket that explains losses best is, if it explains them well.
@@ -212,6 +230,19 @@ mod tests {
             out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost, rtt, flow: 0, entry: i });
         }
         out
+    }
+
+    #[test]
+    fn what_drops_at_the_rate_of_a_line_that_packets_wait_for_is_its_queue() {
+        let bucket = TokenBucketFit { rate: 70e6, burst: 12e3, ..TokenBucketFit::default() };
+        assert!(explains_as_well(&bucket, 72e6) && !explains_as_well(&bucket, 140e6));
+        let open = TokenBucketFit { as_good: Some((60e6, 150e6)), ..bucket };
+        assert!(explains_as_well(&open, 140e6) && !explains_as_well(&open, 200e6));
+        let policer =
+            FoundLimiter { rate: 70e6, burst: Some(12e3), bucket: Some(bucket), ..FoundLimiter::default() };
+        let queue = queue_before(72e6, policer);
+        assert_eq!((queue.kind, queue.rate, queue.burst), (LimiterKind::Bottleneck, 72e6, None));
+        assert!((queue.delay - 12e3 / 72e6).abs() < 1e-9, "{queue:?}");
     }
 
     #[test]

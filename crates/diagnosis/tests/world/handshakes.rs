@@ -32,6 +32,29 @@ fn a_window_smaller_than_what_was_in_flight_is_none() {
     assert!(f.notes.contains(&"window-scale-refuted".into()), "{:?}", f.notes);
 }
 
+/// Half way: the ACK of the handshake waited 10 ms behind another flow's data, so the sender seems further off than it is. What
+/// follows an ACK's window seems to come before it.
+#[test]
+fn a_handshake_that_waited_refutes_no_window() {
+    let mut t = Talk { timestamps: false, ..Talk::default() };
+    t.syn(0, CLIENT, Some(7), 1460);
+    t.syn(45_000, SERVER, Some(7), 1460);
+    t.ack(105_000, CLIENT);
+    t.window[SERVER] = (20 * 1460 / 128 + 1) as u16;
+    let mut at = 105_100;
+    for _ in 0..60 {
+        for i in 0..20 {
+            t.data(at + i * 10, CLIENT, 1460, false);
+        }
+        t.ack(at + 45_000, SERVER);
+        at += 95_000;
+    }
+    let f = t.client();
+    assert!(f.notes.is_empty(), "{:?}", f.notes);
+    assert_eq!(f.measures.max_window_bytes, Some(29_312));
+    assert_eq!(f.cause, Cause::ReceiveWindow);
+}
+
 /// ACKs that the capture missed let data out beyond the window that it knows, now and then.
 #[test]
 fn a_window_of_which_an_ack_is_missing_stays() {

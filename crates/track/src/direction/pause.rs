@@ -194,7 +194,17 @@ impl Direction {
     /// the window ends in such a packet too.
     #[inline]
     pub(super) fn is_last_piece(&mut self, p: &TcpPacket, now: Time) -> bool {
-        p.flags.has(TcpFlags::PSH) && !self.sizes.is_full(p.len) && !self.is_window_full(now)
+        p.flags.has(TcpFlags::PSH) && !self.sizes.is_full(p.len) && !self.may_window_be_full(now)
+    }
+
+    /// Whether the window may have had no room for another segment, as the sender saw it: by the last ACK that it certainly had.
+    #[cold]
+    fn may_window_be_full(&mut self, now: Time) -> bool {
+        if !self.window.is_known() {
+            return false;
+        }
+        let next = self.stream.nxt + self.window.least_room(self.sizes.mss.unwrap_or(0));
+        self.side.least_window_end(now).is_some_and(|end| next > end.get())
     }
 
     /// Whether full segments, `sent` then, followed an ACK at once, far sooner than that ACK the one before. (What

@@ -92,13 +92,18 @@ impl ReceiveWindow {
         }
     }
 
+    /// The field counts in steps of so many bytes (RFC 7323 section 2.2).
+    #[inline]
+    pub fn step(&self) -> u64 {
+        1 << self.scale.unwrap_or(0)
+    }
+
     /// New data that ends at `end` passes while the sender knows the window to reach to `edge`. No sender sends more than that
     /// (RFC 9293 section 3.8.6), and an ACK that the capture missed lets few packets out: if most are beyond it, its scale is
     /// not what the SYNs said.
     #[inline]
     pub fn held_against(&mut self, end: u64, edge: u64) {
-        // The field counts in steps of the scale.
-        let beyond = end >= edge + (1 << self.scale.unwrap_or(0));
+        let beyond = end >= edge + self.step();
         self.within = self.within.saturating_add(u32::from(!beyond));
         self.beyond = self.beyond.saturating_add(u32::from(beyond));
         if self.beyond > self.within {
