@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: test quick lint unit web same-bytes atomic examples wasm explore parquet python browser bench fuzz docs setup netns objects desk types
+.PHONY: test quick lint unit web same-bytes atomic examples wasm explore parquet python browser bench fuzz docs pictures setup netns objects desk types
 
 test: setup lint unit web wasm same-bytes atomic examples parquet python browser netns
 
@@ -132,9 +132,14 @@ fuzz:
 	cd fuzz && cargo +nightly fuzz run tracker -- -max_total_time=600 -rss_limit_mb=512 -timeout=10
 	cd fuzz && cargo +nightly fuzz run capture -- -max_total_time=600 -rss_limit_mb=512 -timeout=10 -detect_leaks=0
 
+# The pictures of the pages in docs/, by a headless browser.
+pictures: setup
+	$(CARGO) build -q --release -p longfat
+	node docs/pictures.mjs
+
 # Everything in docs/ that is made, not written. The diagnosis is judged on the corpus of this seed, so many cases.
 JUDGE = 20261125 1000
-docs:
+docs: pictures
 	$(CARGO) run -q --release -p longfat-twin --bin fidelity > docs/fidelity.md
 	$(CARGO) run -q --release -p longfat-twin --bin pairs > docs/fairness.md
 	$(CARGO) run -q --release -p longfat-diagnose-test --bin doc -- $(JUDGE) tests/diagnose/lab.csv \

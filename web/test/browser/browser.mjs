@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { after, before } from "node:test";
-import { launch } from "./chromium.mjs";
+import { drawn, launch } from "./chromium.mjs";
 import { folder } from "./reports.mjs";
 
 /** Folders of the results, by name; `both` only where root ran the tests. */
@@ -13,6 +13,7 @@ export const reports = JSON.parse(readFileSync(join(folder, "reports.json"), "ut
 export const capture = join(folder, "capture");
 /** What a host captured of a run. */
 export const real = join(folder, "real-capture");
+export { drawn };
 export const html = (dir) => (dir.endsWith(".html") ? dir : join(dir, "report.html"));
 
 let browser;
@@ -55,25 +56,6 @@ export async function visit(dir, options, body) {
 /** High enough that every plot is near the window and thus drawn. */
 export const TALL = { viewport: { width: 1400, height: 9000 } };
 export const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
-
-/** Until every plot that the window shows is drawn for the range that the page is at. */
-export async function drawn(page) {
-  await page.waitForSelector("#report[data-ready=true]");
-  await page.waitForFunction(() => {
-    const all = [...document.querySelectorAll(".plot .canvas")];
-    const shown = all.filter((c) => {
-      const { top, bottom } = c.getBoundingClientRect();
-      return bottom > 0 && top < innerHeight;
-    });
-    const none = document.querySelector("#not-drawn, #report > .none");
-    const inRange = (c) => {
-      // Flows of UDP have plots and a range of their own.
-      const { from, to } = c.closest(".plots").querySelector(".range").dataset;
-      return c.dataset.from === from && c.dataset.to === to;
-    };
-    return (all.length > 0 || none) && shown.every((c) => c.dataset.drawn && inRange(c));
-  });
-}
 
 /** Shows the table's row `a` alone, or beside row `b`. */
 export async function show(page, a, b = null) {

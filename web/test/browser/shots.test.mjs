@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { capture, drawn, reports, visit, withBrowser } from "./browser.mjs";
+import { capture, reports, visit, withBrowser } from "./browser.mjs";
+import { wholeInView } from "./chromium.mjs";
 import { target } from "./reports.mjs";
 
 withBrowser();
@@ -19,14 +20,12 @@ const looks = (name) => ["en", "zh"].flatMap((lang) => ["light", "dark"].map((th
 for (const [name, dir] of Object.entries({ ...reports, capture })) {
   for (const width of [1400, 390]) {
     test(`${name} at ${width} px`, async () => {
-      await visit(dir, { viewport: { width, height: 900 }, colorScheme: "light" }, async (page) => {
-        // The whole page in one window: then all plots are drawn.
-        const height = await page.evaluate(() => document.documentElement.scrollHeight);
-        await page.setViewportSize({ width, height: height + 400 });
+      const options = { viewport: { width, height: 900 }, colorScheme: "light", reducedMotion: "reduce" };
+      await visit(dir, options, async (page) => {
         for (const [lang, theme] of looks(name)) {
           await page.click(`#lang-${lang}`);
           await page.click(`#theme-${theme}`);
-          await drawn(page);
+          await wholeInView(page);
           const path = join(shots, `${name}-${width}-${theme}-${lang}.png`);
           await page.screenshot({ path, fullPage: true });
           assert.ok(statSync(path).size > 50_000, path);

@@ -42,6 +42,8 @@ pub(crate) enum WaitPattern {
 
 /// So many packets below its limit the virtual queue is nearly full.
 const NEAR: f64 = 4.0;
+/// Depths are known to so many times what lost packets' depths differ from the limit by.
+const UNSURE: f64 = 2.0;
 /// Packets near the limit that say enough.
 const FEWEST: usize = 6;
 /// Packets at a low backlog that tell how much delays differ; and the least that they do, seconds.
@@ -73,7 +75,7 @@ pub(crate) fn delays_near_limit(
     base: f64,
 ) -> Option<DelayNearLimit> {
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
-    let near = bucket.burst - (NEAR * size).min(0.25 * bucket.burst);
+    let near = near_depth(bucket, size);
     let (mut at, mut low): (Vec<f32>, Vec<f32>) = Default::default();
     for (a, depth) in
         arrivals.iter().zip(depths_of(arrivals, bucket)).filter(|(a, _)| !a.lost && a.rtt.is_finite())
@@ -99,6 +101,19 @@ fn spread(delays: &mut [f32]) -> f64 {
     (quantile(delays, 0.75) - quantile(delays, 0.1)) as f64
 }
 
+/// Whether a tenth of the packets near the limit waited less than a queue as deep as they found would have made them, at any
+/// rate that fits. What else delays packets only adds to that, so it needs no look at how much they differ.
+fn waits_for_nothing(d: &DelayNearLimit, bucket: &TokenBucketFit, size: f64) -> bool {
+    let rate = bucket.as_good.map_or(bucket.rate, |rates| rates.1);
+    let before = near_depth(bucket, size) - size - UNSURE * bucket.spread;
+    d.near_p10 < before / rate
+}
+
+/// From this depth on, bytes, the virtual queue is nearly full.
+fn near_depth(bucket: &TokenBucketFit, size: f64) -> f64 {
+    bucket.burst - (NEAR * size).min(0.25 * bucket.burst)
+}
+
 /// Says who waits near the limit of `bucket`, from the delays there. `noise`, seconds, is the most that delays differ for
 /// other reasons; `size` the bytes of a packet. `None` where the drain time is within the noise: delays do not tell.
 pub(crate) fn who_waits(
@@ -111,7 +126,7 @@ pub(crate) fn who_waits(
     // Of a bucket of few packets the drain time is too uncertain for a smaller noise.
     let noise = if bucket.burst > QUEUED * size { noise.min(d.noise) } else { noise };
     if drains <= 2.0 * noise {
-        return None;
+        return waits_for_nothing(d, bucket, size).then_some(WaitPattern::Nobody);
     }
     // What packets near the limit wait above those at a low backlog: the half of them, and the tenth that waits least.
     let (half, least) = (d.near_p50 - d.low_p10, d.near_p10 - d.low_p10);
@@ -194,12 +209,32 @@ mod tests {
     fn a_bucket_that_drains_within_the_noise_says_nothing() {
         let all = TokenBucketFit { rate: RATE, burst: BUCKET, ..TokenBucketFit::default() };
         let d = delays_near_limit(&dropped(BUCKET, 0.0), &all, 0.05).expect("packets near the limit");
-        assert_eq!(who_waits(&DelayNearLimit { noise: 0.04, ..d }, &all, 1500.0, 0.04), None);
+        let long = DelayNearLimit { near_p10: 0.058, near_p50: 0.06, ..d };
+        assert_eq!(who_waits(&DelayNearLimit { noise: 0.04, ..long }, &all, 1500.0, 0.04), None);
         // Delays that are known to be steady say more.
         assert_eq!(who_waits(&d, &all, 1500.0, 0.04), Some(WaitPattern::Nobody));
         // Not of a bucket of few packets.
         let few = TokenBucketFit { burst: 9e3, ..all };
-        assert_eq!(who_waits(&d, &few, 1500.0, 0.04), None);
+        assert_eq!(who_waits(&DelayNearLimit { near_p10: 0.006, ..d }, &few, 1500.0, 0.04), None);
+    }
+
+    #[test]
+    fn who_waited_less_than_the_queue_before_it_was_at_none_whatever_the_noise() {
+        let d = delays_near_limit(
+            &dropped(BUCKET, 0.0),
+            &TokenBucketFit { rate: RATE, burst: BUCKET, ..TokenBucketFit::default() },
+            0.05,
+        )
+        .expect("packets near the limit");
+        // From three quarters of it on a queue of six packets holds three and a half before a packet: 5.25 ms.
+        let few = TokenBucketFit { rate: RATE, burst: 9e3, ..TokenBucketFit::default() };
+        let who =
+            |near_p10, b: &TokenBucketFit| who_waits(&DelayNearLimit { near_p10, ..d }, b, 1500.0, 0.04);
+        assert_eq!(who(0.005, &few), Some(WaitPattern::Nobody));
+        assert_eq!(who(0.0055, &few), None);
+        // At the greatest rate that fits, and with depths as unsure as they are.
+        assert_eq!(who(0.005, &TokenBucketFit { as_good: Some((RATE, 2.0 * RATE)), ..few }), None);
+        assert_eq!(who(0.005, &TokenBucketFit { spread: 500.0, ..few }), None);
     }
 
     #[test]
