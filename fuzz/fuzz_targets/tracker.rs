@@ -1,8 +1,10 @@
 //! Any bytes, read as packets of a few connections with few sequence numbers: the tracker neither panics nor
-//! contradicts itself, and what it keeps is bounded.
+//! contradicts itself, what it keeps is bounded, and what the diagnosis makes of it is finite.
 #![no_main]
 
 use capture::{Addr, Endpoint, IcmpReport, IcmpSays, TcpFlags, PacketOptions, TcpPacket, Unreachable};
+use result::Diagnosis;
+use result::diagnosis::CaptureInfo;
 use track::{Bin, PacketFate, PacketRecorder, PacketRow, PauseKind, Track, Tracker, TrackerOptions};
 use units::{Span, Time};
 
@@ -110,6 +112,18 @@ fn check(t: &Track) {
     assert!(t.first <= t.last && t.waits.iter().all(|w| w.from <= w.to));
 }
 
+fn check_said(said: &Diagnosis) {
+    for f in &said.flows {
+        assert!((0.0..=1.0).contains(&f.confidence) && f.measures.goodput_mbps >= 0.0, "{f:?}");
+        assert!(f.causes.iter().all(|c| (0.0..=1.0 + 1e-9).contains(&c.share)), "{f:?}");
+        assert!(f.causes.is_sorted_by(|a, b| a.share >= b.share), "{f:?}");
+        assert!(f.limiter.is_none_or(|l| l < said.limiters.len()), "{f:?}");
+    }
+    for l in &said.limiters {
+        assert!((0.0..=1.0).contains(&l.confidence), "{l:?}");
+    }
+}
+
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((&head, bytes)) = bytes.split_first() else { return };
     let small = head & 1 != 0;
@@ -140,4 +154,5 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     tracker.finish(&mut tracks);
     tracks.iter().for_each(check);
+    check_said(&diagnosis::diagnose_tracks(tracks, CaptureInfo::default()));
 });

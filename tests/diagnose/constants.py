@@ -3,14 +3,14 @@
 
     python3 tests/diagnose/constants.py                       a table of all of them
     python3 tests/diagnose/constants.py --count               how many, and how many name a source
-    python3 tests/diagnose/constants.py --ablate SET CASES [--only WORD] [--rows FILE]
+    python3 tests/diagnose/constants.py [--rows FILE] --ablate --drawn SET COUNT --real DIR --nebby DIR
 
 A constant is a number in a `const` of `crates/diagnosis/src`, each of a tuple or list for itself, or a decimal that stands
 bare in code; tests are left out, and so are 0, 1, 2 and powers of ten, which are units and halves. It names a source if what is
 written above it does: an RFC, a line of a kernel, a paper, what it is derived or learnt from.
 
-`--ablate` halves and doubles one after the other, builds `corpus` and scores CASES of SET, in a copy of the tree. Rows are
-appended to FILE, and what stands there is not done again: the whole takes hours.
+`--ablate` halves and doubles one after the other and scores what `ablate.rs` beside this file is told to, in a copy of the tree
+that is built once: which flows are right of each set goes to FILE.
 """
 
 import argparse
@@ -42,8 +42,11 @@ def sources():
         yield path, text.split("\n")
 
 
-def doc_above(lines, at):
-    """What is written above a line; constants that stand one below the other share it."""
+HEAD = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?(?:const |static )?(?:fn|const|static) ?\w+")
+
+
+def comment_above(lines, at):
+    """The comment that ends right above a line; constants that stand one below the other share it."""
     while at > 0 and CONST.match(lines[at - 1]):
         at -= 1
     doc = []
@@ -53,26 +56,36 @@ def doc_above(lines, at):
     return " ".join(doc)
 
 
+def said_of(lines, at, first):
+    """What is written above a number: in the constant or function whose `first` line it is, the nearest comment and its own."""
+    near = at
+    while near > first and not lines[near - 1].lstrip().startswith("//"):
+        near -= 1
+    return f"{comment_above(lines, near)} {comment_above(lines, first)}"
+
+
 def constants():
     """Name, file, line, column, text of the number, and what is said of it."""
     for path, lines in sources():
         name = str(path.relative_to(SOURCE))
-        inside = None
+        inside, first = None, 0
         for at, line in enumerate(lines):
             code = line.split("//")[0]
             found = CONST.match(code)
+            if not inside and HEAD.match(code):
+                first = at
             if found or inside:
-                inside = inside or (found.group(1), doc_above(lines, at))
+                inside = inside or found.group(1)
                 begin = code.index("=") + 1 if found else 0
                 for part, number in enumerate(NUMBER.finditer(code, begin)):
                     if number.group(1) not in UNITS:
-                        yield inside[0] + (f".{part}" if part else ""), name, at, number, inside[1]
+                        yield inside + (f".{part}" if part else ""), name, at, number, said_of(lines, at, first)
                 if code.rstrip().endswith(";"):
                     inside = None
                 continue
             for number in BARE.finditer(code):
                 if number.group(1) not in UNITS:
-                    yield "(bare)", name, at, number, doc_above(lines, at)
+                    yield "(bare)", name, at, number, said_of(lines, at, first)
 
 
 def table():
@@ -89,65 +102,148 @@ def count():
     print(f"{len(every)} constants: {len(every) - bare} in `const`, {bare} bare; {named} name a source")
 
 
-def scored(tree, target, of, cases):
-    """Flows whose main cause is right, and all; `None` where it does not build."""
+KNOB = """
+/// Numbers that can be changed while the program runs.
+pub mod knob {
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+    static CHANGED: AtomicUsize = AtomicUsize::new(usize::MAX);
+    static BY: AtomicU64 = AtomicU64::new(0);
+
+    /// Multiplies number `which`.
+    pub fn set(which: usize, by: f64) {
+        CHANGED.store(which, Relaxed);
+        BY.store(by.to_bits(), Relaxed);
+    }
+
+    /// What a constant may be.
+    pub trait Number: Copy {
+        fn times(self, by: f64) -> Self;
+    }
+
+    macro_rules! number {
+        ($($t:ty),*) => { $(impl Number for $t { fn times(self, by: f64) -> $t { (self as f64 * by) as $t } })* };
+    }
+    macro_rules! whole {
+        ($($t:ty),*) => { $(impl Number for $t { fn times(self, by: f64) -> $t { ((self as f64 * by) as $t).max(1) } })* };
+    }
+    number!(f32, f64);
+    whole!(u8, u16, u32, u64, i64, usize);
+
+    #[inline]
+    pub fn k<T: Number>(which: usize, value: T) -> T {
+        if CHANGED.load(Relaxed) == which { value.times(f64::from_bits(BY.load(Relaxed))) } else { value }
+    }
+}
+"""
+
+
+def with_knobs(every, left_out):
+    """Of each file that has constants its text with those that are not left out made changeable, by path."""
+    files, made_static = {}, set()
+    for number, (name, file, at, found, _) in enumerate(every):
+        if number not in left_out:
+            files.setdefault(file, []).append((at, found.start(1), found.end(1), number, name.split(".")[0]))
+    texts = {}
+    for path in sorted(SOURCE.rglob("*.rs")):
+        file = str(path.relative_to(SOURCE))
+        lines = path.read_text().split("\n")
+        names = {name for *_, name in files.get(file, []) if name != "(bare)"}
+        made_static |= names
+        for at, begin, end, number, _ in sorted(files.get(file, []), reverse=True):
+            line = lines[at]
+            lines[at] = f"{line[:begin]}crate::knob::k({number}, {line[begin:end]}){line[end:]}"
+        texts[file] = (lines, names)
+    return {file: rewritten(lines, names, made_static) for file, (lines, names) in texts.items()}
+
+
+def rewritten(lines, names, made_static):
+    """Constants of these names made statics that are computed when they are first asked for, and the places that use them."""
+    head, tests, tail = "\n".join(lines).partition("#[cfg(test)]\nmod tests {")
+    used = names | {n for n in made_static if re.search(rf"^use [^;]*\b{n}\b", head, re.M) or f"::{n}" in head}
+    parts, at = [], 0
+    # Definitions, imports and comments stay; everything else is code that uses them.
+    kept = re.compile(r"^[ \t]*(?:pub(?:\([a-z]+\))? )?(?:const (\w+): ([^=]+?) = (.*?);|use [^;]*;)$|//[^\n]*", re.M | re.S)
+    place = re.compile(r"(?<![\w:.])((?:\w+::)*)(" + "|".join(sorted(used)) + r")\b") if used else None
+    uses = lambda text: place.sub(r"(*\1\2)", text) if place else text
+    for found in kept.finditer(head):
+        parts.append(uses(head[at:found.start()]))
+        at = found.end()
+        if found.group(1) in names:
+            before = found.group(0).split("const ")[0]
+            kind, value = found.group(2), uses(found.group(3))
+            parts.append(f"{before}static {found.group(1)}: std::sync::LazyLock<{kind}> = std::sync::LazyLock::new(|| {value});")
+        elif found.group(1):
+            parts.append(found.group(0)[:found.start(3) - found.start()] + uses(found.group(3)) + ";")
+        else:
+            parts.append(found.group(0))
+    return "".join(parts) + uses(head[at:]) + tests + tail
+
+
+def build(tree, target, every):
+    """Builds `ablate` with all constants that can be changed; which cannot be."""
+    left_out = set()
     env = {**os.environ, "CARGO_TARGET_DIR": str(target)}
-    build = ["cargo", "build", "--release", "-q", "-p", "longfat-diagnose-test", "--bin", "corpus"]
-    if subprocess.run(build, cwd=tree, env=env, capture_output=True).returncode != 0:
-        return None
-    run = [target / "release/corpus", "score", of, str(cases)]
-    text = subprocess.run(run, cwd=tree, env=env, capture_output=True, text=True, check=True).stdout
-    found = re.search(r"Main cause right: [\d.]+ % \((\d+) of (\d+)\)", text)
-    return tuple(map(int, found.groups())) if found else None
+    crate = tree / "crates/diagnosis/src"
+    command = ["cargo", "build", "--release", "--message-format=short", "-p", "longfat-diagnose-test", "--bin", "ablate"]
+    while True:
+        for file, text in with_knobs(every, left_out).items():
+            (crate / file).write_text(text + (KNOB if file == "lib.rs" else ""))
+        done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True)
+        if done.returncode == 0:
+            return left_out
+        wrong = {(m[1], int(m[2])) for m in re.finditer(r"crates/diagnosis/src/(\S+?):(\d+):\d+: error", done.stderr)}
+        more = set()
+        for file, at in wrong:
+            line = (crate / file).read_text().split("\n")[at - 1]
+            more |= {int(n) for n in re.findall(r"knob::k\((\d+),", line)}
+            used = set(re.findall(r"\(\*(?:\w+::)*(\w+)\)", line))
+            more |= {i for i, c in enumerate(every) if c[0].split(".")[0] in used}
+        if not more - left_out:
+            sys.exit(done.stderr)
+        left_out |= more
 
 
-def ablate(of, cases, only, rows):
-    done = {}
-    if rows.exists():
-        with open(rows) as file:
-            done = {(r["constant"], r["file"], r["line"], r["value"], r["by"]): r for r in csv.DictReader(file)}
+def ablate(options, rows):
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "ablation"
+    every = list(constants())
     with tempfile.TemporaryDirectory(prefix="longfat-ablation-") as folder:
         tree = Path(folder) / "tree"
         shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns("target", ".git", "node_modules"))
-        with open(rows, "a") as out:
-            if not done:
-                out.write("constant,file,line,value,by,right,of\n")
-                right, whole = scored(tree, target, of, cases)
-                out.write(f"(none),,,,1,{right},{whole}\n")
-            for name, file, at, number, _ in constants():
-                if only and only not in name and only not in file:
-                    continue
-                for by in ("0.5", "2"):
-                    if (name, file, str(at + 1), number.group(1), by) in done:
-                        continue
-                    path = tree / "crates/diagnosis/src" / file
-                    before = path.read_text()
-                    lines = before.split("\n")
-                    value = float(number.group(1).replace("_", "")) * float(by)
-                    whole_number = re.fullmatch(r"[\d_]+", number.group(1))
-                    text = str(max(1, int(value))) if whole_number else repr(value)
-                    line = lines[at]
-                    lines[at] = line[:number.start(1)] + text + line[number.end(1):]
-                    path.write_text("\n".join(lines))
-                    result = scored(tree, target, of, cases)
-                    path.write_text(before)
-                    right, whole = result or ("", "")
-                    out.write(f"{name},{file},{at + 1},{number.group(1)},{by},{right},{whole}\n")
-                    out.flush()
+        here = tree / "tests/diagnose"
+        shutil.copy(here / "ablate.rs", here / "src/bin/ablate.rs")
+        with open(here / "Cargo.toml", "a") as manifest:
+            manifest.write('libc = "0.2"\n\n[[bin]]\nname = "ablate"\npath = "src/bin/ablate.rs"\n')
+        left_out = build(tree, target, every)
+        print(f"{len(left_out)} of {len(every)} constants cannot be changed while the program runs", file=sys.stderr)
+        run = [target / "release/ablate", str(len(every)), *options]
+        table = [line.split() for line in subprocess.run(run, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()]
+    sets = sorted({line[2] for line in table})
+    of = {(which, by, name): (int(right), int(bad)) for which, by, name, right, _, bad in table}
+    with open(rows, "w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["constant", "file", "line", "value", "by", *(f"{s} {what}" for s in sets for what in ("right", "bad"))])
+
+        def write(which, head, by):
+            figures = [of.get((which, by, s), ("", "")) for s in sets]
+            out.writerow([*head, by, *(n for pair in figures for n in pair)])
+
+        write("none", ["(none)", "", "", ""], "1")
+        for number, (name, where, at, found, _) in enumerate(every):
+            for by in ("0.5", "2") if number not in left_out else ():
+                write(str(number), [name, where, at + 1, found.group(1)], by)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", action="store_true")
-    parser.add_argument("--ablate", nargs=2, metavar=("SET", "CASES"))
-    parser.add_argument("--only")
+    parser.add_argument("--ablate", nargs=argparse.REMAINDER, metavar="SETS")
     parser.add_argument("--rows", type=Path, default=Path("ablation.csv"))
     args = parser.parse_args()
     if args.count:
         count()
     elif args.ablate:
-        ablate(args.ablate[0], int(args.ablate[1]), args.only, args.rows)
+        ablate(args.ablate, args.rows)
     else:
         table()
 

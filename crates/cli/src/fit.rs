@@ -7,8 +7,8 @@ use crate::lab;
 use crate::output::write_new;
 use crate::problem::CliProblem;
 use crate::progress::{Bar, RunsBar, terminal};
-use capture::{CaptureReader, PacketFilter};
-use commands::fit::{captured, observed};
+use capture::PacketFilter;
+use commands::fit::observed;
 use fit::{FitError, FitWish, MadeFit, ObservedPath};
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -16,12 +16,8 @@ use std::process::ExitCode;
 
 /// Fits a capture, tells how well, and writes the scenario.
 pub fn fit(args: &FitArgs) -> Result<ExitCode, CliProblem> {
-    let mut bar = Bar::new(!args.no_progress);
-    let progress = &mut |done, all| bar.bytes(done, all);
-    let seen = observed(&args.capture, args.variant.as_deref(), args.filter.asked(), progress);
-    bar.clear();
-    let made = seen?.and_then(|seen| searched(&seen, args.jobs, !args.no_progress));
-    let made = match made {
+    let source = (args.capture.as_path(), args.variant.as_deref());
+    let made = match made(source, args.filter.asked(), args.jobs, !args.no_progress)? {
         Ok(made) => made,
         Err(e) => return no_fit(&args.capture, &e),
     };
@@ -42,17 +38,17 @@ pub fn fit(args: &FitArgs) -> Result<ExitCode, CliProblem> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The fit of an opened capture.
+/// The fit of a file or folder, of which a variant is meant.
 pub fn made(
-    reader: CaptureReader,
+    (path, variant): (&Path, Option<&str>),
     keep: PacketFilter,
     threads: Option<NonZeroUsize>,
     bars: bool,
-) -> Result<MadeFit, FitError> {
+) -> Result<Result<MadeFit, FitError>, CliProblem> {
     let mut bar = Bar::new(bars);
-    let seen = captured(reader, keep, &mut |done, all| bar.bytes(done, all));
+    let seen = observed(path, variant, keep, &mut |done, all| bar.bytes(done, all));
     bar.clear();
-    searched(&seen?, threads, bars)
+    Ok(seen?.and_then(|seen| searched(&seen, threads, bars)))
 }
 
 /// The search, with its bar; Ctrl-C ends it.

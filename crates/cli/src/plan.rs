@@ -10,19 +10,20 @@ use crate::problem::CliProblem;
 use crate::progress::{RunsBar, terminal};
 use ::fit::FitError;
 use advise::{CureEffect, Plan, PlanError, PlanWish};
-use capture::{CaptureReader, PacketFilter};
-use commands::plan::{Planned, opened_capture};
+use capture::PacketFilter;
+use commands::fit::is_observed;
+use commands::plan::Planned;
 use experiment::Progress;
 use std::process::ExitCode;
 
 /// Tries cures on the scenario, and prints what helps and how it is done.
 pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
-    let planned = match opened_capture(&args.scenario) {
-        Some(reader) => match of_capture(args, reader)? {
+    let planned = match is_observed(&args.scenario) {
+        true => match of_observed(args)? {
             Ok(planned) => planned,
             Err(e) => return crate::fit::no_fit(&args.scenario, &e),
         },
-        None => of_scenario(args)?,
+        false => of_scenario(args)?,
     };
     let wish = PlanWish {
         objective: args.objective.unwrap_or(planned.goal),
@@ -83,13 +84,18 @@ fn of_scenario(args: &PlanArgs) -> Result<Planned, CliProblem> {
     Ok(Planned::of_scenario(experiment, args.variant.as_deref())?)
 }
 
-/// What was fitted to a capture, and what fits nearly as well.
-fn of_capture(args: &PlanArgs, reader: CaptureReader) -> Result<Result<Planned, FitError>, CliProblem> {
-    if args.variant.is_some() || !args.set.is_empty() {
-        let why = "--variant and --set are for scenarios; of a capture, `longfat fit` writes one";
+/// What was fitted to what was measured, and what fits nearly as well.
+fn of_observed(args: &PlanArgs) -> Result<Result<Planned, FitError>, CliProblem> {
+    if !args.set.is_empty() {
+        let why = "--set is for scenarios; of what was measured, `longfat fit` writes one";
         return Err(CliProblem::Usage(why.into()));
     }
-    let made = crate::fit::made(reader, PacketFilter::default(), args.jobs, !args.no_progress);
+    if args.variant.is_some() && !args.scenario.is_dir() {
+        let why = "--variant is for scenarios and folders of results; of a capture there is one";
+        return Err(CliProblem::Usage(why.into()));
+    }
+    let source = (args.scenario.as_path(), args.variant.as_deref());
+    let made = crate::fit::made(source, PacketFilter::default(), args.jobs, !args.no_progress)?;
     Ok(made.map(|made| {
         tell!("{}\n", made.fit.headline);
         Planned::of_fit(made)

@@ -86,6 +86,29 @@ fn what_cannot_be_planned_is_told_with_what_would_be_right() {
     assert!(told(&[], &udp).contains("no flow here sends TCP"));
 }
 
+/// Results of `longfat run` are a measurement: what is fitted to them is planned for.
+#[test]
+fn a_folder_of_results_is_planned_for() {
+    let folder = std::env::temp_dir().join(format!("longfat-plan-results-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("policed.toml"), POLICED).unwrap();
+    let longfat = |args: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_longfat")).current_dir(&folder).args(args).output().unwrap()
+    };
+    let ran = longfat(&["run", "policed.toml", "--out", "results"]);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let options = ["--only", "sender", "--finalists", "2", "--repeat", "2", "--json"];
+    let done = longfat(&[&["plan", "results", "--variant", "default"], &options[..]].concat());
+    let planned: advise::Plan = serde_json::from_slice(&done.stdout).unwrap();
+    let wrong = longfat(&["plan", "results", "--variant", "other"]);
+    let set = longfat(&["plan", "results", "--set", "duration=1s"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(planned.variant, "fit");
+    assert!(planned.cures.iter().any(|c| c.name == "bbr"));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("there are: default"));
+    assert_eq!((wrong.status.code(), set.status.code()), (Some(2), Some(2)));
+}
+
 #[test]
 fn where_nothing_helps_the_exit_code_says_so() {
     let free = POLICED.replace("{ kind = \"policer\", rate = \"10Mbit/s\", burst = \"6kB\" }, ", "");

@@ -28,11 +28,16 @@ pub fn observed(
     Ok(captured(reader, filter, progress))
 }
 
+/// Whether the argument names what [`observed`] reads; if not, it is a scenario, or nothing.
+pub fn is_observed(path: &Path) -> bool {
+    let is_summary = || path.extension().is_some_and(|e| e == "json") || begins_as_ss_log(path);
+    let is_file = || path.is_file() && (is_summary() || CaptureReader::open(path).is_ok());
+    let is_scenario = path == Path::new("-") || path.extension().is_some_and(|e| e == "toml");
+    !is_scenario && (path.join("result.json").is_file() || is_file())
+}
+
 /// What an opened capture tells.
-///
-/// # Errors
-/// It tells of no path.
-pub fn captured(
+fn captured(
     mut reader: CaptureReader,
     filter: PacketFilter,
     progress: &mut dyn FnMut(u64, Option<u64>),

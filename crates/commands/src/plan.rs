@@ -1,10 +1,8 @@
 //! What is made faster.
 
 use crate::CommandError;
-use capture::CaptureReader;
 use fit::MadeFit;
 use scenario::{Experiment, Scenario, Variant};
-use std::path::Path;
 use units::Goal;
 
 /// What is planned for.
@@ -28,17 +26,11 @@ impl Planned {
         Ok(Planned { name, scenarios: vec![scenario], goal })
     }
 
-    /// What was fitted to a capture, and what fits nearly as well.
+    /// What was fitted to what was measured, and what fits nearly as well.
     pub fn of_fit(made: MadeFit) -> Planned {
         let scenarios = std::iter::once(made.scenario).chain(made.alternatives).collect();
         Planned { name: "fit".into(), scenarios, goal: Goal::Goodput }
     }
-}
-
-/// The capture that the argument names; `None`: it is a scenario, or nothing.
-pub fn opened_capture(path: &Path) -> Option<CaptureReader> {
-    let may = path != Path::new("-") && path.extension().is_none_or(|e| e != "toml") && path.is_file();
-    may.then(|| CaptureReader::open(path).ok()).flatten()
 }
 
 /// The variant that is meant.

@@ -97,7 +97,6 @@ const PASSED: f64 = 0.85;
 /// Losses closer together than this, seconds, are of one episode, however short the round trip.
 const LEAST_WIDTH: f64 = 0.005;
 /// Share of the packets that is nearly all; and by which share rates may differ that are the same.
-const NEARLY_ALL_WAIT: f64 = 0.9;
 const SAME_RATE: f64 = 0.03;
 /// Delays by timestamps below this, seconds, may be the clock's granularity.
 const CLOCK: f64 = 0.0025;
@@ -303,14 +302,9 @@ fn passes_too_much(found: &FoundLimiter, arrivals: &[PacketArrival]) -> bool {
     passed > 1.0 / PASSED * found.rate * (last.at - first.at) + bucket
 }
 
-/// Nearly all packets wait behind a bucket and leave at the policer's rate. Behind a policer nobody waits, so the queue
-/// explains its losses.
+/// Packets wait at the policer's rate. Behind a policer nobody waits, so the queue explains its losses.
 fn queue_explains(queue: &FoundLimiter, policer: &FoundLimiter) -> bool {
-    let nearly_all = queue.drain.is_some_and(|d| d.busy > NEARLY_ALL_WAIT && d.spread < SAME_RATE);
-    queue.burst.is_some()
-        && nearly_all
-        && queue.delay_fit.is_some_and(|a| a.left < 1.0)
-        && same_rate(policer, queue)
+    queue.delay_fit.is_some_and(|a| a.left < 1.0) && same_rate(policer, queue)
 }
 
 fn same_rate(a: &FoundLimiter, b: &FoundLimiter) -> bool {

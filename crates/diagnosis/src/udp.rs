@@ -6,7 +6,6 @@
 
 use crate::limiter::{self, FoundLimiter, LimiterPackets, PathFacts};
 use crate::verdict::{self, least_queue};
-use result::RttSummary;
 use result::diagnosis::{
     CaptureInfo, Limiter, LimiterKind, QuicFacts, RtpFacts, SpinBit, UdpBetweenEnds, UdpFlowDiagnosis,
     UdpLoss, UdpRate,
@@ -77,7 +76,7 @@ fn flow(t: &UdpTrack, side: usize, start_s: f64) -> Option<UdpFlowDiagnosis> {
         over_time: over_time(way, limiter::seconds(way.origin) - start_s, loss),
         loss,
         lost_packets,
-        spin_rtt_ms: (way.spin.samples() > 0).then(|| spin_summary(way)),
+        spin_rtt_ms: (way.spin.samples() > 0).then(|| verdict::rtt_summary(&way.spin)),
         quic: t.quic.as_ref().map(|q| quic(q, side)),
         rtp: rtp.map(|r| RtpFacts {
             ssrc: r.ssrc,
@@ -117,19 +116,6 @@ fn quic(q: &QuicTrack, side: usize) -> QuicFacts {
 
 fn handshake(q: &QuicTrack) -> Option<Span> {
     Some(q.to_server? + q.to_client?)
-}
-
-fn spin_summary(way: &UdpWay) -> RttSummary {
-    let ms = |span: Option<Span>| span.unwrap_or_default().as_millis_f64();
-    let q = |q| ms(way.spin.quantile(q));
-    RttSummary {
-        min: ms(way.spin.min()),
-        mean: ms(way.spin.mean()),
-        p50: q(0.50),
-        p95: q(0.95),
-        p99: q(0.99),
-        max: ms(way.spin.max()),
-    }
 }
 
 /// The greatest rate over half a second, Mbit/s.

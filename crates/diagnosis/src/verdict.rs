@@ -28,6 +28,7 @@ pub(crate) use between::{late_parts, late_summary};
 use evidence::FlowFacts;
 pub(crate) use evidence::least_queue;
 pub use file::capture_info;
+pub(crate) use measures::rtt_summary;
 use outages::AckSilence;
 use result::Diagnosis;
 use result::cause::RoundPart;

@@ -106,7 +106,7 @@ pub(crate) fn spread(mut samples: Vec<f64>) -> RttSummary {
         samples.get(i).copied().unwrap_or(0.0)
     };
     let mean = samples.iter().sum::<f64>() / samples.len().max(1) as f64;
-    RttSummary { min: at(0.0), mean, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1.0) }
+    RttSummary::with((at(0.0), at(1.0)), mean, at)
 }
 
 fn observed(

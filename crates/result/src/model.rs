@@ -419,15 +419,14 @@ impl RttSummary {
     /// Of spans counted.
     pub fn of(spans: &Histogram) -> RttSummary {
         let (Some(min), Some(max)) = (spans.min(), spans.max()) else { return RttSummary::default() };
-        let quantile = |q| spans.quantile_nanos(q).unwrap_or_default() / 1e6;
-        RttSummary {
-            min: min.as_nanos() as f64 / 1e6,
-            mean: spans.sum_nanos() as f64 / spans.samples() as f64 / 1e6,
-            p50: quantile(0.50),
-            p95: quantile(0.95),
-            p99: quantile(0.99),
-            max: max.as_nanos() as f64 / 1e6,
-        }
+        let ends = (min.as_nanos() as f64 / 1e6, max.as_nanos() as f64 / 1e6);
+        let mean = spans.sum_nanos() as f64 / spans.samples() as f64 / 1e6;
+        RttSummary::with(ends, mean, |q| spans.quantile_nanos(q).unwrap_or_default() / 1e6)
+    }
+
+    /// With the quantiles that are told, milliseconds.
+    pub fn with((min, max): (f64, f64), mean: f64, quantile: impl Fn(f64) -> f64) -> RttSummary {
+        RttSummary { min, mean, p50: quantile(0.50), p95: quantile(0.95), p99: quantile(0.99), max }
     }
 }
 

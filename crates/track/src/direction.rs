@@ -278,11 +278,7 @@ impl Direction {
         }
         let number = self.log.push(LogEntry { open: p.len, ..entry });
         self.extend(p, p.len, now, number);
-        if self.window.scale.is_some()
-            && let Some(edge) = self.window.end
-        {
-            self.window.held_against(self.stream.nxt, edge.get());
-        }
+        self.window.held_against(self.stream.nxt);
         self.counts.unique_bytes += p.len as u64;
     }
 

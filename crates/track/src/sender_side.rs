@@ -241,14 +241,17 @@ impl SenderSide {
         }
         let had = now - up - TICK.max(up / STEPS);
         let before = (0..HAD).map(|back| self.had[(self.last_had as usize + HAD - back) % HAD]);
-        let mut ends =
-            iter::once((last.time, last.window_end)).chain(before).take_while(|ack| ack.1.is_some());
-        let mut oldest = None;
-        ends.find(|ack| {
-            oldest = ack.1;
-            ack.0 <= had
-        });
-        oldest
+        let mut end = None;
+        for (time, window_end) in iter::once((last.time, last.window_end)).chain(before) {
+            if window_end.is_none() {
+                break;
+            }
+            end = window_end;
+            if time <= had {
+                break;
+            }
+        }
+        end
     }
 
     /// The last ACK that the sender had when it sent what passes now.

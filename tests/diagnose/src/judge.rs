@@ -27,7 +27,7 @@ pub struct Judge {
 }
 
 /// A tracker that a simulated capture goes to.
-struct Direct(Tracker);
+pub struct Direct(pub Tracker);
 
 impl Sink for Direct {
     fn packet(&mut self, packet: &TcpPacket) {
@@ -40,9 +40,15 @@ impl Sink for Direct {
 }
 
 fn said(tracker: Tracker, file: FileInfo) -> Diagnosis {
+    let (tracks, info) = tracked(tracker, file);
+    diagnose_tracks(tracks, info)
+}
+
+/// Tracks of all that a tracker was given, and what is known of the capture.
+pub fn tracked(tracker: Tracker, file: FileInfo) -> (Vec<Track>, CaptureInfo) {
     let mut tracks: Vec<Track> = Vec::new();
     let totals = tracker.finish(&mut tracks);
-    diagnose_tracks(tracks, capture_info(file, &totals))
+    (tracks, capture_info(file, &totals))
 }
 
 /// Hands over the TCP packets of an opened capture.
@@ -68,9 +74,7 @@ pub fn read_tracks(mut reader: CaptureReader) -> (Vec<Track>, CaptureInfo) {
         tracker.batch(&batch);
         batch.clear();
     }
-    let mut tracks: Vec<Track> = Vec::new();
-    let totals = tracker.finish(&mut tracks);
-    (tracks, capture_info(reader.info(), &totals))
+    tracked(tracker, reader.info())
 }
 
 impl Judge {

@@ -11,7 +11,7 @@ use crate::controls::Row;
 use capture::{Addr, Endpoint, Frame, PcapWriter, TcpFlags, TcpPacket};
 use std::collections::BTreeMap;
 use std::io::Cursor;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use units::{Span, Stream, Time};
 
 /// The half that a trace belongs to; `name` is `PATH/CONTROL`.
@@ -99,11 +99,11 @@ pub fn capture(text: &str) -> Result<Vec<u8>, String> {
     out.finish().map_err(|e| e.to_string())
 }
 
-/// Diagnoses the traces of a half below `folder`, in the order of their names.
+/// The traces of a half below `folder` in the order of their names, and their files.
 ///
 /// # Errors
-/// The folder has none, or one cannot be read or diagnosed.
-pub fn read(folder: &Path, wanted: &str) -> Result<Vec<Row>, String> {
+/// The folder has none.
+pub fn traces(folder: &Path, wanted: &str) -> Result<Vec<(String, PathBuf)>, String> {
     let list = |folder: &Path| -> Result<Vec<String>, String> {
         let list = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         Ok(list.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect())
@@ -116,10 +116,23 @@ pub fn read(folder: &Path, wanted: &str) -> Result<Vec<Row>, String> {
     }
     names.retain(|n| half(n) == wanted);
     names.sort();
+    let file = |name: String| {
+        let file = folder.join(format!("{name}.csv"));
+        (name, file)
+    };
+    Ok(names.into_iter().map(file).collect())
+}
+
+/// Diagnoses the traces of a half below `folder`, in the order of their names.
+///
+/// # Errors
+/// The folder has none, or one cannot be read or diagnosed.
+pub fn read(folder: &Path, wanted: &str) -> Result<Vec<Row>, String> {
+    let traces = traces(folder, wanted)?;
     let rows = std::sync::Mutex::new(Vec::new());
-    crate::each(0..names.len() as u64, |i| {
-        let name = &names[i as usize];
-        let row = row(name, &folder.join(format!("{name}.csv")))?;
+    crate::each(0..traces.len() as u64, |i| {
+        let (name, file) = &traces[i as usize];
+        let row = row(name, file)?;
         rows.lock().map_err(|e| e.to_string())?.push(row);
         Ok(())
     })?;

@@ -27,7 +27,7 @@ export async function drawn(page) {
 }
 
 /** The same after another language, theme or window: what these make anew is begun with the next frame. */
-export async function settled(page) {
+async function settled(page) {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   await drawn(page);
 }

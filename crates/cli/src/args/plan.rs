@@ -22,7 +22,7 @@ with and without the cure.
 
 Exit codes: 0 there is a cure that helps; 1 none of those tried does; 2 bad input; 130 ended by Ctrl-C.")]
 pub struct PlanArgs {
-    /// Scenario file (TOML), a built-in example, or a capture, which is fitted first; `-` reads a scenario from standard input.
+    /// Scenario file (TOML), a built-in example, or what `longfat fit` reads, which is fitted first; `-` reads a scenario from standard input.
     pub scenario: PathBuf,
     /// The variant that is to be made faster; default: the baseline, or the first.
     #[arg(long, value_name = "NAME")]

@@ -4,21 +4,21 @@ use super::GENERAL;
 use result::Cause;
 
 /// Of the signs that every verdict has.
-pub(super) const OF_GENERAL: [f64; GENERAL] = [-0.66, 2.00, -0.83, 0.23, 0.40];
+pub(super) const OF_GENERAL: [f64; GENERAL] = [-2.27, 2.89, -1.54, 0.25, 0.82];
 
 /// Of each cause; none for those that were not met.
 pub(super) const OF_CAUSES: &[(Cause, f64)] = &[
-    (Cause::Application, 0.85),
-    (Cause::ReceiveWindow, 1.07),
-    (Cause::ReceiverStalled, 1.04),
-    (Cause::SendBuffer, -1.75),
-    (Cause::SlowStart, 2.04),
-    (Cause::RandomLoss, -1.90),
-    (Cause::Congestion, -0.50),
-    (Cause::Bottleneck, 0.42),
-    (Cause::Policed, -0.15),
-    (Cause::Shaped, -0.61),
-    (Cause::Outage, -2.04),
-    (Cause::SetupFailed, 2.26),
-    (Cause::AckPath, -0.73),
+    (Cause::Application, 0.50),
+    (Cause::ReceiveWindow, 0.32),
+    (Cause::ReceiverStalled, 0.35),
+    (Cause::SendBuffer, -2.31),
+    (Cause::SlowStart, 2.23),
+    (Cause::RandomLoss, -2.45),
+    (Cause::Congestion, -0.87),
+    (Cause::Bottleneck, 0.27),
+    (Cause::Policed, -0.55),
+    (Cause::Shaped, -0.39),
+    (Cause::Outage, 0.92),
+    (Cause::SetupFailed, 2.79),
+    (Cause::AckPath, -0.80),
 ];

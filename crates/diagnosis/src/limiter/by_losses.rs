@@ -84,7 +84,7 @@ pub(super) fn limiter_by_losses<'a>(
 
 /// Whether the bucket would explain the losses as well at this rate.
 fn explains_as_well(b: &TokenBucketFit, rate: f64) -> bool {
-    let (least, most) = b.as_good.unwrap_or((b.rate, b.rate));
+    let (least, most) = b.rates();
     rate > least * (1.0 - SAME_RATE) && rate < most * (1.0 + SAME_RATE)
 }
 

@@ -104,9 +104,8 @@ fn spread(delays: &mut [f32]) -> f64 {
 /// Whether a tenth of the packets near the limit waited less than a queue as deep as they found would have made them, at any
 /// rate that fits. What else delays packets only adds to that, so it needs no look at how much they differ.
 fn waits_for_nothing(d: &DelayNearLimit, bucket: &TokenBucketFit, size: f64) -> bool {
-    let rate = bucket.as_good.map_or(bucket.rate, |rates| rates.1);
     let before = near_depth(bucket, size) - size - UNSURE * bucket.spread;
-    d.near_p10 < before / rate
+    d.near_p10 < before / bucket.rates().1
 }
 
 /// From this depth on, bytes, the virtual queue is nearly full.

@@ -260,6 +260,11 @@ pub(crate) fn gain_without_times(arrivals: &[PacketArrival], b: &TokenBucketFit,
 }
 
 impl TokenBucketFit {
+    /// Rates that fit the losses, least and greatest: its own where there is one.
+    pub(super) fn rates(&self) -> (f64, f64) {
+        self.as_good.unwrap_or((self.rate, self.rate))
+    }
+
     /// What the search makes great: the gain, and among rates that gain alike the one that divides lost from
     /// passed with the fewest errors and closest together.
     pub(crate) fn score(&self) -> f64 {

@@ -71,16 +71,10 @@ fn fell_to(t: &Track) -> Option<u32> {
 }
 
 /// Minimum, mean, quantiles and maximum in milliseconds; all zero without samples.
-fn rtt_summary(h: &SpanHistogram) -> RttSummary {
+pub(crate) fn rtt_summary(h: &SpanHistogram) -> RttSummary {
     let ms = |span: Option<Span>| span.unwrap_or_default().as_millis_f64();
-    RttSummary {
-        min: ms(h.min()),
-        mean: h.sum_nanos() as f64 / h.samples().max(1) as f64 / 1e6,
-        p50: ms(h.quantile(0.50)),
-        p95: ms(h.quantile(0.95)),
-        p99: ms(h.quantile(0.99)),
-        max: ms(h.max()),
-    }
+    let mean = h.sum_nanos() as f64 / h.samples().max(1) as f64 / 1e6;
+    RttSummary::with((ms(h.min()), ms(h.max())), mean, |q| ms(h.quantile(q)))
 }
 
 /// Greatest delivery rate over two rounds, bytes a second; one alone may hold the ACKs of two.

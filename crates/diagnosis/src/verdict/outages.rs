@@ -132,7 +132,7 @@ pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64,
         return in_vain.into_iter().collect();
     }
     let long = silences[within(t, silences)].iter().filter(|s| is_long(s, rtt));
-    let out = long.filter(|s| s.gone && outstanding(t, s) || gone(t, rtt, (s.from, s.to)));
+    let out = long.filter(|s| s.gone && (outstanding(t, s) || gone(t, rtt, (s.from, s.to))));
     let mut end = 0.0f64;
     let mut out: Vec<(f64, f64)> = out
         .map(|s| {
@@ -150,7 +150,7 @@ pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64,
 }
 
 /// Leaves out silences in which no more packets in a row were lost than chance loses now and then: of N packets, each lost
-/// with the probability p as outside, some n in a row are expected where N p^n is one or more.
+/// with the probability p, some n in a row are expected where N p^n is one or more.
 fn drop_those_by_chance(tracks: &[&Track], silences: &mut Vec<AckSilence>) {
     let lost = |t: &Track, s: &AckSilence| {
         let (from, to) = reach((s.from, s.to), rtt(t));
@@ -163,8 +163,7 @@ fn drop_those_by_chance(tracks: &[&Track], silences: &mut Vec<AckSilence>) {
     let losses = sum(|t| t.counts.lost_up + t.counts.lost_down);
     let of = |s: &AckSilence| if s.gone { tracks.iter().map(|t| lost(t, s)).sum() } else { 0.0 };
     let within: Vec<f64> = silences.iter().map(of).collect();
-    let outside = (losses - within.iter().sum::<f64>()).max(0.0);
-    let share = (outside / all.max(1.0)).min(1.0);
+    let share = (losses / all.max(1.0)).min(1.0);
     let mut each = within.into_iter();
     silences.retain(|s| {
         let n = each.next().unwrap_or(0.0);
@@ -209,12 +208,13 @@ fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
         || to - from > AGAIN + 2.0 * rtt && lost_before(t, rtt, from, to) >= UNANSWERED
 }
 
-/// Something was sent again in the silence or where it ended, or was missing there.
+/// Something was lost in the silence, just before it, or where it ended. That something was sent again says less: of data that
+/// had arrived it may be the ACK that was lost.
 fn is_repaired(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
     let edge = t.bin.as_secs_f64();
-    let begin = t.log.partition_point(|s| seconds(s.time) < from - edge);
-    let until = t.log[begin..].iter().take_while(|s| seconds(s.time) < to + edge + 1.5 * rtt);
-    until.into_iter().any(|s| s.again || s.fate == PacketFate::LostUp)
+    let begin = t.log.partition_point(|s| seconds(s.time) < from - edge - 1.5 * rtt);
+    let mut until = t.log[begin..].iter().take_while(|s| seconds(s.time) < to + edge + 1.5 * rtt);
+    until.any(|s| s.fate != PacketFate::Passed)
 }
 
 /// What ended it shows by itself that packets were held up.

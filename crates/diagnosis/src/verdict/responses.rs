@@ -15,14 +15,11 @@ pub(super) fn responses(t: &Track, seconds: f64) -> Option<ResponseTimes> {
     let server = Span::from_nanos(waits.sum_nanos() as u64).saturating_sub(way * exchanges).as_secs_f64();
     Some(ResponseTimes {
         exchanges,
-        server_ms: RttSummary {
-            min: ms(waits.min()),
-            mean: server * 1e3 / exchanges.max(1) as f64,
-            p50: ms(waits.quantile(0.50)),
-            p95: ms(waits.quantile(0.95)),
-            p99: ms(waits.quantile(0.99)),
-            max: ms(waits.max()),
-        },
+        server_ms: RttSummary::with(
+            (ms(waits.min()), ms(waits.max())),
+            server * 1e3 / exchanges.max(1) as f64,
+            |q| ms(waits.quantile(q)),
+        ),
         network_ms: t.handshake.rtt.or(t.rtt.min()).map(|rtt| rtt.as_millis_f64()),
         server_s: server,
         share: if seconds > 0.0 { (server / seconds).min(1.0) } else { 0.0 },

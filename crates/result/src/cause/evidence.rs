@@ -159,6 +159,7 @@ impl RoundEvidence {
         match part {
             RoundPart::WindowFull => self.repairs_slowly.then_some(ClaimOrder::WindowAtLoss),
             RoundPart::Timeout => Some(ClaimOrder::AfterLoss),
+            RoundPart::Idle => self.back_with_loss.then_some(ClaimOrder::AfterLoss),
             RoundPart::Moving if self.window_full && self.repairs_slowly => Some(ClaimOrder::WindowAtLoss),
             RoundPart::Moving if self.before_loss => None,
             // Losses do not hold back who does not answer them and writes no more.

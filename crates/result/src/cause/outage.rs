@@ -36,7 +36,6 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     match part {
         RoundPart::Silence => Some(ClaimOrder::AfterLoss),
-        RoundPart::Idle => e.back_with_loss.then_some(ClaimOrder::AfterLoss),
         _ => e.claim_after_loss(part, Cause::Outage),
     }
 }

@@ -15,11 +15,16 @@ impl Direction {
     /// Whether the window has no room for another segment, as the sender sees it.
     #[inline]
     fn is_window_full(&mut self, now: Time) -> bool {
-        if !self.window.is_known() {
-            return false;
+        self.window.is_known() && {
+            let end = self.side.last_ack(now).and_then(|ack| ack.window_end);
+            self.has_no_room(end)
         }
+    }
+
+    /// Whether a window that ends there has no room for another segment.
+    #[inline]
+    fn has_no_room(&self, end: Option<NonZeroU64>) -> bool {
         let next = self.stream.nxt + self.window.least_room(self.sizes.mss.unwrap_or(0));
-        let end = self.side.last_ack(now).and_then(|ack| ack.window_end);
         end.is_some_and(|end| next > end.get())
     }
 
@@ -200,11 +205,10 @@ impl Direction {
     /// Whether the window may have had no room for another segment, as the sender saw it: by the last ACK that it certainly had.
     #[cold]
     fn may_window_be_full(&mut self, now: Time) -> bool {
-        if !self.window.is_known() {
-            return false;
+        self.window.is_known() && {
+            let end = self.side.least_window_end(now);
+            self.has_no_room(end)
         }
-        let next = self.stream.nxt + self.window.least_room(self.sizes.mss.unwrap_or(0));
-        self.side.least_window_end(now).is_some_and(|end| next > end.get())
     }
 
     /// Whether full segments, `sent` then, followed an ACK at once, far sooner than that ACK the one before. (What

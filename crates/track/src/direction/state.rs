@@ -92,18 +92,13 @@ impl ReceiveWindow {
         }
     }
 
-    /// The field counts in steps of so many bytes (RFC 7323 section 2.2).
+    /// New data that ends at `end` passes. No sender sends more than the windows let out that passed the capture (RFC 9293
+    /// section 3.8.6), but for less than a step of their field (RFC 7323 section 2.2), and an ACK that the capture missed lets
+    /// few packets out: if most are beyond, the scale is not what the SYNs said.
     #[inline]
-    pub fn step(&self) -> u64 {
-        1 << self.scale.unwrap_or(0)
-    }
-
-    /// New data that ends at `end` passes while the sender knows the window to reach to `edge`. No sender sends more than that
-    /// (RFC 9293 section 3.8.6), and an ACK that the capture missed lets few packets out: if most are beyond it, its scale is
-    /// not what the SYNs said.
-    #[inline]
-    pub fn held_against(&mut self, end: u64, edge: u64) {
-        let beyond = end >= edge + self.step();
+    pub fn held_against(&mut self, end: u64) {
+        let (Some(scale), Some(edge)) = (self.scale, self.end) else { return };
+        let beyond = end >= edge.get() + (1 << scale);
         self.within = self.within.saturating_add(u32::from(!beyond));
         self.beyond = self.beyond.saturating_add(u32::from(beyond));
         if self.beyond > self.within {

@@ -1,0 +1,165 @@
+//! What each constant of the diagnosis gives: `tests/diagnose/constants.py --ablate` makes numbers of them that can be
+//! changed while the program runs (`diagnosis::knob`), in a copy of the tree, and puts this file there.
+//!
+//! The captures of all sets are tracked once. Then for each constant, halved and doubled, a child is forked, which diagnoses all
+//! of them and prints of each set how many flows are right: `<constant> <by> <set> <right> <of> <worse than wrong>`.
+//!
+//! `ablate CONSTANTS [--drawn SET COUNT] [--world SET COUNT] [--real DIR] [--nebby DIR]`
+
+#![allow(unsafe_code)]
+
+use capture::CaptureReader;
+use diagnose_test::controls::{Outcome, Row, SURE};
+use diagnose_test::judge::{self, Direct};
+use diagnose_test::{Case, Truth, draw, nebby, play, real, world};
+use diagnosis::knob;
+use result::Diagnosis;
+use result::diagnosis::CaptureInfo;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{Cursor, Write as _};
+use std::path::Path;
+use std::sync::Mutex;
+use track::{Track, Tracker, TrackerOptions};
+
+/// Knows what is right.
+enum Right {
+    Played(Box<Truth>),
+    Labelled(Vec<real::Label>),
+    Control(String),
+}
+
+struct Seen {
+    set: &'static str,
+    tracks: Vec<Track>,
+    info: CaptureInfo,
+    right: Right,
+}
+
+/// Flows of a set: right, all that can be judged, and those that are worse than wrong: a policer that is not there, a congestion
+/// control that it is sure of.
+type Score = [usize; 3];
+
+fn score(seen: Seen, scores: &mut BTreeMap<&'static str, Score>) {
+    let diagnosis: Diagnosis = diagnosis::diagnose_tracks(seen.tracks, seen.info);
+    let s = scores.entry(seen.set).or_default();
+    let mut add = |right: bool, bad: bool| {
+        s[0] += usize::from(right);
+        s[1] += 1;
+        s[2] += usize::from(bad && !right);
+    };
+    match seen.right {
+        Right::Played(truth) => {
+            for line in judge::lines(&truth, &diagnosis) {
+                line.is_right().into_iter().for_each(|right| add(right, line.says_policed()));
+            }
+        }
+        Right::Labelled(labels) => {
+            for row in labels.iter().map(|l| real::row(l, &diagnosis)) {
+                add(row.is_right(), row.named.contains(&"policed"));
+            }
+        }
+        Right::Control(truth) => {
+            let said = diagnosis.flows.first().map(|f| f.cc.clone()).unwrap_or_default();
+            let row = Row { name: String::new(), truth, said };
+            let outcome = row.outcome();
+            add(outcome == Outcome::Right, outcome == Outcome::Wrong && row.said.confidence >= SURE);
+        }
+    }
+}
+
+fn played(set: &'static str, case: &Case) -> Result<Seen, String> {
+    let mut direct = Direct(Tracker::new(TrackerOptions::default()));
+    let truth = play(case, &mut direct)?;
+    let (tracks, info) = judge::tracked(direct.0, capture::FileInfo::default());
+    Ok(Seen { set, tracks, info, right: Right::Played(Box::new(truth)) })
+}
+
+fn drawn(set: &'static str, count: u64, case: impl Fn(u64) -> Case + Sync, out: &mut Vec<Seen>) {
+    let all = Mutex::new(Vec::new());
+    let done = diagnose_test::each(0..count, |n| {
+        let seen = played(set, &case(n))?;
+        all.lock().map_err(|e| e.to_string())?.push(seen);
+        Ok(())
+    });
+    done.expect("every case is played");
+    out.extend(all.into_inner().expect("nobody panicked"));
+}
+
+fn sets(args: &[String]) -> Vec<Seen> {
+    let after = |name: &str| args.iter().position(|a| a == name).map(|i| &args[i + 1..]);
+    let number = |text: &String| text.parse::<u64>().expect("a number");
+    let mut out = Vec::new();
+    if let Some([set, count, ..]) = after("--drawn") {
+        drawn("drawn", number(count), |n| draw::case(number(set), n), &mut out);
+    }
+    if let Some([set, count, ..]) = after("--world") {
+        drawn("world", number(count), |n| world::case(number(set), n), &mut out);
+    }
+    if let Some([folder, ..]) = after("--real") {
+        let labels = real::labels("real.csv", include_str!("../../real.csv")).expect("a table");
+        let mut captures = BTreeMap::<String, Vec<real::Label>>::new();
+        for label in labels.into_iter().filter(|l| l.half == "build") {
+            captures.entry(label.sha256.clone()).or_default().push(label);
+        }
+        for (hash, labels) in captures {
+            let Ok(reader) = CaptureReader::open(&Path::new(folder).join(format!("{hash}.cap"))) else {
+                continue;
+            };
+            let (tracks, info) = judge::read_tracks(reader);
+            out.push(Seen { set: "real", tracks, info, right: Right::Labelled(labels) });
+        }
+    }
+    if let Some([folder, ..]) = after("--nebby") {
+        for (name, file) in nebby::traces(Path::new(folder), "build").expect("traces") {
+            let text = std::fs::read_to_string(file).expect("a trace");
+            let capture = nebby::capture(&text).expect("a trace");
+            let reader =
+                CaptureReader::from_reader(Box::new(Cursor::new(capture)), &name).expect("a capture");
+            let (tracks, info) = judge::read_tracks(reader);
+            let truth = name.rsplit('/').next().unwrap_or(&name).to_string();
+            out.push(Seen { set: "nebby", tracks, info, right: Right::Control(truth) });
+        }
+    }
+    out
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let count: usize = args[0].parse().expect("how many constants there are");
+    let mut sets = sets(&args);
+    eprintln!("{} captures", sets.len());
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let mut running = 0;
+    let wait = |running: &mut usize| {
+        // SAFETY: no memory of ours is written to.
+        unsafe { libc::wait(std::ptr::null_mut()) };
+        *running -= 1;
+    };
+    let trials = (0..count).flat_map(|i| [(Some(i), 0.5), (Some(i), 2.0)]);
+    for (constant, by) in std::iter::once((None, 1.0)).chain(trials) {
+        if running == cores {
+            wait(&mut running);
+        }
+        // SAFETY: this program has one thread by now; the child only computes, prints and ends.
+        if unsafe { libc::fork() } == 0 {
+            knob::set(constant.unwrap_or(usize::MAX), by);
+            let name = constant.map_or("none".to_string(), |i| i.to_string());
+            let mut scores = BTreeMap::new();
+            std::mem::take(&mut sets).into_iter().for_each(|seen| score(seen, &mut scores));
+            let mut text = String::new();
+            for (set, [right, of, bad]) in scores {
+                let _ = writeln!(text, "{name} {by} {set} {right} {of} {bad}");
+            }
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            let _ = std::io::stdout().flush();
+            // Nothing is given back piece by piece.
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(0) };
+        }
+        running += 1;
+    }
+    while running > 0 {
+        wait(&mut running);
+    }
+}
