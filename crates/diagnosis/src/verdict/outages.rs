@@ -149,27 +149,32 @@ pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64,
     out
 }
 
-/// Leaves out silences in which no more packets in a row were lost than chance loses now and then: of N packets, each lost
-/// with the probability p, some n in a row are expected where N p^n is one or more.
+/// Leaves out silences whose losses are as likely to be chance's ([`is_by_chance`]).
 fn drop_those_by_chance(tracks: &[&Track], silences: &mut Vec<AckSilence>) {
     let lost = |t: &Track, s: &AckSilence| {
         let (from, to) = reach((s.from, s.to), rtt(t));
         let begin = t.log.partition_point(|p| seconds(p.time) < from);
         let within = t.log[begin..].iter().take_while(|p| seconds(p.time) < to);
-        within.filter(|p| p.fate != PacketFate::Passed).map(|p| f64::from(p.segments)).sum::<f64>()
+        within.filter(|p| p.fate != PacketFate::Passed).map(|p| u64::from(p.segments)).sum::<u64>()
     };
-    let sum = |of: fn(&Track) -> u64| tracks.iter().map(|t| of(t) as f64).sum::<f64>();
+    let sum = |of: fn(&Track) -> u64| tracks.iter().map(|t| of(t)).sum::<u64>();
     let all = sum(|t| t.counts.data_packets + t.counts.lost_up);
     let losses = sum(|t| t.counts.lost_up + t.counts.lost_down);
-    let of = |s: &AckSilence| if s.gone { tracks.iter().map(|t| lost(t, s)).sum() } else { 0.0 };
-    let within: Vec<f64> = silences.iter().map(of).collect();
-    let share = (losses / all.max(1.0)).min(1.0);
-    let mut each = within.into_iter();
     silences.retain(|s| {
-        let n = each.next().unwrap_or(0.0);
-        let held = n == 0.0 && tracks.iter().any(|t| was_held(t, s.from, s.to) || late(t, s.from, s.to));
-        held || !s.gone || all * share.powf(n.max(1.0)) < 1.0
+        let held = || tracks.iter().any(|t| was_held(t, s.from, s.to) || late(t, s.from, s.to));
+        let n = if s.gone { tracks.iter().map(|t| lost(t, s)).sum() } else { 0 };
+        !s.gone || n == 0 && held() || !is_by_chance(all, losses, n)
     });
+}
+
+/// Whether `run` losses in a row are as likely among `losses` of `all` packets that know nothing of each other, as that they
+/// belong together, wherever that may be, and the others alone know nothing: the ratio of both probabilities, where the share
+/// that is lost may be any (Bayes, Laplace).
+fn is_by_chance(all: u64, losses: u64, run: u64) -> bool {
+    let losses = losses.clamp(run, all.max(run)) as f64;
+    let (all, run) = (all.max(1) as f64, run.max(1) as f64);
+    let in_a_row: f64 = (0..run as u64).map(|i| ((all - i as f64) / (losses - i as f64).max(1.0)).ln()).sum();
+    in_a_row + ((all + 1.0) / (all - run + 1.0).max(1.0)).ln() - all.ln() <= 0.0
 }
 
 /// The sender waited for ACKs in this silence.
@@ -289,4 +294,20 @@ fn loss_gaps(t: &Track, rtt: f64, to: f64) -> impl Iterator<Item = &LoggedPacket
     let begin = t.log.partition_point(|s| seconds(s.time) < to - edge);
     let next = t.log[begin..].iter().take_while(move |s| seconds(s.time) < to + edge + 1.5 * rtt);
     next.take(64).filter(|s| s.fate == PacketFate::LostUp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_in_a_row_are_chances_where_many_are_lost() {
+        // Of a hundred thousand packets one in a thousand is lost; three in a row are still rare, two are not.
+        assert!(is_by_chance(100_000, 100, 1) && !is_by_chance(100_000, 100, 3));
+        // Where more than half is lost, six in a row say nothing.
+        assert!(is_by_chance(1000, 600, 6) && !is_by_chance(1000, 600, 30));
+        // All but the first of six: nothing else was lost.
+        assert!(!is_by_chance(6, 5, 5) && !is_by_chance(0, 0, 0));
+        assert!(is_by_chance(20, 10, 2));
+    }
 }
