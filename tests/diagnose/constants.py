@@ -4,6 +4,7 @@
     python3 tests/diagnose/constants.py                       a table of all of them
     python3 tests/diagnose/constants.py --count               how many, and how many name a source
     python3 tests/diagnose/constants.py [--rows FILE] --ablate --drawn SET COUNT --real DIR --nebby DIR
+    python3 tests/diagnose/constants.py [--rows FILE] --told  what stands in FILE, as a page
 
 A constant is a number in a `const` of `crates/diagnosis/src`, each of a tuple or list for itself, or a decimal that stands
 bare in code; tests are left out, and so are 0, 1, 2 and powers of ten, which are units and halves. It names a source if what is
@@ -234,14 +235,42 @@ def ablate(options, rows):
                 write(str(number), [name, where, at + 1, found.group(1)], by)
 
 
+def told(rows):
+    """What each constant gives, the most first, as a page: how many flows fewer are right when it is halved, and doubled."""
+    with open(rows) as file:
+        lines = list(csv.DictReader(file))
+    sets = [name.removesuffix(" right") for name in lines[0] if name.endswith(" right")]
+    base = lines[0]
+
+    def less(line):
+        return [int(base[f"{s} right"]) - int(line[f"{s} right"]) if line[f"{s} right"] else None for s in sets]
+
+    pairs = list(zip(lines[1::2], lines[2::2]))
+    gives = lambda pair: max((abs(n) for line in pair for n in less(line) if n is not None), default=-1)
+    shown = lambda line: " / ".join("–" if n is None else f"{-n:+d}" if n else "0" for n in less(line))
+    pairs.sort(key=gives, reverse=True)
+    idle = sum(gives(pair) == 0 for pair in pairs)
+    named = {(c[0], c[1], str(c[2] + 1), c[3].group(1)): bool(ORIGIN.search(c[4])) for c in constants()}
+    of = ", ".join(f"{base[f'{s} right']} of {s}" for s in sets)
+    print(f"{len(pairs)} constants; right as they are: {of}. Halving and doubling changes nothing for {idle}.\n")
+    print(f"| constant | file | value | source | halved: {' / '.join(sets)} | doubled |\n|---|---|---:|---|---|---|")
+    for half, twice in pairs:
+        key = (half["constant"], half["file"], half["line"], half["value"])
+        source = "named" if named.get(key) else "–"
+        print(f"| {key[0]} | {key[1]}:{key[2]} | {key[3]} | {source} | {shown(half)} | {shown(twice)} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", action="store_true")
+    parser.add_argument("--told", action="store_true")
     parser.add_argument("--ablate", nargs=argparse.REMAINDER, metavar="SETS")
     parser.add_argument("--rows", type=Path, default=Path("ablation.csv"))
     args = parser.parse_args()
     if args.count:
         count()
+    elif args.told:
+        told(args.rows)
     elif args.ablate:
         ablate(args.ablate, args.rows)
     else:

@@ -1,7 +1,7 @@
 //! Rate limiters: policers, shapers, bottleneck links.
 //!
 //! Two models ask the packets for a limiter. The first explains losses by a virtual queue that overflows
-//! ([`by_losses`]); who waits when it is nearly full tells a policer from a real queue ([`drain_delay`]). The second
+//! ([`by_losses`]); who waits when it is nearly full tells a policer from a real queue ([`model::delays`]). The second
 //! explains delays by a queue that drains at one rate ([`by_delays`]); what passes before anything waits is a shaper's
 //! bucket ([`shaper_bucket`]), what leaves at a clock's ticks passed a shaper that is refilled at intervals
 //! ([`refill_ticks`]). Where both find one, [`find`] says which is right.
@@ -12,7 +12,6 @@ mod candidate_rates;
 mod corrected;
 pub(crate) mod delay_fit;
 mod departures;
-mod drain_delay;
 pub(crate) mod loss_delay;
 pub(crate) mod loss_gaps;
 mod model;

@@ -4,9 +4,9 @@
 //!    separate lost packets from passed ones sharply.
 //! 2. What was lost before the capture has no time of its own; it is placed right behind the packet before it. That
 //!    placing must not be what explains the losses, and gaps must not say that a queue lost them ([`super::loss_gaps`]).
-//! 3. Who waits when the virtual queue is nearly full says what it is ([`super::drain_delay`]).
+//! 3. Who waits, by how full the virtual queue is, says what it is ([`super::model::delays`]).
 
-use super::drain_delay::{self, WaitPattern, who_waits};
+use super::model::delays::{self, Waits};
 use super::rate_search::fit;
 use super::virtual_queue::{self, CHANCE, PacketArrival, TokenBucketFit};
 use super::{CLOCK, FoundLimiter, LEAST_WIDTH, PathFacts, loss_gaps, sender_line};
@@ -14,8 +14,6 @@ use result::diagnosis::LimiterKind;
 
 /// Share of the losses the bucket has to explain; others may have been lost elsewhere.
 const LEAST_EXPLAINED: f64 = 0.35;
-/// Noise of RTTs, seconds: hosts take that long now and then.
-const RTT_NOISE: f64 = 0.0002;
 /// A bucket of fewer packets depends on where within a burst a packet was lost.
 const FEW_PACKETS: f64 = 20.0;
 /// In a bucket of more packets, an error of one does not matter.
@@ -39,9 +37,6 @@ const FEW_ERRORS: f64 = 0.5;
 const BELOW_LINE: f64 = 0.85;
 /// Packets that pass far beyond the limit to each that is lost, at most.
 const PASSED_BEYOND: f64 = 1.2;
-/// A queue's size is known to so many bytes where it overflowed so many times.
-const QUEUE_ERROR: f64 = 15e3;
-const OFTEN_FULL: usize = 15;
 /// A bucket is exact below so many errors, with more than this explained, and its burst known to this share.
 const EXACT: (f64, f64, f64) = (0.1, 0.95, 0.02);
 /// Rates that differ by less than this share are the same.
@@ -121,51 +116,46 @@ fn classify<'a>(
     if placed || !path.behind && is_queue_of_a_link(arrivals, &b) {
         return None;
     }
-    // Delay to the capture alone where timestamps tell it; else the RTT's.
-    let (delayed, base, noise) = clocked().map_or((arrivals, path.base, RTT_NOISE), |c| (c, 0.0, CLOCK));
-    let kind = match drain_delay::delays_near_limit(delayed, &b, base) {
-        // Seen behind it, a shaper's bucket is empty for as long as its queue is not: lost or not, packets come at the
-        // limit, and some wait.
-        Some(d)
-            if gain_without_times < CHANCE.max(NOT_ALIKE * b.gain)
-                && d.near_p50 > noise
-                && d.near_p50 * b.rate > LEAST_WAITING * size =>
-        {
-            Some(WaitPattern::BehindBucket(d.near_p50))
-        }
-        // No clock tells who waited before the capture.
-        None if !path.behind && loss_gaps::back_to_back(arrivals, &b) => Some(WaitPattern::BehindBucket(0.0)),
-        d => d.and_then(|d| who_waits(&d, &b, size, noise)),
-    };
     found.rate = b.rate;
     found.burst = b.emptied.then_some(b.burst);
     found.confidence = (1.0 - (-b.gain / 8.0).exp()) * (1.0 - 0.5 * b.misclassified.min(1.0));
-    let often = virtual_queue::episodes(arrivals, width) >= OFTEN_FULL;
-    let mut queue = |kind, burst, delay| {
-        (found.kind, found.burst) = (kind, burst);
-        (found.queue, found.delay) = (delay * b.rate, delay);
+    let shaper = |bucket, delay| FoundLimiter {
+        kind: LimiterKind::Shaper,
+        burst: Some(bucket),
+        queue: delay * b.rate,
+        delay,
+        ..found
     };
-    match kind {
-        // What passed before anything waits is not in the queue.
-        Some(WaitPattern::DrainTime(delay)) if often && b.burst - delay * b.rate > QUEUE_ERROR => {
-            queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay)
-        }
-        Some(WaitPattern::DrainTime(delay)) => queue(LimiterKind::Bottleneck, None, delay),
-        Some(WaitPattern::Longer) => queue(LimiterKind::Bottleneck, None, b.burst / b.rate),
-        Some(WaitPattern::Less(delay)) => queue(LimiterKind::Shaper, Some(b.burst - delay * b.rate), delay),
-        Some(WaitPattern::BehindBucket(delay)) => queue(LimiterKind::Shaper, Some(b.burst), delay),
-        Some(WaitPattern::Nobody) | None
-            if virtual_queue::passed_beyond_limit(arrivals, &b) > PASSED_BEYOND =>
-        {
-            return None;
-        }
-        Some(WaitPattern::Nobody) => found.kind = LimiterKind::Policer,
-        Some(WaitPattern::Unclear) => return None,
-        // A bucket that drains within the RTT's noise may be a queue as well as a policer.
-        None if path.behind => return None,
-        None => found.kind = LimiterKind::Policer,
+    // Delay to the capture alone where timestamps tell it; else the RTT's.
+    let (delayed, base, noise) = clocked().map_or((arrivals, path.base, delays::NOISE), |c| (c, 0.0, CLOCK));
+    let near = delays::at_limit(delayed, &b, base);
+    // Seen behind it, a shaper's bucket is empty for as long as its queue is not: lost or not, packets come at the limit, and
+    // some wait.
+    let is_behind = |wait: f64| {
+        gain_without_times < CHANCE.max(NOT_ALIKE * b.gain)
+            && wait > noise
+            && wait * b.rate > LEAST_WAITING * size
+    };
+    match near {
+        Some(wait) if is_behind(wait) => return Some(shaper(b.burst, wait)),
+        // No clock tells who waited before the capture.
+        None if !path.behind && loss_gaps::back_to_back(arrivals, &b) => return Some(shaper(b.burst, 0.0)),
+        _ => {}
     }
-    Some(found)
+    match near.and_then(|_| delays::who_waits(delayed, &b, noise)) {
+        Some(Waits::All) => Some(FoundLimiter {
+            kind: LimiterKind::Bottleneck,
+            burst: None,
+            queue: b.burst,
+            delay: b.burst / b.rate,
+            ..found
+        }),
+        Some(Waits::Behind(bucket)) => Some(shaper(bucket, (b.burst - bucket) / b.rate)),
+        // What drains within the noise of delays may be a queue as well as a policer.
+        None if path.behind => None,
+        _ if virtual_queue::passed_beyond_limit(arrivals, &b) > PASSED_BEYOND => None,
+        _ => Some(FoundLimiter { kind: LimiterKind::Policer, ..found }),
+    }
 }
 
 /// Packets were lost before a link that spaced what came through: most often at its queue, which overflows at the link's

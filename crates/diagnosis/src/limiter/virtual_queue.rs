@@ -4,7 +4,7 @@
 //! to be full behaves as a queue: it grows by each packet that passes, and drains at r. This backlog is computed from the
 //! packets that were seen to pass, for any r. At the true r each lost packet has backlog + n > B, every other at most B.
 //! A drop-tail queue of B bytes before a link of rate r drops by the same rule; delay tells the two apart
-//! ([`super::drain_delay`]).
+//! ([`super::model::delays`]).
 //!
 //! Losses that have another reason fall on packets of any backlog, because the backlog depends on the past alone. So the
 //! share of all packets beyond a threshold is what chance would give, the share of the lost ones what the bucket explains;
