@@ -45,7 +45,7 @@ fn log_odds(p: f64) -> f64 {
 }
 
 /// The probability that goes with signs of these weights.
-pub fn probability(signs: &[f64; SIGNS], weights: &[f64; SIGNS]) -> f64 {
+pub fn probability<const N: usize>(signs: &[f64; N], weights: &[f64; N]) -> f64 {
     let sum: f64 = signs.iter().zip(weights).map(|(s, w)| s * w).sum();
     1.0 / (1.0 + (-sum).exp())
 }

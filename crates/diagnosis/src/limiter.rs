@@ -21,6 +21,7 @@ mod refill_ticks;
 mod sender_line;
 mod shaper_bucket;
 mod sort;
+mod sure;
 mod virtual_queue;
 
 use by_delays::{limiter_by_delays, limiter_by_rate, losses_go_with_delay};
@@ -28,6 +29,7 @@ use by_losses::limiter_by_losses;
 use delay_fit::{DelayFit, DrainRate};
 use result::diagnosis::LimiterKind;
 use std::cell::LazyCell;
+pub use sure::{BUCKET_SIGNS, BucketSigns};
 use track::{LoggedPacket, PacketFate, Track};
 use units::{Span, Time};
 use virtual_queue::{PacketArrival, TokenBucketFit};
@@ -244,6 +246,14 @@ pub(crate) fn find(packets: &LimiterPackets, path: PathFacts) -> Option<(FoundLi
         limiter(packets, &mut arrivals, path, (by_clock, told)).filter(|f| !passes_too_much(f, &arrivals))?;
     let dropped = found.bucket.map(|b| dropped(&arrivals, &b, 0.5 * path.rtt, path.behind));
     Some((FoundLimiter { lost, ..found }, dropped.unwrap_or_default()))
+}
+
+/// The bucket that explains the packets' losses best, where that is more than chance.
+pub(crate) fn bucket_signs(packets: &LimiterPackets, path: PathFacts) -> Option<BucketSigns> {
+    let mut arrivals = packets.arrivals(path.behind, false);
+    arrivals.retain(|a| a.entry != ACK_ENTRY);
+    let bucket = rate_search::fit(&arrivals, (0.5 * path.rtt).max(LEAST_WIDTH), path.behind)?;
+    by_losses::is_proposed(&bucket).then(|| BucketSigns::of(&bucket, &arrivals))
 }
 
 /// The limiter; ACKs are left out of `arrivals` when they have been looked at.

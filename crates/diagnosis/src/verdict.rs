@@ -22,7 +22,7 @@ mod takers;
 mod too_big;
 
 use crate::confidence::confidence;
-use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts};
+use crate::limiter::{self, AckLoad, BucketSigns, FoundLimiter, LimiterPackets, PathFacts};
 pub use between::both_ends_info;
 pub(crate) use between::{late_parts, late_summary};
 use evidence::FlowFacts;
@@ -335,6 +335,23 @@ fn ask(
         let (found, dropped) = limiter::find(&packets, path)?;
         Some(LimiterAnswer { found, dropped })
     })
+}
+
+/// The buckets that explain losses of these tracks, together and alone: to learn from where it is known what dropped them
+/// ([`crate::BucketSigns`]).
+pub fn bucket_signs(tracks: &[Track]) -> Vec<BucketSigns> {
+    let silences = silences(tracks);
+    let of = |members: &[usize]| -> Vec<BucketSigns> {
+        let silent = silences.get(&pair(&tracks[members[0]])).map_or(&[][..], |s| s);
+        let members: Vec<&Track> = members.iter().map(|m| &tracks[*m]).collect();
+        let gone: Vec<Vec<(f64, f64)>> = members.iter().map(|t| gone(t, silent)).collect();
+        let packets = LimiterPackets { tracks: &members, gone: &gone, ack_load: &[] };
+        let sides = [true, false].into_iter().filter_map(|behind| path(&members, behind));
+        sides.filter_map(|path| limiter::bucket_signs(&packets, path)).collect()
+    };
+    let groups = groups(tracks);
+    let alone = groups.iter().filter(|g| g.len() > 1).flat_map(|g| g.iter().map(|m| vec![*m]));
+    groups.iter().cloned().chain(alone).flat_map(|members| of(&members)).collect()
 }
 
 /// Times in which nothing of the track passed, and what was sent just before was lost.

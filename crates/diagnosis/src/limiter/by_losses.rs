@@ -8,6 +8,7 @@
 
 use super::model::delays::{self, Waits};
 use super::rate_search::fit;
+use super::sure::sure;
 use super::virtual_queue::{self, CHANCE, PacketArrival, TokenBucketFit};
 use super::{CLOCK, FoundLimiter, LEAST_WIDTH, PathFacts, loss_gaps, sender_line};
 use result::diagnosis::LimiterKind;
@@ -16,8 +17,6 @@ use result::diagnosis::LimiterKind;
 const LEAST_EXPLAINED: f64 = 0.35;
 /// A bucket of fewer packets depends on where within a burst a packet was lost.
 const FEW_PACKETS: f64 = 20.0;
-/// In a bucket of more packets, an error of one does not matter.
-const MANY_PACKETS: f64 = 10.0;
 /// The largest bucket, bytes: ten seconds at 25 Mbit/s. What takes longer to fill one drops for another reason.
 const LARGEST_BUCKET: f64 = 32e6;
 /// Less than this share of the gain is left without times where lost and passed packets alike come near the limit.
@@ -37,8 +36,8 @@ const FEW_ERRORS: f64 = 0.5;
 const BELOW_LINE: f64 = 0.85;
 /// Packets that pass far beyond the limit to each that is lost, at most.
 const PASSED_BEYOND: f64 = 1.2;
-/// A bucket is exact below so many errors, with more than this explained, and its burst known to this share.
-const EXACT: (f64, f64, f64) = (0.1, 0.95, 0.02);
+/// A bucket that is this likely to be a limiter's ([`sure`]) is one for certain.
+const CERTAIN: f64 = 0.9;
 /// Rates that differ by less than this share are the same.
 const SAME_RATE: f64 = 0.15;
 
@@ -91,6 +90,11 @@ fn queue_before(line: f64, policer: FoundLimiter) -> FoundLimiter {
     FoundLimiter { kind: LimiterKind::Bottleneck, rate: line, burst: None, queue, delay, ..policer }
 }
 
+/// Losses that know of no bucket do not make one of this gain, and it is no larger than buckets are.
+pub(super) fn is_proposed(b: &TokenBucketFit) -> bool {
+    b.gain > CHANCE && b.explained > LEAST_EXPLAINED && b.burst < LARGEST_BUCKET
+}
+
 /// What the bucket that explains losses best is, if it explains them well.
 fn classify<'a>(
     b: TokenBucketFit,
@@ -101,9 +105,9 @@ fn classify<'a>(
 ) -> Option<FoundLimiter> {
     let width = (path.rtt / 2.0).max(LEAST_WIDTH);
     found.bucket = Some(b);
-    let b = Some(b).filter(|b| {
-        b.gain > CHANCE && b.explained > LEAST_EXPLAINED && b.burst < LARGEST_BUCKET && is_sharp(b, arrivals)
-    })?;
+    // A limiter of several that might be: likelier than none.
+    let sure = sure(&b, arrivals);
+    let b = Some(b).filter(|b| is_proposed(b) && sure > 0.5)?;
     let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
     let gain_without_times = match path.behind {
         true => b.gain,
@@ -112,8 +116,8 @@ fn classify<'a>(
         }
     };
     let placed = gain_without_times < CHANCE.min(NOT_PLACED * b.gain)
-        && (b.burst < FEW_PACKETS * size || b.gain < 4.0 * CHANCE && !is_exact(&b));
-    if placed || !path.behind && is_queue_of_a_link(arrivals, &b) {
+        && (b.burst < FEW_PACKETS * size || b.gain < 4.0 * CHANCE && sure < CERTAIN);
+    if placed || !path.behind && is_queue_of_a_link(arrivals, &b, sure) {
         return None;
     }
     found.rate = b.rate;
@@ -160,41 +164,10 @@ fn classify<'a>(
 
 /// Packets were lost before a link that spaced what came through: most often at its queue, which overflows at the link's
 /// rate. A policer before a link has another rate, far below it or such that it explains its losses cleanly.
-fn is_queue_of_a_link(arrivals: &[PacketArrival], b: &TokenBucketFit) -> bool {
+fn is_queue_of_a_link(arrivals: &[PacketArrival], b: &TokenBucketFit, sure: f64) -> bool {
     let at =
-        |link: f64| b.rate > link / FAR_FASTER && !is_clean(b) || (b.rate / link - 1.0).abs() < SAME_RATE;
+        |link: f64| b.rate > link / FAR_FASTER && sure < CERTAIN || (b.rate / link - 1.0).abs() < SAME_RATE;
     loss_gaps::link_rate(arrivals).is_some_and(at)
-}
-
-/// Nearly all losses come with the bucket empty, and hardly a packet passes then; or they lie very close together, the
-/// closer the fewer it takes; or there are very many.
-fn is_clean(b: &TokenBucketFit) -> bool {
-    b.misclassified < 0.2 && b.explained > 0.85
-        || b.gain > 10.0 && b.spread < 0.003 * b.burst
-        || b.gain > 30.0 && b.spread < 0.01 * b.burst
-        || b.gain > 110.0 && b.spread < 0.03 * b.burst
-        || b.gain > 500.0
-}
-
-/// Divides lost from passed without errors: no chance, however few the losses.
-fn is_exact(b: &TokenBucketFit) -> bool {
-    b.misclassified < EXACT.0 && b.explained > EXACT.1 && b.spread < EXACT.2 * b.burst
-}
-
-/// The bucket divides what is lost from what passes, but for a packet; or, where packets come so close to the limit that
-/// no threshold does, the lost ones lie close together, the closer the less evidence it takes.
-fn is_sharp(b: &TokenBucketFit, arrivals: &[PacketArrival]) -> bool {
-    let near = |share: f64| b.spread < share * b.burst;
-    let sharp = |misclassified: f64| misclassified < 0.4 && b.gain * (1.0 - misclassified).powi(2) > 8.5;
-    // Of a bucket of few packets, one is much.
-    let size = arrivals.first().map_or(0.0, |a| a.size) as f64;
-    let nearly =
-        || b.burst > MANY_PACKETS * size && sharp(virtual_queue::misclassified_beyond_a_packet(arrivals, b));
-    b.spread < b.burst && (sharp(b.misclassified) || nearly())
-        || near(0.003) && b.gain > 10.0
-        || near(0.012) && b.gain > 15.0
-        || b.misclassified < 0.5 && b.gain > 300.0
-        || b.misclassified < 0.65 && (near(0.03) && b.gain > 100.0 || near(0.1) && b.gain > 150.0)
 }
 
 #[cfg(test)]

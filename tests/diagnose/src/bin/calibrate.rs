@@ -1,27 +1,69 @@
+//! `calibrate buckets CASES`: learns how sure a bucket that explains losses is a limiter's, from so many drawn cases of the build
+//! set; prints `crates/diagnosis/src/limiter/sure/weights.rs`. It is one if something that drops on the path has its rate.
+//!
 //! `calibrate CASES DIR`: learns how sure a verdict is from so many drawn cases of the build set, as many of the set of receivers
 //! that do not read, and the captures of `real.csv`'s build half below DIR; prints `crates/diagnosis/src/confidence/weights.rs`.
 //!
 //! Logistic regression by Newton's method. Drawn and real flows weigh the same in all, so that neither speaks alone. Each
 //! weight but the first is drawn to nothing as by a normal distribution of deviation 1: what was hardly seen says little.
 
-use diagnose_test::judge::Judge;
+use capture::FileInfo;
+use diagnose_test::judge::{self, Direct, Judge};
+use diagnose_test::play::{play, variant};
+use diagnose_test::seen::Seen;
 use diagnose_test::{draw, each, exit, real, world};
 use diagnosis::confidence::{GENERAL, SIGNS, probability, signs};
+use diagnosis::{BUCKET_SIGNS, bucket_signs};
 use result::{Cause, Diagnosis};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
+use track::{Tracker, TrackerOptions};
 
 /// The set to look at while building.
 const BUILD: u64 = 1;
 /// Steps of Newton's method: it has converged long before.
 const STEPS: usize = 25;
 
-/// A verdict and whether it was right.
-struct Verdict {
-    signs: [f64; SIGNS],
+/// What speaks for something that is said, and whether it was right.
+struct Said<const N: usize> {
+    signs: [f64; N],
     right: bool,
     weight: f64,
+}
+
+/// A verdict.
+type Verdict = Said<SIGNS>;
+
+/// A rate is right within this share.
+const NEAR: f64 = 0.03;
+/// What drops is what loses this share of all losses at least.
+const DROPS: f64 = 0.05;
+
+/// Buckets that explain losses of drawn cases.
+fn buckets(cases: u64) -> Result<Vec<Said<BUCKET_SIGNS>>, String> {
+    let all = Mutex::new(Vec::new());
+    each(0..cases, |n| {
+        let case = draw::case(BUILD, n);
+        let mut direct = Direct(Tracker::new(TrackerOptions::default()));
+        let truth = play(&case, &mut direct)?;
+        let (tracks, _) = judge::tracked(direct.0, FileInfo::default());
+        let lost = |kind: &str| truth.flows.iter().filter_map(|f| f.lost.get(kind)).sum::<u64>() as f64;
+        let whole: f64 = truth.flows.iter().flat_map(|f| f.lost.values()).sum::<u64>() as f64;
+        let seen = Seen::new(&variant(&case)?.scenario);
+        let drops = seen.stages.iter().filter(|s| lost(s.kind) > DROPS * whole).filter_map(|s| s.rate);
+        let rates: Vec<f64> = drops.map(|rate| rate * 1e-6).collect();
+        for b in bucket_signs(&tracks) {
+            let (least, most) = b.rates_mbps;
+            let near = |rate: &f64| (least * (1.0 - NEAR)..=most * (1.0 + NEAR)).contains(rate);
+            let said = Said { signs: b.signs, right: rates.iter().any(near), weight: 1.0 };
+            all.lock().map_err(|e| e.to_string())?.push((n, said));
+        }
+        Ok(())
+    })?;
+    let mut all = all.into_inner().map_err(|e| e.to_string())?;
+    all.sort_by_key(|v| v.0);
+    Ok(all.into_iter().map(|v| v.1).collect())
 }
 
 fn drawn(cases: u64, judge: &Judge) -> Result<Vec<Verdict>, String> {
@@ -48,13 +90,13 @@ fn of(diagnosis: &Diagnosis, from: &str, to: Option<&str>) -> Option<Verdict> {
     Some(Verdict { signs: signs(flow, &diagnosis.limiters), right: false, weight: 1.0 })
 }
 
-fn learn(verdicts: &[Verdict]) -> [f64; SIGNS] {
-    let mut weights = [0.0; SIGNS];
+fn learn<const N: usize>(verdicts: &[Said<N>]) -> [f64; N] {
+    let mut weights = [0.0; N];
     for _ in 0..STEPS {
         // The gradient and the Hessian of the log-likelihood, less the squares that draw weights to nothing.
-        let mut slope: [f64; SIGNS] = std::array::from_fn(|i| if i == 0 { 0.0 } else { -weights[i] });
-        let mut curve = [[0.0; SIGNS]; SIGNS];
-        (1..SIGNS).for_each(|i| curve[i][i] = 1.0);
+        let mut slope: [f64; N] = std::array::from_fn(|i| if i == 0 { 0.0 } else { -weights[i] });
+        let mut curve = [[0.0; N]; N];
+        (1..N).for_each(|i| curve[i][i] = 1.0);
         for v in verdicts {
             let p = probability(&v.signs, &weights);
             for (i, sign) in v.signs.iter().enumerate() {
@@ -70,16 +112,16 @@ fn learn(verdicts: &[Verdict]) -> [f64; SIGNS] {
 }
 
 /// Gaussian elimination; the matrix is symmetric and positive definite.
-fn solved(mut a: [[f64; SIGNS]; SIGNS], mut b: [f64; SIGNS]) -> [f64; SIGNS] {
-    for i in 0..SIGNS {
-        for row in i + 1..SIGNS {
+fn solved<const N: usize>(mut a: [[f64; N]; N], mut b: [f64; N]) -> [f64; N] {
+    for i in 0..N {
+        for row in i + 1..N {
             let share = a[row][i] / a[i][i];
-            (i..SIGNS).for_each(|j| a[row][j] -= share * a[i][j]);
+            (i..N).for_each(|j| a[row][j] -= share * a[i][j]);
             b[row] -= share * b[i];
         }
     }
-    for i in (0..SIGNS).rev() {
-        let known: f64 = (i + 1..SIGNS).map(|j| a[i][j] * b[j]).sum();
+    for i in (0..N).rev() {
+        let known: f64 = (i + 1..N).map(|j| a[i][j] * b[j]).sum();
         b[i] = (b[i] - known) / a[i][i];
     }
     b
@@ -99,9 +141,28 @@ fn print(weights: &[f64; SIGNS], cases: u64) {
     println!("];");
 }
 
+/// Likewise.
+fn print_buckets(weights: &[f64; BUCKET_SIGNS], cases: u64) {
+    let made = "cargo run --release -p longfat-diagnose-test --bin calibrate";
+    println!(
+        "//! Made by `{made} -- buckets {cases}`.\n\nuse super::BUCKET_SIGNS;\n\n/// Of each sign of a bucket."
+    );
+    let weights: Vec<String> = weights.iter().map(|w| format!("{w:.2}")).collect();
+    println!("pub(super) const OF_BUCKET: [f64; BUCKET_SIGNS] = [{}];", weights.join(", "));
+}
+
 fn run() -> Result<(), String> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let usage = "calibrate CASES DIR";
+    let usage = "calibrate CASES DIR | calibrate buckets CASES";
+    if let [what, cases] = &args[..]
+        && what == "buckets"
+    {
+        let cases = cases.parse::<u64>().map_err(|_| usage)?;
+        let said = buckets(cases)?;
+        eprintln!("{} buckets, {} of them limiters", said.len(), said.iter().filter(|s| s.right).count());
+        print_buckets(&learn(&said), cases);
+        return Ok(());
+    }
     let [cases, folder] = &args[..] else { return Err(usage.into()) };
     let cases = cases.parse::<u64>().map_err(|_| usage)?;
     let judge = Judge::new(None)?;
