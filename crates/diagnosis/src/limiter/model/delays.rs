@@ -99,11 +99,17 @@ pub(crate) fn who_waits(arrivals: &[PacketArrival], b: &TokenBucketFit, noise: f
     };
     let all = queue(0.0);
     let may_be = LEAST_BUCKET..=b.burst - QUEUE * size;
-    let buckets =
-        (1..BINS).map(|i| b.burst * i as f64 / BINS as f64).filter(|bucket| may_be.contains(bucket));
-    let behind = buckets.map(|bucket| (bucket, queue(bucket) - number)).max_by(|x, y| x.1.total_cmp(&y.1));
+    let mut likeliest = |from: f64, step: f64| {
+        let buckets = (1..BINS).map(|i| from + step * i as f64).filter(|bucket| may_be.contains(bucket));
+        buckets.map(|bucket| (bucket, queue(bucket) - number)).max_by(|x, y| x.1.total_cmp(&y.1))
+    };
+    // A bucket and a queue behind it are two things for one: of what either alone leaves they leave less than 1/e, in the mean of
+    // the bins. Buckets are tried one for each bin, then as many about the best.
+    let step = b.burst / BINS as f64;
+    let behind =
+        likeliest(0.0, step).and_then(|(bucket, _)| likeliest(bucket - step, 2.0 * step / BINS as f64));
     match behind {
-        Some((bucket, log)) if log > nobody.max(all) + SURE => Some(Waits::Behind(bucket)),
+        Some((bucket, log)) if log > nobody.max(all) + count => Some(Waits::Behind(bucket)),
         _ if nobody > all + SURE => Some(Waits::Nobody),
         _ if all > nobody + SURE => Some(Waits::All),
         _ => None,
