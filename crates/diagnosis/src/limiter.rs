@@ -97,7 +97,7 @@ const ALLOWED_BURST: f64 = 64e3;
 const PASSED: f64 = 0.85;
 /// Losses closer together than this, seconds, are of one episode, however short the round trip.
 const LEAST_WIDTH: f64 = 0.005;
-/// Share of the packets that is nearly all; and by which share rates may differ that are the same.
+/// By which share rates may differ that are the same.
 const SAME_RATE: f64 = 0.03;
 /// Delays by timestamps below this, seconds, may be the clock's granularity.
 const CLOCK: f64 = 0.0025;

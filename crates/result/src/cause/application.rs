@@ -29,7 +29,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     match part {
-        RoundPart::Idle => (!e.back_with_loss).then_some(ClaimOrder::Hint),
+        RoundPart::Idle => Some(ClaimOrder::Hint),
         RoundPart::Drained | RoundPart::Held => Some(ClaimOrder::Rest),
         RoundPart::Moving if e.writes_little || e.small_writes && !e.waits && e.before_loss => {
             Some(ClaimOrder::Writer)
