@@ -9,18 +9,16 @@
 #![allow(unsafe_code)]
 
 use capture::CaptureReader;
-use diagnose_test::controls::{Outcome, Row, SURE};
-use diagnose_test::judge::{self, Direct};
-use diagnose_test::{Case, Truth, draw, nebby, play, real, world};
+use diagnose_test::controls::{Outcome, SURE};
+use diagnose_test::{Case, Truth, draw, judge, nebby, real, world};
 use diagnosis::knob;
 use result::Diagnosis;
 use result::diagnosis::CaptureInfo;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{Cursor, Write as _};
+use std::io::Write as _;
 use std::path::Path;
-use std::sync::Mutex;
-use track::{Track, Tracker, TrackerOptions};
+use track::Track;
 
 /// Knows what is right.
 enum Right {
@@ -59,75 +57,58 @@ fn score(seen: Seen, scores: &mut BTreeMap<&'static str, Score>) {
                 add(row.is_right(), row.named.contains(&"policed"));
             }
         }
-        Right::Control(truth) => {
-            let said = diagnosis.flows.first().map(|f| f.cc.clone()).unwrap_or_default();
-            let row = Row { name: String::new(), truth, said };
+        Right::Control(name) => {
+            let row = nebby::row(&name, &diagnosis).expect("a flow");
             let outcome = row.outcome();
             add(outcome == Outcome::Right, outcome == Outcome::Wrong && row.said.confidence >= SURE);
         }
     }
 }
 
-fn played(set: &'static str, case: &Case) -> Result<Seen, String> {
-    let mut direct = Direct(Tracker::new(TrackerOptions::default()));
-    let truth = play(case, &mut direct)?;
-    let (tracks, info) = judge::tracked(direct.0, capture::FileInfo::default());
-    Ok(Seen { set, tracks, info, right: Right::Played(Box::new(truth)) })
+fn drawn(set: &'static str, count: u64, case: impl Fn(u64) -> Case + Sync) -> Result<Vec<Seen>, String> {
+    diagnose_test::each(0..count, |n| {
+        let (truth, tracks, info) = judge::played(&case(n))?;
+        Ok(Seen { set, tracks, info, right: Right::Played(Box::new(truth)) })
+    })
 }
 
-fn drawn(set: &'static str, count: u64, case: impl Fn(u64) -> Case + Sync, out: &mut Vec<Seen>) {
-    let all = Mutex::new(Vec::new());
-    let done = diagnose_test::each(0..count, |n| {
-        let seen = played(set, &case(n))?;
-        all.lock().map_err(|e| e.to_string())?.push(seen);
-        Ok(())
-    });
-    done.expect("every case is played");
-    out.extend(all.into_inner().expect("nobody panicked"));
-}
-
-fn sets(args: &[String]) -> Vec<Seen> {
+fn sets(args: &[String]) -> Result<Vec<Seen>, String> {
     let after = |name: &str| args.iter().position(|a| a == name).map(|i| &args[i + 1..]);
-    let number = |text: &String| text.parse::<u64>().expect("a number");
+    let number = |text: &String| text.parse::<u64>().map_err(|e| format!("{text}: {e}"));
     let mut out = Vec::new();
     if let Some([set, count, ..]) = after("--drawn") {
-        drawn("drawn", number(count), |n| draw::case(number(set), n), &mut out);
+        let set = number(set)?;
+        out.extend(drawn("drawn", number(count)?, |n| draw::case(set, n))?);
     }
     if let Some([set, count, ..]) = after("--world") {
-        drawn("world", number(count), |n| world::case(number(set), n), &mut out);
+        let set = number(set)?;
+        out.extend(drawn("world", number(count)?, |n| world::case(set, n))?);
     }
     if let Some([folder, ..]) = after("--real") {
-        let labels = real::labels("real.csv", include_str!("../../real.csv")).expect("a table");
-        let mut captures = BTreeMap::<String, Vec<real::Label>>::new();
-        for label in labels.into_iter().filter(|l| l.half == "build") {
-            captures.entry(label.sha256.clone()).or_default().push(label);
-        }
-        for (hash, labels) in captures {
-            let Ok(reader) = CaptureReader::open(&Path::new(folder).join(format!("{hash}.cap"))) else {
-                continue;
-            };
+        let mut labels = real::labels("real.csv", include_str!("../../real.csv"))?;
+        labels.retain(|l| l.half == "build");
+        let (captures, absent) = real::captures(Path::new(folder), &labels)?;
+        eprintln!("{absent} captures of the build half are not below {folder}");
+        for (file, labels) in captures {
+            let reader = CaptureReader::open(&file).map_err(|e| e.to_string())?;
             let (tracks, info) = judge::read_tracks(reader);
-            out.push(Seen { set: "real", tracks, info, right: Right::Labelled(labels) });
+            let right = Right::Labelled(labels.into_iter().cloned().collect());
+            out.push(Seen { set: "real", tracks, info, right });
         }
     }
     if let Some([folder, ..]) = after("--nebby") {
-        for (name, file) in nebby::traces(Path::new(folder), "build").expect("traces") {
-            let text = std::fs::read_to_string(file).expect("a trace");
-            let capture = nebby::capture(&text).expect("a trace");
-            let reader =
-                CaptureReader::from_reader(Box::new(Cursor::new(capture)), &name).expect("a capture");
-            let (tracks, info) = judge::read_tracks(reader);
-            let truth = name.rsplit('/').next().unwrap_or(&name).to_string();
-            out.push(Seen { set: "nebby", tracks, info, right: Right::Control(truth) });
+        for (name, file) in nebby::traces(Path::new(folder), "build")? {
+            let (tracks, info) = judge::read_tracks(nebby::open(&name, &file)?);
+            out.push(Seen { set: "nebby", tracks, info, right: Right::Control(name) });
         }
     }
-    out
+    Ok(out)
 }
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let count: usize = args[0].parse().expect("how many constants there are");
-    let mut sets = sets(&args);
+    let mut sets = sets(&args).expect("captures");
     eprintln!("{} captures", sets.len());
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let mut running = 0;

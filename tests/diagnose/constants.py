@@ -165,7 +165,8 @@ def rewritten(lines, names, made_static):
     parts, at = [], 0
     # Definitions, imports and comments stay; everything else is code that uses them.
     kept = re.compile(r"^[ \t]*(?:pub(?:\([a-z]+\))? )?(?:const (\w+): ([^=]+?) = (.*?);|use [^;]*;)$|//[^\n]*", re.M | re.S)
-    place = re.compile(r"(?<![\w:.])((?:\w+::)*)(" + "|".join(sorted(used)) + r")\b") if used else None
+    # Not a field of that name, but the end of a range.
+    place = re.compile(r"(?<![\w:])(?<![^.]\.)((?:\w+::)*)(" + "|".join(sorted(used)) + r")\b") if used else None
     uses = lambda text: place.sub(r"(*\1\2)", text) if place else text
     for found in kept.finditer(head):
         parts.append(uses(head[at:found.start()]))

@@ -30,10 +30,13 @@ pub fn observed(
 
 /// Whether the argument names what [`observed`] reads; if not, it is a scenario, or nothing.
 pub fn is_observed(path: &Path) -> bool {
-    let is_summary = || path.extension().is_some_and(|e| e == "json") || begins_as_ss_log(path);
-    let is_file = || path.is_file() && (is_summary() || CaptureReader::open(path).is_ok());
     let is_scenario = path == Path::new("-") || path.extension().is_some_and(|e| e == "toml");
-    !is_scenario && (path.join("result.json").is_file() || is_file())
+    !is_scenario
+        && match summary_kind(path) {
+            Some(SummaryKind::Results) => path.join(RESULT).is_file(),
+            Some(SummaryKind::Iperf3 | SummaryKind::Ss) => path.is_file(),
+            None => path.is_file() && CaptureReader::open(path).is_ok(),
+        }
 }
 
 /// What an opened capture tells.
@@ -62,38 +65,58 @@ fn begins_as_ss_log(path: &Path) -> bool {
     read.is_some() && !head.contains(&0) && fit::is_ss_log(&String::from_utf8_lossy(&head))
 }
 
-/// What an iperf3 JSON, a log of ss or a result folder tells; `None`: the argument is none of these.
+/// The result in a folder of results.
+const RESULT: &str = "result.json";
+
+/// What tells of a path without its packets.
+enum SummaryKind {
+    /// A folder of results.
+    Results,
+    /// An iperf3 JSON.
+    Iperf3,
+    /// A log of ss.
+    Ss,
+}
+
+/// Which of these the argument names; `None`: none.
+fn summary_kind(path: &Path) -> Option<SummaryKind> {
+    match () {
+        () if path.is_dir() => Some(SummaryKind::Results),
+        () if path.extension().is_some_and(|e| e == "json") => Some(SummaryKind::Iperf3),
+        () if begins_as_ss_log(path) => Some(SummaryKind::Ss),
+        () => None,
+    }
+}
+
+/// What a summary tells; `None`: the argument is none.
 fn summary(
     path: &Path,
     variant: Option<&str>,
 ) -> Result<Option<Result<ObservedPath, FitError>>, CommandError> {
-    let name = || path.display().to_string();
     let text = |file: &Path| {
         let bytes = regular::read_most(file, MOST_JSON)
             .map_err(|e| CommandError::Io(file.display().to_string(), e))?;
         String::from_utf8(bytes)
             .map_err(|_| CommandError::Result(file.display().to_string(), "it is no text".into()))
     };
-    if path.is_dir() {
-        let file = path.join("result.json");
-        let run = result::read_json(&text(&file)?);
-        let run = run.map_err(|e| CommandError::Result(file.display().to_string(), e.to_string()))?;
-        let variant = match variant {
-            Some(wanted) => run.variants.iter().find(|v| v.name == wanted),
-            None => run.variants.first(),
-        };
-        let Some(variant) = variant else {
-            let known: Vec<&str> = run.variants.iter().map(|v| v.name.as_str()).collect();
-            let what = format!("{}: no such variant; there are: {}", name(), known.join(", "));
-            return Err(CommandError::Usage(what));
-        };
-        return Ok(Some(fit::of_result(variant)));
-    }
-    if path.extension().is_some_and(|e| e == "json") {
-        return Ok(Some(fit::of_iperf3(&text(path)?)));
-    }
-    if begins_as_ss_log(path) {
-        return Ok(Some(fit::of_ss_log(&text(path)?)));
-    }
-    Ok(None)
+    Ok(Some(match summary_kind(path) {
+        Some(SummaryKind::Results) => {
+            let file = path.join(RESULT);
+            let run = result::read_json(&text(&file)?);
+            let run = run.map_err(|e| CommandError::Result(file.display().to_string(), e.to_string()))?;
+            let variant = match variant {
+                Some(wanted) => run.variants.iter().find(|v| v.name == wanted),
+                None => run.variants.first(),
+            };
+            let Some(variant) = variant else {
+                let known: Vec<&str> = run.variants.iter().map(|v| v.name.as_str()).collect();
+                let what = format!("{}: no such variant; there are: {}", path.display(), known.join(", "));
+                return Err(CommandError::Usage(what));
+            };
+            fit::of_result(variant)
+        }
+        Some(SummaryKind::Iperf3) => fit::of_iperf3(&text(path)?),
+        Some(SummaryKind::Ss) => fit::of_ss_log(&text(path)?),
+        None => return Ok(None),
+    }))
 }

@@ -87,6 +87,13 @@ pub(crate) struct PathFacts {
     pub sender: bool,
 }
 
+impl PathFacts {
+    /// Losses closer together than this, seconds, are of one episode: half a round trip, but no less than [`LEAST_WIDTH`].
+    fn episode(&self) -> f64 {
+        (0.5 * self.rtt).max(LEAST_WIDTH)
+    }
+}
+
 /// The entry of what stands in no log.
 const ACK_ENTRY: u32 = u32::MAX;
 /// Where a bucket explains this share of the losses, the others are its own too.
@@ -252,7 +259,7 @@ pub(crate) fn find(packets: &LimiterPackets, path: PathFacts) -> Option<(FoundLi
 pub(crate) fn bucket_signs(packets: &LimiterPackets, path: PathFacts) -> Option<BucketSigns> {
     let mut arrivals = packets.arrivals(path.behind, false);
     arrivals.retain(|a| a.entry != ACK_ENTRY);
-    let bucket = rate_search::fit(&arrivals, (0.5 * path.rtt).max(LEAST_WIDTH), path.behind)?;
+    let bucket = rate_search::fit(&arrivals, path.episode(), path.behind)?;
     by_losses::is_proposed(&bucket).then(|| BucketSigns::of(&bucket, &arrivals))
 }
 
@@ -284,7 +291,7 @@ fn limiter(
     let drops = limiter_by_losses(arrivals, || clocked.as_deref(), path, found);
     let is_second = |policer: &FoundLimiter| {
         let delayed = clocked.as_deref().filter(|c| c.iter().any(|a| a.rtt.is_finite()));
-        let width = (0.5 * path.rtt).max(LEAST_WIDTH);
+        let width = path.episode();
         policer
             .bucket
             .is_none_or(|b| model::is_second_limiter(arrivals, &b, delayed.unwrap_or(arrivals), width))

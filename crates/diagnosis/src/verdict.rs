@@ -87,7 +87,7 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let silences = silences(&tracks);
     let ways = ways(&tracks);
     for group in groups(&tracks) {
-        let silent = silences.get(&pair(&tracks[group[0]])).map_or(&[][..], |s| s);
+        let silent = silent(&silences, &tracks[group[0]]);
         let ack_load = ack_load(&tracks, &group, &ways);
         for (LimiterAnswer { found, dropped }, members) in limiters_of(&tracks, &group, silent, &ack_load) {
             let index = limiters.len();
@@ -114,7 +114,7 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
         let (from, to) = (t.sender.addr, t.receiver.addr);
         let bytes = |from, to| ways.get(&(from, to)).map_or(0.0, |w: &HostTraffic| w.bytes as f64);
         PathContext {
-            silences: silences.get(&pair(t)).map_or(&[][..], |s| s),
+            silences: silent(&silences, t),
             base: ways.get(&(from, to)).and_then(|w| w.base),
             full: ways.get(&(from, to)).map(|w| w.full).unwrap_or_default(),
             both_ways: bytes(to, from) > BOTH_WAYS * bytes(from, to),
@@ -202,6 +202,11 @@ fn silences(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<AckSilence>> {
         of.entry(pair(t)).or_default().push(t);
     }
     of.into_iter().map(|(hosts, group)| (hosts, outages::silences(&group))).collect()
+}
+
+/// Those between a track's hosts.
+fn silent<'a>(silences: &'a BTreeMap<(Addr, Addr), Vec<AckSilence>>, t: &Track) -> &'a [AckSilence] {
+    silences.get(&pair(t)).map_or(&[][..], |s| s)
 }
 
 /// What went from one host to another.
@@ -315,6 +320,15 @@ struct LimiterAnswer {
     dropped: Vec<(u16, u32)>,
 }
 
+/// Those of the tracks that are asked for a limiter, and when the path of each was gone.
+fn asked<'a>(
+    tracks: &'a [Track],
+    members: &[usize],
+    silences: &[AckSilence],
+) -> (Vec<&'a Track>, Vec<Vec<(f64, f64)>>) {
+    members.iter().map(|m| (&tracks[*m], gone(&tracks[*m], silences))).unzip()
+}
+
 /// The limiter of these tracks together.
 fn ask(
     tracks: &[Track],
@@ -322,8 +336,7 @@ fn ask(
     silences: &[AckSilence],
     ack_load: &[AckLoad],
 ) -> Option<LimiterAnswer> {
-    let members: Vec<&Track> = members.iter().map(|m| &tracks[*m]).collect();
-    let gone: Vec<Vec<(f64, f64)>> = members.iter().map(|t| gone(t, silences)).collect();
+    let (members, gone) = asked(tracks, members, silences);
     let packets = LimiterPackets { tracks: &members, gone: &gone, ack_load };
     let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
     let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
@@ -342,9 +355,7 @@ fn ask(
 pub fn bucket_signs(tracks: &[Track]) -> Vec<BucketSigns> {
     let silences = silences(tracks);
     let of = |members: &[usize]| -> Vec<BucketSigns> {
-        let silent = silences.get(&pair(&tracks[members[0]])).map_or(&[][..], |s| s);
-        let members: Vec<&Track> = members.iter().map(|m| &tracks[*m]).collect();
-        let gone: Vec<Vec<(f64, f64)>> = members.iter().map(|t| gone(t, silent)).collect();
+        let (members, gone) = asked(tracks, members, silent(&silences, &tracks[members[0]]));
         let packets = LimiterPackets { tracks: &members, gone: &gone, ack_load: &[] };
         let sides = [true, false].into_iter().filter_map(|behind| path(&members, behind));
         sides.filter_map(|path| limiter::bucket_signs(&packets, path)).collect()

@@ -27,7 +27,7 @@ pub struct Judge {
 }
 
 /// A tracker that a simulated capture goes to.
-pub struct Direct(pub Tracker);
+struct Direct(Tracker);
 
 impl Sink for Direct {
     fn packet(&mut self, packet: &TcpPacket) {
@@ -39,13 +39,19 @@ impl Sink for Direct {
     }
 }
 
-fn said(tracker: Tracker, file: FileInfo) -> Diagnosis {
-    let (tracks, info) = tracked(tracker, file);
-    diagnose_tracks(tracks, info)
+/// The truth of a case that is played, and the tracks of its capture.
+///
+/// # Errors
+/// As [`play`].
+pub fn played(case: &Case) -> Result<(Truth, Vec<Track>, CaptureInfo), String> {
+    let mut direct = Direct(Tracker::new(TrackerOptions::default()));
+    let truth = play(case, &mut direct)?;
+    let (tracks, info) = tracked(direct.0, FileInfo::default());
+    Ok((truth, tracks, info))
 }
 
 /// Tracks of all that a tracker was given, and what is known of the capture.
-pub fn tracked(tracker: Tracker, file: FileInfo) -> (Vec<Track>, CaptureInfo) {
+fn tracked(tracker: Tracker, file: FileInfo) -> (Vec<Track>, CaptureInfo) {
     let mut tracks: Vec<Track> = Vec::new();
     let totals = tracker.finish(&mut tracks);
     (tracks, capture_info(file, &totals))
@@ -80,7 +86,8 @@ pub fn read_tracks(mut reader: CaptureReader) -> (Vec<Track>, CaptureInfo) {
 impl Judge {
     /// What this build says of what a tracker was given.
     pub fn said(tracker: Tracker) -> Diagnosis {
-        said(tracker, FileInfo::default())
+        let (tracks, info) = tracked(tracker, FileInfo::default());
+        diagnose_tracks(tracks, info)
     }
 
     /// `program`, or this build's library.
@@ -128,9 +135,8 @@ impl Judge {
                 (truth, reader.map(read).map_err(|e| e.to_string())?)
             }
             None => {
-                let mut direct = Direct(Tracker::new(TrackerOptions::default()));
-                let truth = play(case, &mut direct)?;
-                (truth, said(direct.0, FileInfo::default()))
+                let (truth, tracks, info) = played(case)?;
+                (truth, diagnose_tracks(tracks, info))
             }
         };
         let lines = lines(&truth, &diagnosis);

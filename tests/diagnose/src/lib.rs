@@ -28,27 +28,36 @@ pub use truth::{FlowTruth, LimiterTruth, Truth};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Calls `work` for each number, on all cores.
+/// What `work` makes of each number, on all cores; in the order of the numbers.
 ///
 /// # Errors
 /// The first that `work` has.
-pub fn each(
+pub fn each<T: Send>(
     numbers: std::ops::Range<u64>,
-    work: impl Fn(u64) -> Result<(), String> + Sync,
-) -> Result<(), String> {
+    work: impl Fn(u64) -> Result<T, String> + Sync,
+) -> Result<Vec<T>, String> {
     let next = AtomicU64::new(numbers.start);
-    let run = || loop {
-        let n = next.fetch_add(1, Ordering::Relaxed);
-        if n >= numbers.end {
-            return Ok::<(), String>(());
+    let run = || {
+        let mut made = Vec::new();
+        loop {
+            let n = next.fetch_add(1, Ordering::Relaxed);
+            if n >= numbers.end {
+                return Ok::<_, String>(made);
+            }
+            made.push((n, work(n)?));
         }
-        work(n)?;
     };
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let mut all = Vec::new();
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..cores).map(|_| scope.spawn(run)).collect();
-        threads.into_iter().try_for_each(|t| t.join().map_err(|_| "a case panicked".to_string())?)
-    })
+        threads.into_iter().try_for_each(|t| {
+            all.extend(t.join().map_err(|_| "a case panicked".to_string())??);
+            Ok::<(), String>(())
+        })
+    })?;
+    all.sort_by_key(|made| made.0);
+    Ok(all.into_iter().map(|made| made.1).collect())
 }
 
 /// How a program ends: with 2 where it could not do what it was asked, and says why.

@@ -8,7 +8,8 @@
 //! The traces are split in halves by their names: `build` may be looked at one by one, `judge` in classes only.
 
 use crate::controls::Row;
-use capture::{Addr, Endpoint, Frame, PcapWriter, TcpFlags, TcpPacket};
+use capture::{Addr, CaptureReader, Endpoint, Frame, PcapWriter, TcpFlags, TcpPacket};
+use result::Diagnosis;
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -129,26 +130,30 @@ pub fn traces(folder: &Path, wanted: &str) -> Result<Vec<(String, PathBuf)>, Str
 /// The folder has none, or one cannot be read or diagnosed.
 pub fn read(folder: &Path, wanted: &str) -> Result<Vec<Row>, String> {
     let traces = traces(folder, wanted)?;
-    let rows = std::sync::Mutex::new(Vec::new());
     crate::each(0..traces.len() as u64, |i| {
         let (name, file) = &traces[i as usize];
-        let row = row(name, file)?;
-        rows.lock().map_err(|e| e.to_string())?.push(row);
-        Ok(())
-    })?;
-    let mut rows = rows.into_inner().map_err(|e| e.to_string())?;
-    rows.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(rows)
+        row(name, &crate::judge::read(open(name, file)?))
+    })
 }
 
-fn row(name: &str, file: &Path) -> Result<Row, String> {
+/// A trace's file, opened as a capture.
+///
+/// # Errors
+/// It cannot be read.
+pub fn open(name: &str, file: &Path) -> Result<CaptureReader, String> {
     let why = |e: String| format!("{}: {e}", file.display());
     let text = std::fs::read_to_string(file).map_err(|e| why(e.to_string()))?;
     let capture = capture(&text).map_err(why)?;
-    let reader = capture::CaptureReader::from_reader(Box::new(Cursor::new(capture)), name);
-    let diagnosis = crate::judge::read(reader.map_err(|e| why(e.to_string()))?);
+    CaptureReader::from_reader(Box::new(Cursor::new(capture)), name).map_err(|e| why(e.to_string()))
+}
+
+/// What is said of the control of a trace, beside the one that its name says.
+///
+/// # Errors
+/// Nothing is said of any flow.
+pub fn row(name: &str, diagnosis: &Diagnosis) -> Result<Row, String> {
     // The one with most bytes.
-    let said = diagnosis.flows.first().ok_or(why("no flow".into()))?.cc.clone();
+    let said = diagnosis.flows.first().ok_or(format!("{name}: no flow"))?.cc.clone();
     let truth = name.rsplit('/').next().unwrap_or(name).to_string();
     Ok(Row { name: name.into(), truth, said })
 }

@@ -175,6 +175,26 @@ fn sha256(file: &Path) -> Result<String, String> {
     }
 }
 
+/// The captures below `folder` that `labels` name, each with its labels; and how many are not there.
+///
+/// # Errors
+/// A folder or a file cannot be read.
+pub fn captures<'a>(
+    folder: &Path,
+    labels: &'a [Label],
+) -> Result<(Vec<(PathBuf, Vec<&'a Label>)>, usize), String> {
+    let mut wanted = BTreeMap::<&str, Vec<&Label>>::new();
+    labels.iter().for_each(|l| wanted.entry(&l.sha256).or_default().push(l));
+    let (mut all, mut found) = (Vec::new(), Vec::new());
+    files(folder, &mut all)?;
+    for file in all {
+        if let Some(labels) = wanted.remove(sha256(&file)?.as_str()) {
+            found.push((file, labels));
+        }
+    }
+    Ok((found, wanted.len()))
+}
+
 /// Diagnoses the captures below `folder` that `labels` names, and hands over each label with what is said; returns how many
 /// captures are not there.
 ///
@@ -186,16 +206,12 @@ pub fn each(
     judge: &Judge,
     mut see: impl FnMut(&Label, &Diagnosis),
 ) -> Result<usize, String> {
-    let mut captures = BTreeMap::<&str, Vec<&Label>>::new();
-    labels.iter().for_each(|l| captures.entry(&l.sha256).or_default().push(l));
-    let mut found = Vec::new();
-    files(folder, &mut found)?;
-    for file in found {
-        let Some(labels) = captures.remove(sha256(&file)?.as_str()) else { continue };
+    let (captures, absent) = captures(folder, labels)?;
+    for (file, labels) in captures {
         let diagnosis = judge.diagnose(&file).map_err(|e| format!("{}: {e}", file.display()))?;
         labels.into_iter().for_each(|label| see(label, &diagnosis));
     }
-    Ok(captures.len())
+    Ok(absent)
 }
 
 /// The same as rows, in the order of the labels.

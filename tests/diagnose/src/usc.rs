@@ -114,16 +114,12 @@ pub fn read(folder: &Path, judge: &Judge) -> Result<Vec<Row>, String> {
     let mut names: Vec<String> = list.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
     names.retain(|n| n.ends_with(".pcap.xz"));
     names.sort();
-    let rows = std::sync::Mutex::new(Vec::new());
-    crate::each(0..names.len() as u64, |i| {
+    let mut rows = crate::each(0..names.len() as u64, |i| {
         let file = &names[i as usize];
         let name = file.trim_end_matches(".pcap.xz");
         let chunks = chunks.get(name).ok_or(format!("{name}: not in validation.csv.gz"))?;
-        let row = row(name, chunks, judge, &folder.join(file))?;
-        rows.lock().map_err(|e| e.to_string())?.push(row);
-        Ok(())
+        row(name, chunks, judge, &folder.join(file))
     })?;
-    let mut rows = rows.into_inner().map_err(|e| e.to_string())?;
     rows.sort_by(|a, b| a.line.case.cmp(&b.line.case));
     Ok(rows)
 }

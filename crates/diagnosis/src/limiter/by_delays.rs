@@ -8,20 +8,19 @@
 use super::delay_fit::{self, DelayFit, drain, fit_to_backlog};
 use super::departures::Departures;
 use super::loss_delay::delay_at_losses;
+use super::model::delays::LEAST_BUCKET;
 use super::refill_ticks::{RefillTicks, find_ticks};
 use super::shaper_bucket::{QueueView, bucket_before_queue};
-use super::virtual_queue::PacketArrival;
+use super::virtual_queue::{PacketArrival, largest};
 use super::{FoundLimiter, PathFacts};
 use result::diagnosis::LimiterKind;
 
 /// Slopes of delay against backlog above this are a queue's. Behind one it is 1, less where other delays add
 /// noise; behind a policer 0.
 const QUEUE_SLOPE: f64 = 0.6;
-/// Less than this, bytes, is no bucket: the packet on the wire, ACKs for several.
-const LEAST_BUCKET: f64 = 15_000.0;
 /// Share of the times at which packets come at the commonest rate, where a link is full.
 const PINNED: f64 = 0.35;
-/// Nor one that lasts for less than this, seconds: hosts take that long now and then.
+/// A bucket that lasts for less than this, seconds, is none: hosts take that long now and then.
 const NOISE: f64 = 150e-6;
 
 /// Whether delay goes with the backlog as behind a queue.
@@ -128,7 +127,7 @@ pub(super) fn limiter_by_delays(
     found.drain = drain(&departures, floor, width);
     let PathFacts { base, behind: before, merged, .. } = path;
     let seen = QueueView { rate: f64::NAN, before, clocked, base, floor, merged };
-    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    let size = largest(arrivals);
     let at_intervals = find_ticks(departures, floor, size).map(|g| at_intervals(arrivals, g, path, found));
     // Ticks of which the delays know nothing are a window's.
     if let Some(g) = at_intervals.filter(|g| g.delay_fit.is_some_and(|a| a.left < 1.0)) {

@@ -1,16 +1,16 @@
 //! A limiter found by its losses: a policer, or a queue that overflows.
 //!
-//! 1. The token bucket that explains the losses best ([`super::rate_search`]) must do so by more than chance, and must
-//!    separate lost packets from passed ones sharply.
+//! 1. The token bucket that explains the losses best ([`super::rate_search`]) must do so by more than chance, and be likelier
+//!    a limiter's than none ([`super::sure`]).
 //! 2. What was lost before the capture has no time of its own; it is placed right behind the packet before it. That
 //!    placing must not be what explains the losses, and gaps must not say that a queue lost them ([`super::loss_gaps`]).
 //! 3. Who waits, by how full the virtual queue is, says what it is ([`super::model::delays`]).
 
-use super::model::delays::{self, Waits};
+use super::model::delays::{LimiterDelays, NOISE, Waits};
 use super::rate_search::fit;
 use super::sure::sure;
 use super::virtual_queue::{self, CHANCE, PacketArrival, TokenBucketFit};
-use super::{CLOCK, FoundLimiter, LEAST_WIDTH, PathFacts, loss_gaps, sender_line};
+use super::{CLOCK, FoundLimiter, PathFacts, loss_gaps, sender_line};
 use result::diagnosis::LimiterKind;
 
 /// Share of the losses the bucket has to explain; others may have been lost elsewhere.
@@ -49,7 +49,7 @@ pub(super) fn limiter_by_losses<'a>(
     path: PathFacts,
     found: FoundLimiter,
 ) -> Option<FoundLimiter> {
-    let width = (path.rtt / 2.0).max(LEAST_WIDTH);
+    let width = path.episode();
     let bucket = fit(arrivals, width, path.behind)?;
     let mut best = classify(bucket, arrivals, clocked, path, found);
     if !path.behind || bucket.gain < LEAST_GAIN {
@@ -103,12 +103,11 @@ fn classify<'a>(
     path: PathFacts,
     mut found: FoundLimiter,
 ) -> Option<FoundLimiter> {
-    let width = (path.rtt / 2.0).max(LEAST_WIDTH);
+    let width = path.episode();
     found.bucket = Some(b);
-    // A limiter of several that might be: likelier than none.
-    let sure = sure(&b, arrivals);
-    let b = Some(b).filter(|b| is_proposed(b) && sure > 0.5)?;
-    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    // Likelier a limiter's than none.
+    let sure = is_proposed(&b).then(|| sure(&b, arrivals)).filter(|sure| *sure > 0.5)?;
+    let size = virtual_queue::largest(arrivals);
     let gain_without_times = match path.behind {
         true => b.gain,
         false => {
@@ -131,8 +130,9 @@ fn classify<'a>(
         ..found
     };
     // Delay to the capture alone where timestamps tell it; else the RTT's.
-    let (delayed, base, noise) = clocked().map_or((arrivals, path.base, delays::NOISE), |c| (c, 0.0, CLOCK));
-    let near = delays::at_limit(delayed, &b, base);
+    let (delayed, base, noise) = clocked().map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
+    let delays = LimiterDelays::new(delayed, &b);
+    let near = delays.at_limit(base);
     // Seen behind it, a shaper's bucket is empty for as long as its queue is not: lost or not, packets come at the limit, and
     // some wait.
     let is_behind = |wait: f64| {
@@ -146,7 +146,7 @@ fn classify<'a>(
         None if !path.behind && loss_gaps::back_to_back(arrivals, &b) => return Some(shaper(b.burst, 0.0)),
         _ => {}
     }
-    match near.and_then(|_| delays::who_waits(delayed, &b, noise)) {
+    match near.and_then(|_| delays.who_waits(noise)) {
         Some(Waits::All) => Some(FoundLimiter {
             kind: LimiterKind::Bottleneck,
             burst: None,

@@ -5,7 +5,7 @@
 //! room for it, and a loss hints that there was none: each corrects the backlog.
 
 use super::virtual_queue::{
-    LEAST_BURST, PULL, PacketArrival, TokenBucketFit, corrected_depths, gain, quantile,
+    LEAST_BURST, PULL, PacketArrival, TokenBucketFit, corrected_depths, gain, largest, quantile,
 };
 
 /// Losses before rates a little off add up.
@@ -21,7 +21,7 @@ pub(crate) fn fit_corrected(
     corrected_depths(arrivals, start.rate, start.burst, 0.0, &mut space);
     let mut early: Vec<f32> =
         arrivals.iter().zip(&space).filter(|(a, _)| a.lost).map(|(_, n)| *n).take(EARLY).collect();
-    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    let size = largest(arrivals);
     let mut judge =
         |rate, burst, least| judge_corrected(arrivals, size, rate, burst, episodes, least, &mut space);
     let mut best = TokenBucketFit { rate: start.rate, ..TokenBucketFit::default() };

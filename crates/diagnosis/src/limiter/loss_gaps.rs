@@ -4,7 +4,7 @@
 //! neighbours come as close together as any two. What is dropped behind the link leaves a gap as long as the packet.
 
 use super::virtual_queue::depths_of;
-use super::virtual_queue::{PacketArrival, TokenBucketFit, quantile};
+use super::virtual_queue::{PacketArrival, TokenBucketFit, largest, quantile};
 
 /// Gaps that say enough.
 const FEWEST: usize = 4;
@@ -35,7 +35,7 @@ struct LossGaps {
 /// behind it, or the gaps do not tell.
 pub(crate) fn link_rate(arrivals: &[PacketArrival]) -> Option<f64> {
     let h = loss_gaps(arrivals).filter(|h| h.closed + h.open >= FEWEST && h.closed > h.open)?;
-    let size = arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64;
+    let size = largest(arrivals);
     Some(size / h.space.max(1e-7))
 }
 

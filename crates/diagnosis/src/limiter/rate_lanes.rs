@@ -7,7 +7,7 @@
 //! 3. [`RateLanesLog::measure`] looks at one lane closely: how well its threshold divides lost from passed.
 
 use super::virtual_queue::{
-    BELOW, LEAST_BURST, PacketArrival, TokenBucketFit, gain, quantile, quantiles, ranked,
+    BELOW, LEAST_BURST, PacketArrival, TokenBucketFit, gain, largest, quantile, quantiles, ranked,
 };
 
 /// Rates tried at once: their sums do not wait for each other.
@@ -85,7 +85,7 @@ impl RateLanesLog {
             LaneStep { gap, size, passed }
         });
         let lost = (0u32..).zip(arrivals).filter(|(_, a)| a.lost).map(|(i, a)| (i, a.bytes));
-        let largest = arrivals.iter().map(|a| a.size).fold(0.0, f32::max);
+        let largest = largest(arrivals) as f32;
         RateLanesLog {
             steps: steps.collect(),
             lost: lost.collect(),

@@ -45,6 +45,11 @@ pub(crate) struct PacketArrival {
     pub entry: u32,
 }
 
+/// Bytes of the largest packet; 0 of none.
+pub(super) fn largest(arrivals: &[PacketArrival]) -> f64 {
+    arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64
+}
+
 /// When the first and the last of packets came, which are in order.
 pub(super) fn span(arrivals: &[PacketArrival]) -> (f64, f64) {
     arrivals.first().zip(arrivals.last()).map_or((0.0, 0.0), |(first, last)| (first.at, last.at))

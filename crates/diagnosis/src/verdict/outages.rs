@@ -217,7 +217,7 @@ fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
 /// had arrived it may be the ACK that was lost.
 fn is_repaired(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
     let edge = t.bin.as_secs_f64();
-    let begin = t.log.partition_point(|s| seconds(s.time) < from - edge - 1.5 * rtt);
+    let begin = t.log.partition_point(|s| seconds(s.time) < reach((from, to), rtt).0 - edge);
     let mut until = t.log[begin..].iter().take_while(|s| seconds(s.time) < to + edge + 1.5 * rtt);
     until.any(|s| s.fate != PacketFate::Passed)
 }
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn losses_in_a_row_are_chances_where_many_are_lost() {
-        // Of a hundred thousand packets one in a thousand is lost; three in a row are still rare, two are not.
+        // Of a hundred thousand packets one in a thousand is lost; three in a row are rare, one is not.
         assert!(is_by_chance(100_000, 100, 1) && !is_by_chance(100_000, 100, 3));
         // Where more than half is lost, six in a row say nothing.
         assert!(is_by_chance(1000, 600, 6) && !is_by_chance(1000, 600, 30));

@@ -110,7 +110,7 @@ pub struct RoundEvidence {
     pub unanswered: bool,
     /// Something was sent again.
     pub resends: bool,
-    /// When packets came again after nothing was outstanding, some were missing: an outage seen from behind.
+    /// When packets came again after nothing was outstanding, some were missing: an outage or a timeout, seen from behind.
     pub back_with_loss: bool,
     /// The flow's limiter.
     pub limiter: Option<LimiterKind>,

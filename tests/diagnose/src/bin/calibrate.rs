@@ -7,18 +7,15 @@
 //! Logistic regression by Newton's method. Drawn and real flows weigh the same in all, so that neither speaks alone. Each
 //! weight but the first is drawn to nothing as by a normal distribution of deviation 1: what was hardly seen says little.
 
-use capture::FileInfo;
-use diagnose_test::judge::{self, Direct, Judge};
-use diagnose_test::play::{play, variant};
+use diagnose_test::judge::{self, Judge};
+use diagnose_test::play::variant;
 use diagnose_test::seen::Seen;
 use diagnose_test::{draw, each, exit, real, world};
 use diagnosis::confidence::{GENERAL, SIGNS, probability, signs};
-use diagnosis::{BUCKET_SIGNS, bucket_signs};
+use diagnosis::{BUCKET_SIGNS, BucketSigns, bucket_signs};
 use result::{Cause, Diagnosis};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Mutex;
-use track::{Tracker, TrackerOptions};
 
 /// The set to look at while building.
 const BUILD: u64 = 1;
@@ -42,45 +39,35 @@ const DROPS: f64 = 0.05;
 
 /// Buckets that explain losses of drawn cases.
 fn buckets(cases: u64) -> Result<Vec<Said<BUCKET_SIGNS>>, String> {
-    let all = Mutex::new(Vec::new());
-    each(0..cases, |n| {
+    let all = each(0..cases, |n| {
         let case = draw::case(BUILD, n);
-        let mut direct = Direct(Tracker::new(TrackerOptions::default()));
-        let truth = play(&case, &mut direct)?;
-        let (tracks, _) = judge::tracked(direct.0, FileInfo::default());
+        let (truth, tracks, _) = judge::played(&case)?;
         let lost = |kind: &str| truth.flows.iter().filter_map(|f| f.lost.get(kind)).sum::<u64>() as f64;
         let whole: f64 = truth.flows.iter().flat_map(|f| f.lost.values()).sum::<u64>() as f64;
         let seen = Seen::new(&variant(&case)?.scenario);
         let drops = seen.stages.iter().filter(|s| lost(s.kind) > DROPS * whole).filter_map(|s| s.rate);
         let rates: Vec<f64> = drops.map(|rate| rate * 1e-6).collect();
-        for b in bucket_signs(&tracks) {
+        let said = |b: BucketSigns| {
             let (least, most) = b.rates_mbps;
             let near = |rate: &f64| (least * (1.0 - NEAR)..=most * (1.0 + NEAR)).contains(rate);
-            let said = Said { signs: b.signs, right: rates.iter().any(near), weight: 1.0 };
-            all.lock().map_err(|e| e.to_string())?.push((n, said));
-        }
-        Ok(())
+            Said { signs: b.signs, right: rates.iter().any(near), weight: 1.0 }
+        };
+        Ok(bucket_signs(&tracks).into_iter().map(said).collect::<Vec<_>>())
     })?;
-    let mut all = all.into_inner().map_err(|e| e.to_string())?;
-    all.sort_by_key(|v| v.0);
-    Ok(all.into_iter().map(|v| v.1).collect())
+    Ok(all.into_iter().flatten().collect())
 }
 
 fn drawn(cases: u64, judge: &Judge) -> Result<Vec<Verdict>, String> {
-    let all = Mutex::new(Vec::new());
-    each(0..2 * cases, |n| {
+    let all = each(0..2 * cases, |n| {
         let case = if n < cases { draw::case(BUILD, n) } else { world::case(BUILD, n - cases) };
         let (_, diagnosis, lines) = judge.score(&case)?;
-        for line in lines {
-            if let Some((right, verdict)) = line.is_right().zip(of(&diagnosis, &line.from, None)) {
-                all.lock().map_err(|e| e.to_string())?.push((n, Verdict { right, ..verdict }));
-            }
-        }
-        Ok(())
+        let verdicts = lines.iter().filter_map(|line| {
+            let (right, verdict) = line.is_right().zip(of(&diagnosis, &line.from, None))?;
+            Some(Verdict { right, ..verdict })
+        });
+        Ok(verdicts.collect::<Vec<_>>())
     })?;
-    let mut all = all.into_inner().map_err(|e| e.to_string())?;
-    all.sort_by_key(|v| v.0);
-    Ok(all.into_iter().map(|v| v.1).collect())
+    Ok(all.into_iter().flatten().collect())
 }
 
 /// What is said of the flow between these ends; `None` where it is not there or no cause is told.

@@ -1,11 +1,10 @@
 //! `controls [--seed N] [--cases N] [--list]`: flows of each congestion control over paths drawn from the seed, played by the
 //! simulator and captured at the sender, in the middle and at the receiver, and how often the control is told right.
 
-use diagnose_test::controls::{self, Row};
+use diagnose_test::controls;
 use diagnose_test::judge::Judge;
 use diagnose_test::{Vantage, each, exit};
 use std::process::ExitCode;
-use std::sync::Mutex;
 
 fn run() -> Result<(), String> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -16,15 +15,7 @@ fn run() -> Result<(), String> {
     let (seed, cases) = (number("--seed", 1)?, number("--cases", 65)?);
     let judge = Judge::new(None)?;
     for vantage in [Vantage::Sender, Vantage::Middle, Vantage::Receiver] {
-        let rows = Mutex::new(Vec::<(u64, Row)>::new());
-        each(0..cases, |n| {
-            let row = controls::row(seed, n, vantage, &judge)?;
-            rows.lock().map_err(|e| e.to_string())?.push((n, row));
-            Ok(())
-        })?;
-        let mut rows = rows.into_inner().map_err(|e| e.to_string())?;
-        rows.sort_by_key(|r| r.0);
-        let rows: Vec<Row> = rows.into_iter().map(|r| r.1).collect();
+        let rows = each(0..cases, |n| controls::row(seed, n, vantage, &judge))?;
         if args.iter().any(|a| a == "--list") {
             for r in &rows {
                 println!("{} {} {:.2} {:?} {}", r.truth, r.said.name, r.said.confidence, r.outcome(), r.name);

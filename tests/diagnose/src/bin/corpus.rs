@@ -14,7 +14,6 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Mutex;
 
 const USAGE: &str = "corpus write SET COUNT --out DIR [--from N]\n\
                      corpus score SET COUNT [--from N] [--program FILE] [--rows FILE]";
@@ -109,23 +108,19 @@ fn run() -> Result<(), String> {
                 println!("{}", write(&case(set, n), folder)?);
                 Ok(())
             })
+            .map(drop)
         }
         "score" => {
             let judge = Judge::new(value("--program"))?;
-            let all = Mutex::new(Vec::new());
-            each(from..from + count, |n| {
+            let all = each(from..from + count, |n| {
                 let (truth, diagnosis, lines) = judge.score(&case(set, n))?;
-                let text = wrong(&truth, &diagnosis, &lines);
-                all.lock().map_err(|e| e.to_string())?.push((n, text, lines));
-                Ok(())
+                Ok((wrong(&truth, &diagnosis, &lines), lines))
             })?;
-            let mut all = all.into_inner().map_err(|e| e.to_string())?;
-            all.sort_by_key(|case| case.0);
-            let lines: Vec<&Line> = all.iter().flat_map(|case| &case.2).collect();
+            let lines: Vec<&Line> = all.iter().flat_map(|case| &case.1).collect();
             if let Some(file) = value("--rows") {
                 fs::write(file, Line::table(&lines)).map_err(|e| format!("{file}: {e}"))?;
             }
-            all.iter().for_each(|case| print!("{}", case.1));
+            all.iter().for_each(|case| print!("{}", case.0));
             println!("\n{} cases. {}\n{}", all.len(), score::tables(&lines), score::calibration(&lines));
             Ok(())
         }

@@ -5,7 +5,6 @@ use diagnose_test::judge::Judge;
 use diagnose_test::line::Line;
 use diagnose_test::{draw, each, exit, score, usc};
 use std::process::ExitCode;
-use std::sync::Mutex;
 
 const HEAD: &str = include_str!("../../diagnose-head.md");
 
@@ -18,13 +17,8 @@ fn run() -> Result<(), String> {
     let lab: Vec<Line> = file(lab)?.lines().filter_map(Line::parse).collect();
     let public: Vec<usc::Row> = file(public)?.lines().filter_map(usc::Row::parse).collect();
     let judge = Judge::new(None)?;
-    let lines = Mutex::new(Vec::new());
-    each(0..count, |n| {
-        let (_, _, more) = judge.score(&draw::case(seed, n))?;
-        lines.lock().map_err(|e| e.to_string())?.extend(more);
-        Ok(())
-    })?;
-    let mut lines = lines.into_inner().map_err(|e| e.to_string())?;
+    let of_cases = each(0..count, |n| judge.score(&draw::case(seed, n)))?;
+    let mut lines: Vec<Line> = of_cases.into_iter().flat_map(|(_, _, lines)| lines).collect();
     lines.sort_by_key(|l| (l.case.parse::<u64>().unwrap_or(0), l.from.clone()));
     let all: Vec<&Line> = lines.iter().collect();
     println!("{}", HEAD.trim_end().replace("{causes}", score::causes().trim_end()));

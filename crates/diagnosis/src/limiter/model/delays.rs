@@ -8,7 +8,7 @@
 //! that waited less speaks for all, and now and then all of them waited for something else: what a model leaves is distributed
 //! as Laplace's, whose likelihood is the mean distance from the middle, once for each bin of backlog.
 
-use super::super::virtual_queue::{PacketArrival, TokenBucketFit, depths_of, quantile};
+use super::super::virtual_queue::{PacketArrival, TokenBucketFit, depths_of, largest, quantile};
 
 /// By how much delays differ at least, seconds: a host's clock and its interrupts.
 pub(crate) const NOISE: f64 = 10e-6;
@@ -19,8 +19,8 @@ const FEWEST: usize = 4;
 const QUARTER: f64 = 0.25;
 /// The logarithm of how much likelier a model must be to be told: one in twenty is not true.
 const SURE: f64 = 3.0;
-/// Slopes of delay against backlog, times the rate, that are a queue's: from halfway between nobody's wait and everybody's as
-/// far to the other side, where others share its rate.
+/// So many slopes of delay against backlog, times the rate, are tried as a queue's: from halfway between nobody's wait and
+/// everybody's as far to the other side, where others share its rate.
 const SLOPES: usize = 11;
 /// Fewer packets than this are no queue behind a bucket.
 const QUEUE: f64 = 8.0;
@@ -40,79 +40,87 @@ pub(crate) enum Waits {
     Behind(f64),
 }
 
-fn delayed<'a>(
-    arrivals: &'a [PacketArrival],
-    b: &TokenBucketFit,
-) -> impl Iterator<Item = (&'a PacketArrival, f64)> {
-    let with = arrivals.iter().zip(depths_of(arrivals, b));
-    with.filter(|(a, _)| !a.lost && a.rtt.is_finite()).map(|(a, depth)| (a, depth as f64))
+/// Delays of packets that passed a limiter, by the backlog that they found.
+pub(crate) struct LimiterDelays {
+    /// Backlog with the packet in it, bytes, and its delay, seconds.
+    points: Vec<(f64, f32)>,
+    /// Bytes of the largest packet.
+    size: f64,
+    /// Bytes a second, and the backlog beyond which it drops, bytes.
+    rate: f64,
+    limit: f64,
 }
 
-/// The median delay above `base`, seconds, of packets that came near the limit; `None` where too few of them have one.
-pub(crate) fn at_limit(arrivals: &[PacketArrival], b: &TokenBucketFit, base: f64) -> Option<f64> {
-    let near = b.burst - (NEAR * largest(arrivals)).min(QUARTER * b.burst);
-    let mut delays: Vec<f32> = delayed(arrivals, b).filter(|d| d.1 > near).map(|d| d.0.rtt).collect();
-    (delays.len() >= FEWEST).then(|| quantile(&mut delays, 0.5) as f64 - base)
-}
-
-fn largest(arrivals: &[PacketArrival]) -> f64 {
-    arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64
-}
-
-/// Mean backlog, bytes, and the lower quartile of delay, seconds, of packets by their backlog.
-fn curve(arrivals: &[PacketArrival], b: &TokenBucketFit) -> Vec<(f64, f64)> {
-    let mut bins: Vec<(f64, Vec<f32>)> = vec![(0.0, Vec::new()); BINS];
-    for (a, depth) in delayed(arrivals, b) {
-        let bin = &mut bins[((depth / b.burst * BINS as f64) as usize).min(BINS - 1)];
-        bin.0 += depth;
-        bin.1.push(a.rtt);
+impl LimiterDelays {
+    /// Of the packets whose delay is known.
+    pub fn new(arrivals: &[PacketArrival], b: &TokenBucketFit) -> LimiterDelays {
+        let known = arrivals.iter().zip(depths_of(arrivals, b)).filter(|(a, _)| !a.lost && a.rtt.is_finite());
+        let points = known.map(|(a, depth)| (depth as f64, a.rtt)).collect();
+        LimiterDelays { points, size: largest(arrivals), rate: b.rate, limit: b.burst }
     }
-    let known = bins.into_iter().filter(|bin| bin.1.len() >= FEWEST);
-    known.map(|(sum, mut d)| (sum / d.len() as f64, quantile(&mut d, QUARTER) as f64)).collect()
-}
 
-/// Which of the three the delays tell, where they tell one; `noise`, seconds: by how much they differ at least.
-pub(crate) fn who_waits(arrivals: &[PacketArrival], b: &TokenBucketFit, noise: f64) -> Option<Waits> {
-    let curve = curve(arrivals, b);
-    let (count, size) = (curve.len() as f64, largest(arrivals));
-    // Two points lie on a line.
-    if curve.len() < 3 {
-        return None;
+    /// The median delay above `base`, seconds, of packets that came near the limit; `None` where too few of them have one.
+    pub fn at_limit(&self, base: f64) -> Option<f64> {
+        let near = self.limit - (NEAR * self.size).min(QUARTER * self.limit);
+        let mut delays: Vec<f32> = self.points.iter().filter(|p| p.0 > near).map(|p| p.1).collect();
+        (delays.len() >= FEWEST).then(|| quantile(&mut delays, 0.5) as f64 - base)
     }
-    // Of the packet that is on the wire any part may be gone: evenly distributed.
-    let noise = noise.hypot(size / b.rate / 12f64.sqrt());
-    let mut off = Vec::with_capacity(curve.len());
-    let mut log_likelihood = |slope: f64, bucket: f64| {
-        off.clear();
-        off.extend(curve.iter().map(|(x, delay)| delay - slope * (x - bucket).max(0.0) / b.rate));
-        off.sort_by(f64::total_cmp);
-        let middle = off[off.len() / 2];
-        let left = off.iter().map(|o| (o - middle).abs()).sum::<f64>() / count;
-        -count * (left + noise).ln()
-    };
-    // What a number that is fitted costs (Schwarz 1978).
-    let number = 0.5 * count.ln();
-    let nobody = log_likelihood(0.0, 0.0);
-    let mut queue = |bucket: f64| {
-        let slopes = (0..SLOPES).map(|i| 0.5 + i as f64 / (SLOPES - 1) as f64);
-        slopes.map(|slope| log_likelihood(slope, bucket)).fold(f64::NEG_INFINITY, f64::max) - number
-    };
-    let all = queue(0.0);
-    let may_be = LEAST_BUCKET..=b.burst - QUEUE * size;
-    let mut likeliest = |from: f64, step: f64| {
-        let buckets = (1..BINS).map(|i| from + step * i as f64).filter(|bucket| may_be.contains(bucket));
-        buckets.map(|bucket| (bucket, queue(bucket) - number)).max_by(|x, y| x.1.total_cmp(&y.1))
-    };
-    // A bucket and a queue behind it are two things for one: of what either alone leaves they leave less than 1/e, in the mean of
-    // the bins. Buckets are tried one for each bin, then as many about the best.
-    let step = b.burst / BINS as f64;
-    let behind =
-        likeliest(0.0, step).and_then(|(bucket, _)| likeliest(bucket - step, 2.0 * step / BINS as f64));
-    match behind {
-        Some((bucket, log)) if log > nobody.max(all) + count => Some(Waits::Behind(bucket)),
-        _ if nobody > all + SURE => Some(Waits::Nobody),
-        _ if all > nobody + SURE => Some(Waits::All),
-        _ => None,
+
+    /// Mean backlog, bytes, and the lower quartile of delay, seconds, of packets by their backlog.
+    fn curve(&self) -> Vec<(f64, f64)> {
+        let mut bins: Vec<(f64, Vec<f32>)> = vec![(0.0, Vec::new()); BINS];
+        for (depth, delay) in &self.points {
+            let bin = &mut bins[((depth / self.limit * BINS as f64) as usize).min(BINS - 1)];
+            bin.0 += depth;
+            bin.1.push(*delay);
+        }
+        let known = bins.into_iter().filter(|bin| bin.1.len() >= FEWEST);
+        known.map(|(sum, mut d)| (sum / d.len() as f64, quantile(&mut d, QUARTER) as f64)).collect()
+    }
+
+    /// Which of the three the delays tell, where they tell one; `noise`, seconds: by how much they differ at least.
+    pub fn who_waits(&self, noise: f64) -> Option<Waits> {
+        let curve = self.curve();
+        let count = curve.len() as f64;
+        // Two points lie on a line.
+        if curve.len() < 3 {
+            return None;
+        }
+        // Of the packet that is on the wire any part may be gone: evenly distributed.
+        let noise = noise.hypot(self.size / self.rate / 12f64.sqrt());
+        let mut off = Vec::with_capacity(curve.len());
+        let mut log_likelihood = |slope: f64, bucket: f64| {
+            off.clear();
+            off.extend(curve.iter().map(|(x, delay)| delay - slope * (x - bucket).max(0.0) / self.rate));
+            off.sort_by(f64::total_cmp);
+            let middle = off[off.len() / 2];
+            let left = off.iter().map(|o| (o - middle).abs()).sum::<f64>() / count;
+            -count * (left + noise).ln()
+        };
+        // What a number that is fitted costs (Schwarz 1978).
+        let number = 0.5 * count.ln();
+        let nobody = log_likelihood(0.0, 0.0);
+        let mut queue = |bucket: f64| {
+            let slopes = (0..SLOPES).map(|i| 0.5 + i as f64 / (SLOPES - 1) as f64);
+            slopes.map(|slope| log_likelihood(slope, bucket)).fold(f64::NEG_INFINITY, f64::max) - number
+        };
+        let all = queue(0.0);
+        let may_be = LEAST_BUCKET..=self.limit - QUEUE * self.size;
+        let mut likeliest = |from: f64, step: f64| {
+            let buckets = (1..BINS).map(|i| from + step * i as f64).filter(|bucket| may_be.contains(bucket));
+            buckets.map(|bucket| (bucket, queue(bucket) - number)).max_by(|x, y| x.1.total_cmp(&y.1))
+        };
+        // A bucket and a queue behind it are two things for one: of what either alone leaves they leave less than 1/e, in the mean of
+        // the bins. Buckets are tried one for each bin, then as many about the best.
+        let step = self.limit / BINS as f64;
+        let behind =
+            likeliest(0.0, step).and_then(|(bucket, _)| likeliest(bucket - step, 2.0 * step / BINS as f64));
+        match behind {
+            Some((bucket, log)) if log > nobody.max(all) + count => Some(Waits::Behind(bucket)),
+            _ if nobody > all + SURE => Some(Waits::Nobody),
+            _ if all > nobody + SURE => Some(Waits::All),
+            _ => None,
+        }
     }
 }
 
@@ -144,7 +152,7 @@ mod tests {
     }
 
     fn who(bucket: f64, queue: f64, elsewhere: impl Fn(u32) -> f64) -> Option<Waits> {
-        who_waits(&dropped(bucket, queue, elsewhere), &limit(bucket + queue), NOISE)
+        LimiterDelays::new(&dropped(bucket, queue, elsewhere), &limit(bucket + queue)).who_waits(NOISE)
     }
 
     #[test]
@@ -163,16 +171,19 @@ mod tests {
     #[test]
     fn a_bucket_that_drains_within_the_noise_says_nothing() {
         let noise = 10.0 * BUCKET / RATE;
-        assert_eq!(who_waits(&dropped(BUCKET, 0.0, |_| 0.0), &limit(BUCKET), noise), None);
-        assert_eq!(who_waits(&dropped(0.0, BUCKET, |_| 0.0), &limit(BUCKET), noise), None);
-        assert_eq!(who_waits(&[], &limit(BUCKET), NOISE), None);
+        let delays = |arrivals: &[PacketArrival]| LimiterDelays::new(arrivals, &limit(BUCKET));
+        assert_eq!(delays(&dropped(BUCKET, 0.0, |_| 0.0)).who_waits(noise), None);
+        assert_eq!(delays(&dropped(0.0, BUCKET, |_| 0.0)).who_waits(noise), None);
+        assert_eq!(delays(&[]).who_waits(NOISE), None);
     }
 
     #[test]
     fn the_wait_near_the_limit_is_what_the_queue_there_takes() {
-        let queued = at_limit(&dropped(0.0, BUCKET, |_| 0.0), &limit(BUCKET), 0.05).unwrap_or_default();
+        let at_limit =
+            |arrivals: &[PacketArrival]| LimiterDelays::new(arrivals, &limit(BUCKET)).at_limit(0.05);
+        let queued = at_limit(&dropped(0.0, BUCKET, |_| 0.0)).unwrap_or_default();
         assert!((queued - 0.058).abs() < 0.004, "{queued}");
-        let policed = at_limit(&dropped(BUCKET, 0.0, |_| 0.0), &limit(BUCKET), 0.05).unwrap_or(1.0);
+        let policed = at_limit(&dropped(BUCKET, 0.0, |_| 0.0)).unwrap_or(1.0);
         assert!(policed.abs() < 1e-6, "{policed}");
     }
 }
