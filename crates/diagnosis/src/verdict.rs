@@ -320,13 +320,22 @@ struct LimiterAnswer {
     dropped: Vec<(u16, u32)>,
 }
 
-/// Those of the tracks that are asked for a limiter, and when the path of each was gone.
-fn asked<'a>(
-    tracks: &'a [Track],
-    members: &[usize],
-    silences: &[AckSilence],
-) -> (Vec<&'a Track>, Vec<Vec<(f64, f64)>>) {
-    members.iter().map(|m| (&tracks[*m], gone(&tracks[*m], silences))).unzip()
+/// Those of the tracks that are asked for a limiter.
+struct Asked<'a> {
+    tracks: Vec<&'a Track>,
+    /// When the path of each was gone, seconds.
+    gone: Vec<Vec<(f64, f64)>>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(tracks: &'a [Track], members: &[usize], silences: &[AckSilence]) -> Self {
+        let (tracks, gone) = members.iter().map(|m| (&tracks[*m], gone(&tracks[*m], silences))).unzip();
+        Self { tracks, gone }
+    }
+
+    fn packets(&'a self, ack_load: &'a [AckLoad]) -> LimiterPackets<'a> {
+        LimiterPackets { tracks: &self.tracks, gone: &self.gone, ack_load }
+    }
 }
 
 /// The limiter of these tracks together.
@@ -336,15 +345,15 @@ fn ask(
     silences: &[AckSilence],
     ack_load: &[AckLoad],
 ) -> Option<LimiterAnswer> {
-    let (members, gone) = asked(tracks, members, silences);
-    let packets = LimiterPackets { tracks: &members, gone: &gone, ack_load };
+    let asked = Asked::new(tracks, members, silences);
+    let (members, packets) = (&asked.tracks, asked.packets(ack_load));
     let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
     let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
     // Delays between sender and capture show in what the sender adds to the RTT.
     let waits_up = |t: &&Track| receiver_side(t) || waits_before_capture(t);
     let up_first = up > down || up == down && members.iter().any(waits_up);
     [!up_first, up_first].into_iter().find_map(|behind| {
-        let path = path(&members, behind)?;
+        let path = path(members, behind)?;
         let (found, dropped) = limiter::find(&packets, path)?;
         Some(LimiterAnswer { found, dropped })
     })
@@ -355,9 +364,9 @@ fn ask(
 pub fn bucket_signs(tracks: &[Track]) -> Vec<BucketSigns> {
     let silences = silences(tracks);
     let of = |members: &[usize]| -> Vec<BucketSigns> {
-        let (members, gone) = asked(tracks, members, silent(&silences, &tracks[members[0]]));
-        let packets = LimiterPackets { tracks: &members, gone: &gone, ack_load: &[] };
-        let sides = [true, false].into_iter().filter_map(|behind| path(&members, behind));
+        let asked = Asked::new(tracks, members, silent(&silences, &tracks[members[0]]));
+        let packets = asked.packets(&[]);
+        let sides = [true, false].into_iter().filter_map(|behind| path(&asked.tracks, behind));
         sides.filter_map(|path| limiter::bucket_signs(&packets, path)).collect()
     };
     let groups = groups(tracks);

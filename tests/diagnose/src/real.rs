@@ -175,14 +175,14 @@ fn sha256(file: &Path) -> Result<String, String> {
     }
 }
 
-/// The captures below `folder` that `labels` name, each with its labels; and how many are not there.
+/// A capture, and the labels of its flows.
+pub type LabelledCapture<'a> = (PathBuf, Vec<&'a Label>);
+
+/// The captures below `folder` that `labels` name; and how many are not there.
 ///
 /// # Errors
 /// A folder or a file cannot be read.
-pub fn captures<'a>(
-    folder: &Path,
-    labels: &'a [Label],
-) -> Result<(Vec<(PathBuf, Vec<&'a Label>)>, usize), String> {
+pub fn captures<'a>(folder: &Path, labels: &'a [Label]) -> Result<(Vec<LabelledCapture<'a>>, usize), String> {
     let mut wanted = BTreeMap::<&str, Vec<&Label>>::new();
     labels.iter().for_each(|l| wanted.entry(&l.sha256).or_default().push(l));
     let (mut all, mut found) = (Vec::new(), Vec::new());
