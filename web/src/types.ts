@@ -767,6 +767,8 @@ export interface Limiter {
   burst_bytes?: number;
   /** How sure, 0 to 1. */
   confidence: number;
+  /** Each flow has a queue of its own before it, and all are served alike; told of a link that several flows fill, where the capture is before it. */
+  fair_queue?: boolean;
   /** Numbers (`id`) of the flows through it. */
   flows: number[];
   /** What kind. */

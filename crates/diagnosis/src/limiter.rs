@@ -45,6 +45,8 @@ pub(crate) struct FoundLimiter {
     pub burst: Option<f64>,
     /// The bucket gets all of it at once, each so many seconds.
     pub interval: Option<f64>,
+    /// Each flow has a queue of its own.
+    pub fair: bool,
     /// Longest queue, bytes.
     pub queue: f64,
     /// Longest delay, seconds.

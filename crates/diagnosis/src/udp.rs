@@ -206,6 +206,7 @@ fn told(found: &FoundLimiter) -> Limiter {
         before_capture: !found.behind,
         lost_share: found.lost,
         confidence: found.confidence,
+        fair_queue: false,
         takers: Vec::new(),
         flows: Vec::new(),
     }

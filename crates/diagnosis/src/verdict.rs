@@ -502,6 +502,7 @@ fn limiter<'a>(found: &FoundLimiter, members: impl Iterator<Item = &'a Track>) -
         lost_share: found.lost,
         confidence: found.confidence,
         flows: members.iter().map(|t| number(t)).collect(),
+        fair_queue: found.fair,
         takers: Vec::new(),
     }
 }

@@ -36,6 +36,8 @@ pub enum FittedQueue {
     CoDel,
     /// CoDel, a queue a flow.
     FqCoDel,
+    /// A queue a flow, of [`FittedPath::queue`] bytes together, served in turn.
+    Fair,
 }
 
 /// A number of the path that is searched.

@@ -85,6 +85,9 @@ fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
         FittedQueue::Fifo => format!("{{ kind = \"fifo\", bytes = \"{}B\" }}", whole(p.queue)),
         FittedQueue::CoDel => "{ kind = \"codel\" }".into(),
         FittedQueue::FqCoDel => "{ kind = \"fq-codel\" }".into(),
+        FittedQueue::Fair => {
+            format!("{{ kind = \"drr\", packets = {} }}", whole((p.queue / FULL_PACKET).max(1.0)))
+        }
     };
     let rate = whole(p.rate);
     let before = |stages: &mut Vec<String>| {

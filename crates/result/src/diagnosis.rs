@@ -179,6 +179,10 @@ pub struct Limiter {
     /// The same as delay, ms.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub queue_ms: Option<f64>,
+    /// Each flow has a queue of its own before it, and all are served alike; told of a link that several flows fill, where the capture
+    /// is before it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub fair_queue: bool,
     /// Between sender and capture (`true`) or behind the capture.
     pub before_capture: bool,
     /// Share of the packets it dropped, 0 to 1.

@@ -1,32 +1,29 @@
 //! A limiter found by its delays: a queue that drains at one rate, of a link or of a shaper.
 //!
 //! 1. While packets wait, they leave at the queue's rate ([`super::delay_fit::drain`]).
-//! 2. At that rate the delay must rise with the backlog as behind a queue ([`super::delay_fit::fit_to_backlog`]).
-//! 3. What passes before packets wait is a shaper's bucket ([`super::shaper_bucket`]). A shaper that is refilled at
-//!    intervals shows by its ticks instead ([`super::refill_ticks`]).
+//! 2. At that rate the delay must rise with the backlog as behind a queue; what passes before packets wait is a shaper's bucket
+//!    ([`super::model::delays`]). Where packets are seen as they leave, it shows in what they leave behind
+//!    ([`super::shaper_bucket`]).
+//! 3. A shaper that is refilled at intervals shows by its ticks instead ([`super::refill_ticks`]).
 
 use super::delay_fit::{self, DelayFit, drain, fit_to_backlog};
 use super::departures::Departures;
 use super::loss_delay::delay_at_losses;
-use super::model::delays::LEAST_BUCKET;
+use super::model::delays::{LEAST_BUCKET, LimiterDelays, NOISE, Waits};
 use super::refill_ticks::{RefillTicks, find_ticks};
 use super::shaper_bucket::{QueueView, bucket_before_queue};
 use super::virtual_queue::{PacketArrival, largest};
 use super::{FoundLimiter, PathFacts};
 use result::diagnosis::LimiterKind;
 
-/// Slopes of delay against backlog above this are a queue's. Behind one it is 1, less where other delays add
-/// noise; behind a policer 0.
-const QUEUE_SLOPE: f64 = 0.6;
 /// Share of the times at which packets come at the commonest rate, where a link is full.
 const PINNED: f64 = 0.35;
 /// A bucket that lasts for less than this, seconds, is none: hosts take that long now and then.
-const NOISE: f64 = 150e-6;
-
-/// Whether delay goes with the backlog as behind a queue.
-fn queues(d: &DelayFit) -> bool {
-    d.slope > QUEUE_SLOPE && d.left < 0.6
-}
+const HOST: f64 = 150e-6;
+/// By how much the lower quartile of delays by the sender's clock differs, seconds: a quarter of a millisecond, in which Linux counts.
+const TICK: f64 = 250e-6;
+/// A rate is known well enough to add up for so many seconds after the start and after each pause; or, with luck, for all of the time.
+const SPANS: [f64; 2] = [2.0, f64::INFINITY];
 
 /// How far RTT against backlog is from a queue's line.
 fn crooked(d: &DelayFit) -> f64 {
@@ -67,8 +64,8 @@ pub(super) fn limiter_by_rate(
     }
     found.rate = rate;
     found.confidence = share;
-    let PathFacts { base, behind: before, merged, .. } = path;
-    let seen = QueueView { rate, before, clocked: false, base, floor: f64::NEG_INFINITY, merged };
+    let PathFacts { base, merged, .. } = path;
+    let seen = QueueView { rate, clocked: false, base, floor: f64::NEG_INFINITY, merged };
     found.burst = bucket(bucket_before_queue(arrivals, seen), rate);
     found.kind = kind(found.burst);
     (share > PINNED).then_some(found)
@@ -76,7 +73,7 @@ pub(super) fn limiter_by_rate(
 
 /// What passes without waiting, unless it is so little that a link without bucket lets it pass.
 fn bucket(passes: Option<f64>, rate: f64) -> Option<f64> {
-    passes.filter(|b| *b > LEAST_BUCKET.max(NOISE * rate))
+    passes.filter(|b| *b > LEAST_BUCKET.max(HOST * rate))
 }
 
 /// What has a bucket is a shaper.
@@ -84,10 +81,9 @@ fn kind(bucket: Option<f64>) -> LimiterKind {
     if bucket.is_some() { LimiterKind::Shaper } else { LimiterKind::Bottleneck }
 }
 
-/// Delay against backlog. The rate is known well enough to add up for a while after the start; or, with luck, for all of the
-/// time.
-fn straightest(arrivals: &[PacketArrival], rate: f64, base: f64) -> Option<DelayFit> {
-    let fits = [2.0, f64::INFINITY].map(|span| fit_to_backlog(arrivals, rate, base, span));
+/// Delay against backlog.
+fn straightest(arrivals: &[PacketArrival], rate: f64, path: PathFacts) -> Option<DelayFit> {
+    let fits = SPANS.map(|span| fit_to_backlog(arrivals, rate, path.base, (span, path.merged)));
     fits.into_iter().flatten().min_by(|a, b| crooked(a).total_cmp(&crooked(b)))
 }
 
@@ -108,10 +104,27 @@ fn at_intervals(
         queue: g.most * rate,
         delay: g.most,
         interval: Some(g.interval),
-        delay_fit: straightest(arrivals, rate, path.base).or(Some(delays)),
+        delay_fit: straightest(arrivals, rate, path).or(Some(delays)),
         confidence: g.sure.clamp(0.3, 0.99),
         ..found
     }
+}
+
+/// Who waits at a queue of this rate, where the delays tell it; where it is `steady`, somebody does.
+fn who_waits(arrivals: &[PacketArrival], rate: f64, path: PathFacts, steady: bool) -> Option<Waits> {
+    let noise = if path.base == 0.0 { TICK } else { NOISE };
+    let delays =
+        SPANS.map(|span| LimiterDelays::since_pauses(arrivals, rate, (span, path.merged), path.base, noise));
+    delays.iter().find_map(if steady { LimiterDelays::who_waits_of_some } else { LimiterDelays::who_waits })
+}
+
+/// Whether each flow has a queue of its own.
+fn is_fair(arrivals: &[PacketArrival], rate: f64, path: PathFacts) -> bool {
+    let noise = if path.base == 0.0 { TICK } else { NOISE };
+    SPANS.into_iter().any(|span| {
+        let delays = LimiterDelays::since_pauses(arrivals, rate, (span, path.merged), path.base, noise);
+        delays.is_fair(arrivals, (span, path.merged))
+    })
 }
 
 /// Finds a queue that drains at one rate.
@@ -125,8 +138,7 @@ pub(super) fn limiter_by_delays(
     let clocked = path.base == 0.0;
     let departures = Departures::new(arrivals, path.behind || clocked, path.base);
     found.drain = drain(&departures, floor, width);
-    let PathFacts { base, behind: before, merged, .. } = path;
-    let seen = QueueView { rate: f64::NAN, before, clocked, base, floor, merged };
+    let PathFacts { base, merged, .. } = path;
     let size = largest(arrivals);
     let at_intervals = find_ticks(departures, floor, size).map(|g| at_intervals(arrivals, g, path, found));
     // Ticks of which the delays know nothing are a window's.
@@ -135,17 +147,28 @@ pub(super) fn limiter_by_delays(
     }
     let d = found.drain.filter(|d| d.busy > 0.1 && d.spread <= 0.15)?;
     found.rate = d.rate;
-    let a = straightest(arrivals, d.rate, path.base)?;
+    let a = straightest(arrivals, d.rate, path)?;
     found.delay_fit = Some(a);
     // Where all windows agree, fewer will do.
     let alike = d.spread < 0.03 && d.busy > 0.5 || d.spread < 0.005 && d.busy > 0.25;
     let steady = alike && a.most > 3.0 * floor;
-    if !queues(&a) && !steady {
+    found.fair = path.behind && is_fair(arrivals, d.rate, path);
+    let waits = if found.fair { Waits::All } else { who_waits(arrivals, d.rate, path, steady)? };
+    if waits == Waits::Nobody {
         return None;
     }
+    found.burst = match waits {
+        _ if found.fair => None,
+        // What a bucket lacks shows best where packets leave.
+        _ if !path.behind => {
+            let seen = QueueView { rate: d.rate, clocked, base, floor, merged };
+            bucket(bucket_before_queue(arrivals, seen), d.rate)
+        }
+        Waits::Behind(passes) => bucket(Some(passes), d.rate),
+        _ => None,
+    };
     found.delay = a.most;
     found.queue = a.most * d.rate;
-    found.burst = bucket(bucket_before_queue(arrivals, QueueView { rate: d.rate, ..seen }), d.rate);
     found.kind = kind(found.burst);
     found.confidence = ((1.0 - d.spread / 0.15) * (1.0 - a.left)).clamp(0.3, 0.99);
     Some(found)

@@ -131,7 +131,7 @@ fn classify<'a>(
     };
     // Delay to the capture alone where timestamps tell it; else the RTT's.
     let (delayed, base, noise) = clocked().map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
-    let delays = LimiterDelays::new(delayed, &b);
+    let delays = LimiterDelays::new(delayed, &b, noise);
     let near = delays.at_limit(base);
     // Seen behind it, a shaper's bucket is empty for as long as its queue is not: lost or not, packets come at the limit, and
     // some wait.
@@ -146,7 +146,7 @@ fn classify<'a>(
         None if !path.behind && loss_gaps::back_to_back(arrivals, &b) => return Some(shaper(b.burst, 0.0)),
         _ => {}
     }
-    match near.and_then(|_| delays.who_waits(noise)) {
+    match near.and_then(|_| delays.who_waits()) {
         Some(Waits::All) => Some(FoundLimiter {
             kind: LimiterKind::Bottleneck,
             burst: None,

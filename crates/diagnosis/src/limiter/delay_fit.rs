@@ -5,19 +5,16 @@
 //! policer the RTT does not depend on the backlog.
 
 use super::departures::Departures;
-use super::virtual_queue::{PacketArrival, drained, quantile};
+use super::model::delays::backlogs;
+use super::virtual_queue::{PacketArrival, quantile};
 
 /// RTT against backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct DelayFit {
     /// Rise of RTT times rate for a rise of backlog: 1 behind a queue, 0 behind a policer.
     pub slope: f64,
-    /// The same from the mean delay of the upper and of the lower third of backlogs alone: no line is needed.
-    pub rise: f64,
     /// Greatest delay (98 % quantile), seconds.
     pub most: f64,
-    /// Range of backlogs seen, as seconds at the rate.
-    pub range: f64,
     /// What the line leaves unexplained, as a share of the delay's variance.
     pub left: f64,
 }
@@ -40,10 +37,10 @@ pub(crate) fn fit_to_backlog(
     arrivals: &[PacketArrival],
     rate: f64,
     base: f64,
-    span: f64,
+    (span, merged): (f64, bool),
 ) -> Option<DelayFit> {
-    let points = backlogs(arrivals, rate, span);
-    let mut backlogs: Vec<f32> = points.iter().map(|p| p.0).collect();
+    let points = backlogs(arrivals, rate, span, merged);
+    let mut backlogs: Vec<f32> = points.iter().map(|p| p.0 as f32).collect();
     let top = quantile(&mut backlogs, 0.99) as f64;
     if points.len() < 4 * FEWEST || top <= 0.0 {
         return None;
@@ -55,22 +52,14 @@ pub(crate) fn fit_to_backlog(
     let mut rtts: Vec<f32> = points.iter().map(|p| p.1).collect();
     let most = quantile(&mut rtts, 0.98) as f64 - base;
     let (slope, left) = line(&curve, rate);
-    let range = (curve[curve.len() - 1].0 - curve[0].0) / rate;
-    let third = curve.len().div_ceil(3);
-    let mean = |part: &[(f64, f64, f64)]| {
-        let sum = part.iter().fold((0.0, 0.0, 0.0), |s, c| (s.0 + c.0 * c.2, s.1 + c.1 * c.2, s.2 + c.2));
-        (sum.0 / sum.2, sum.1 / sum.2)
-    };
-    let (low, high) = (mean(&curve[..third]), mean(&curve[curve.len() - third..]));
-    let rise = (high.1 - low.1) * rate / (high.0 - low.0);
-    Some(DelayFit { slope, rise, most, range, left })
+    Some(DelayFit { slope, most, left })
 }
 
 /// Delay in bins of backlog up to `top`: backlog, lower quartile of delay, weight.
-fn curve(points: &[(f32, f32)], top: f64, base: f64) -> Vec<(f64, f64, f64)> {
+fn curve(points: &[(f64, f32)], top: f64, base: f64) -> Vec<(f64, f64, f64)> {
     let mut bins: Vec<Vec<f32>> = vec![Vec::new(); BINS];
-    for (backlog, rtt) in points.iter().filter(|p| p.0 as f64 <= top * 1.01) {
-        let at = (*backlog as f64 / top * BINS as f64) as usize;
+    for (backlog, rtt) in points.iter().filter(|p| p.0 <= top * 1.01) {
+        let at = (*backlog / top * BINS as f64) as usize;
         bins[at.min(BINS - 1)].push(*rtt);
     }
     bins.iter_mut()
@@ -81,29 +70,6 @@ fn curve(points: &[(f32, f32)], top: f64, base: f64) -> Vec<(f64, f64, f64)> {
             (backlog, quantile(b, 0.25) as f64 - base, (b.len() as f64).sqrt())
         })
         .collect()
-}
-
-/// Level before each packet that has an RTT, its own bytes included.
-fn backlogs(arrivals: &[PacketArrival], rate: f64, span: f64) -> Vec<(f32, f32)> {
-    let mut points = Vec::new();
-    let (mut backlog, mut last) = (0.0f64, arrivals.first().map_or(0.0, |a| a.at));
-    let mut began = last;
-    for a in arrivals {
-        let gap = a.at - last;
-        if gap > 2.0 * backlog / rate + 0.3 {
-            began = a.at;
-        }
-        backlog = drained(backlog, rate, gap);
-        last = a.at;
-        if a.lost {
-            continue;
-        }
-        backlog += a.bytes as f64;
-        if a.rtt.is_finite() && a.at - began <= span {
-            points.push((backlog as f32, a.rtt));
-        }
-    }
-    points
 }
 
 /// The best of lines that are flat up to a point, the bucket, and rise from there: slope times rate, share of the variance left.
@@ -237,12 +203,12 @@ mod tests {
     fn a_queue_delays_by_what_waits_and_a_bucket_does_not() {
         for (rate, burst) in [(2.5e6, 0.0), (2.5e6, 40e3), (1e6, 20e3)] {
             let arrivals = queued(rate, burst);
-            let d = fit_to_backlog(&arrivals, rate, 0.05, 10.0).unwrap_or_default();
+            let d = fit_to_backlog(&arrivals, rate, 0.05, (10.0, false)).unwrap_or_default();
             assert!((d.slope - 1.0).abs() < 0.1, "{rate} {burst}: {d:?}");
         }
         let flat: Vec<PacketArrival> =
             queued(2.5e6, 0.0).into_iter().map(|a| PacketArrival { rtt: 0.05, ..a }).collect();
-        let d = fit_to_backlog(&flat, 2.5e6, 0.05, 10.0).unwrap_or_default();
+        let d = fit_to_backlog(&flat, 2.5e6, 0.05, (10.0, false)).unwrap_or_default();
         assert!(d.slope.abs() < 0.05, "{d:?}");
     }
 

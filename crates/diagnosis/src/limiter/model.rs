@@ -7,11 +7,28 @@
 //! at the queue does ([`losses::gain_by_delay`]), by as much as a second limiter costs ([`is_second_limiter`]).
 
 pub(super) mod delays;
+mod fair_queue;
 pub(super) mod losses;
+mod noise;
+mod none;
+mod shaper;
+mod tail_drop;
 #[cfg(test)]
 mod tests;
 
 use super::virtual_queue::{CHANCE, PacketArrival, TokenBucketFit, episodes};
+
+use none::NoLimiter;
+use shaper::Shaper;
+use tail_drop::TailDrop;
+
+/// What a limiter foretells of packets.
+pub(super) trait LimiterModel {
+    /// Numbers of it that are fitted to delays.
+    fn numbers(&self) -> f64;
+    /// Seconds that a packet waits there which finds so many bytes, its own among them.
+    fn wait(&self, backlog: f64) -> f64;
+}
 
 /// Parameters of a limiter that drops: its rate and its bucket.
 const PARAMETERS: f64 = 2.0;

@@ -1,9 +1,8 @@
-//! A shaper's bucket: what passes before packets wait.
+//! A shaper's bucket, of packets that are seen as they leave it.
 //!
 //! A packet that waits at a shaper of rate r and bucket B leaves when all that came before it, less B, was carried off
-//! at r. So backlog - r * wait = B for each packet that waits, whatever slower or faster stages it met before, and less
-//! for one that does not wait. The greatest value that many packets share is B; a plain link's is a packet or two. Where
-//! packets are seen as they leave, the backlog is that value without any wait.
+//! at r. So what has left, less what r carried off, is B as each packet leaves that waited, whatever slower or faster stages it
+//! met before, and less for one that did not wait. The value that many packets share is B; a plain link's is a packet or two.
 //! A shaper that is refilled at intervals is found otherwise ([`super::refill_ticks`]).
 
 use super::sort;
@@ -31,8 +30,6 @@ const FEW: usize = 10;
 pub(super) struct QueueView {
     /// Bytes a second that it carries off.
     pub rate: f64,
-    /// They are seen as they come to it, else as they leave.
-    pub before: bool,
     /// Delays are those of the sender's clock, and times those before the delay.
     pub clocked: bool,
     /// Delay without waiting, seconds.
@@ -90,17 +87,13 @@ fn values(passed: &[PassedPacket], seen: QueueView) -> Vec<(f32, u16)> {
         last = p.at;
         // What something else held back for a while comes at once, and adds to the backlog until that is gone.
         let pause = gap * seen.rate > before + SAME.0 * p.size;
-        held = held && backlog > 0.0 || !seen.before && pause && waits(passed, i, gap);
+        held = held && backlog > 0.0 || pause && waits(passed, i, gap);
         before = p.bytes;
-        let own = match seen.merged {
-            false => p.bytes,
-            true if seen.before => 0.5 * (p.size + p.bytes),
-            true => p.size,
-        };
+        let own = if seen.merged { p.size } else { p.bytes };
         let counts = p.wait > seen.floor || seen.floor == f64::NEG_INFINITY;
         left_out += usize::from(counts && held);
         if counts && !held {
-            out.push(((backlog + own - if seen.before { seen.rate * p.wait } else { 0.0 }) as f32, p.flow));
+            out.push(((backlog + own) as f32, p.flow));
             if out.len() == EARLY {
                 break;
             }
@@ -160,6 +153,7 @@ fn of_all(values: &[(f32, u16)], value: f64, width: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::model::delays::{LimiterDelays, NOISE, Waits};
     use super::*;
 
     const BASE: f64 = 0.05;
@@ -195,29 +189,33 @@ mod tests {
         come.iter().zip(&leave).map(of).collect()
     }
 
-    fn seen(rate: f64, before: bool) -> QueueView {
-        QueueView { rate, before, clocked: false, base: BASE, floor: 0.0025, merged: false }
+    /// The same, seen as they leave.
+    fn seen_behind(access: f64, rate: f64, burst: f64) -> Vec<PacketArrival> {
+        let mut out = seen_before(access, rate, burst);
+        out.iter_mut().for_each(|a| a.at += a.rtt as f64 - BASE);
+        out
+    }
+
+    fn seen(rate: f64) -> QueueView {
+        QueueView { rate, clocked: false, base: BASE, floor: 0.0025, merged: false }
     }
 
     #[test]
     fn a_bucket_is_the_same_whatever_link_is_before_it() {
         let rate = 1e6;
         for (access, burst) in [(2e6, 40e3), (2e6, 120e3), (3e7, 40e3), (3e7, 120e3)] {
-            let k =
-                bucket_before_queue(&seen_before(access, rate, burst), seen(rate, true)).unwrap_or_default();
-            assert!((k / burst - 1.0).abs() < 0.06, "{access} {burst}: {k}");
+            let leave =
+                bucket_before_queue(&seen_behind(access, rate, burst), seen(rate)).unwrap_or_default();
+            assert!((leave / burst - 1.0).abs() < 0.06, "{access} {burst}: {leave}");
+            let come = seen_before(access, rate, burst);
+            let delays = LimiterDelays::since_pauses(&come, rate, (f64::INFINITY, false), BASE, NOISE);
+            // The wait for a link twice as fast blurs where the bucket's ends.
+            let near = |b: f64| (b / burst - 1.0).abs() < 0.1;
+            let told = delays.who_waits();
+            assert!(matches!(told, Some(Waits::Behind(b)) if near(b)), "{access} {burst}: {told:?}");
         }
-        let link = bucket_before_queue(&seen_before(3e7, rate, 1500.0), seen(rate, true)).unwrap_or_default();
+        let link = bucket_before_queue(&seen_behind(3e7, rate, 1500.0), seen(rate)).unwrap_or_default();
         assert!(link < 4500.0, "{link}");
-    }
-
-    #[test]
-    fn packets_seen_as_they_leave_tell_it_too() {
-        let rate = 1e6;
-        let mut out = seen_before(3e7, rate, 60e3);
-        out.iter_mut().for_each(|a| a.at += a.rtt as f64 - BASE);
-        let k = bucket_before_queue(&out, seen(rate, false)).unwrap_or_default();
-        assert!((k / 60e3 - 1.0).abs() < 0.05, "{k}");
     }
 
     #[test]
@@ -237,7 +235,7 @@ mod tests {
             let rtt = (BASE + wait) as f32;
             out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
         }
-        let k = bucket_before_queue(&out, seen(rate, false)).unwrap_or_default();
+        let k = bucket_before_queue(&out, seen(rate)).unwrap_or_default();
         assert!(k < 4500.0, "{k}");
     }
 
@@ -245,20 +243,20 @@ mod tests {
     fn flows_with_a_queue_each_have_no_bucket_in_common() {
         // One flow's packets wait for its own long queue, the other's hardly.
         let rate = 1e6;
-        let mut out = seen_before(3e7, rate, 1500.0);
-        let mut short = out.clone();
-        short.iter_mut().for_each(|a| (a.flow, a.rtt, a.at) = (1, (BASE + 0.004) as f32, a.at + 1e-5));
+        let mut out = seen_behind(3e7, rate, 1500.0);
+        let mut short = seen_before(3e7, rate, 1500.0);
+        short.iter_mut().for_each(|a| (a.flow, a.rtt, a.at) = (1, (BASE + 0.004) as f32, a.at + 0.00401));
         out.extend(short);
         out.sort_by(|a, b| a.at.total_cmp(&b.at));
-        assert_eq!(bucket_before_queue(&out, seen(2.0 * rate, true)), None);
+        assert_eq!(bucket_before_queue(&out, seen(2.0 * rate)), None);
     }
 
     #[test]
     fn of_packets_whose_waits_nobody_knows_the_greatest_value_tells() {
         let rate = 1e6;
-        let mut out = seen_before(3e7, rate, 60e3);
-        out.iter_mut().for_each(|a| (a.at, a.rtt) = (a.at + a.rtt as f64 - BASE, f32::NAN));
-        let unknown = QueueView { floor: f64::NEG_INFINITY, ..seen(rate, false) };
+        let mut out = seen_behind(3e7, rate, 60e3);
+        out.iter_mut().for_each(|a| a.rtt = f32::NAN);
+        let unknown = QueueView { floor: f64::NEG_INFINITY, ..seen(rate) };
         let k = bucket_before_queue(&out, unknown).unwrap_or_default();
         assert!((k / 60e3 - 1.0).abs() < 0.05, "{k}");
     }

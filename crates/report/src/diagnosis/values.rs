@@ -83,6 +83,8 @@ fn limiter(g: &FlowGroup) -> Named {
         ("burst", g.limiter.and_then(|l| l.burst_bytes).map(bytes)),
         ("queue", g.limiter.and_then(|l| l.queue_bytes).map(bytes)),
         ("queue_ms", g.affected().queue_ms().map(millis)),
+        // Flows that have a queue each.
+        ("queues", g.limiter.filter(|l| l.fair_queue).map(|l| count(l.flows.len() as u64))),
     ]
 }
 

@@ -4,19 +4,21 @@
 //! whose bucket and queue hold L together: all drop by the same rule. But a packet that finds a backlog of x bytes waits x / r
 //! in the link's queue, max(0, x - B) / r behind the shaper's bucket of B bytes, and not at all at the policer.
 //!
-//! Delay elsewhere adds to that a constant and noise. Noise only adds, so of the packets with about the same backlog the quarter
-//! that waited less speaks for all, and now and then all of them waited for something else: what a model leaves is distributed
-//! as Laplace's, whose likelihood is the mean distance from the middle, once for each bin of backlog.
+//! Delay elsewhere adds to that a constant and noise ([`super::noise`]), which is looked at once for each bin of backlog.
+//!
+//! Without losses delays alone tell a queue: its rate is that at which packets leave while some wait, the constant is the least delay
+//! of all, and nobody shares the rate: it is what is left of it.
 
-use super::super::virtual_queue::{PacketArrival, TokenBucketFit, depths_of, largest, quantile};
+use super::super::virtual_queue::{PacketArrival, TokenBucketFit, depths_of, drained, largest, quantile};
+use super::fair_queue::{FairQueue, flows};
+use super::noise::{QUARTER, cost_of_number, log_likelihood};
+use super::{LimiterModel, NoLimiter, Shaper, TailDrop};
 
 /// By how much delays differ at least, seconds: a host's clock and its interrupts.
 pub(crate) const NOISE: f64 = 10e-6;
 /// Bins of backlog up to the limit, and fewest packets of one.
 const BINS: usize = 24;
 const FEWEST: usize = 4;
-/// Share of the packets of a bin that waited less than what speaks for them.
-const QUARTER: f64 = 0.25;
 /// The logarithm of how much likelier a model must be to be told: one in twenty is not true.
 const SURE: f64 = 3.0;
 /// So many slopes of delay against backlog, times the rate, are tried as a queue's: from halfway between nobody's wait and
@@ -28,6 +30,10 @@ const QUEUE: f64 = 8.0;
 pub(crate) const LEAST_BUCKET: f64 = 15_000.0;
 /// So many packets below the limit the backlog is near it, or this share of it.
 const NEAR: f64 = 4.0;
+/// Without losses the greatest backlog is this quantile.
+const MOST: f64 = 0.99;
+/// A pause lasts so many seconds longer than twice what is left takes.
+const PAUSE: f64 = 0.3;
 
 /// Who waits at a limiter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,14 +55,55 @@ pub(crate) struct LimiterDelays {
     /// Bytes a second, and the backlog beyond which it drops, bytes.
     rate: f64,
     limit: f64,
+    /// Delay without waiting, seconds, where it is known.
+    base: Option<f64>,
+    /// By how much delays differ at least, seconds.
+    noise: f64,
 }
 
 impl LimiterDelays {
     /// Of the packets whose delay is known.
-    pub fn new(arrivals: &[PacketArrival], b: &TokenBucketFit) -> LimiterDelays {
+    pub fn new(arrivals: &[PacketArrival], b: &TokenBucketFit, noise: f64) -> LimiterDelays {
         let known = arrivals.iter().zip(depths_of(arrivals, b)).filter(|(a, _)| !a.lost && a.rtt.is_finite());
         let points = known.map(|(a, depth)| (depth as f64, a.rtt)).collect();
-        LimiterDelays { points, size: largest(arrivals), rate: b.rate, limit: b.burst }
+        LimiterDelays { points, size: largest(arrivals), rate: b.rate, limit: b.burst, base: None, noise }
+    }
+
+    /// At a queue of `rate` bytes a second, of packets that came in the first `span` seconds after the start and after each pause:
+    /// the rate's error adds up.
+    pub fn since_pauses(
+        arrivals: &[PacketArrival],
+        rate: f64,
+        (span, merged): (f64, bool),
+        base: f64,
+        noise: f64,
+    ) -> LimiterDelays {
+        let points = backlogs(arrivals, rate, span, merged);
+        LimiterDelays::of_points(points, largest(arrivals), rate, base, noise)
+    }
+
+    fn of_points(mut points: Vec<(f64, f32)>, size: f64, rate: f64, base: f64, noise: f64) -> LimiterDelays {
+        let mut all: Vec<f32> = points.iter().map(|p| p.0 as f32).collect();
+        let limit = quantile(&mut all, MOST) as f64;
+        points.retain(|p| p.0 <= limit);
+        LimiterDelays { points, size, rate, limit, base: Some(base), noise }
+    }
+
+    /// Whether each flow has a queue of its own: that is likelier than a common queue, with a bucket or without, or none. Bins are
+    /// others then, so that as many count as the fewer.
+    pub fn is_fair(&self, arrivals: &[PacketArrival], (span, merged): (f64, bool)) -> bool {
+        let count = flows(arrivals);
+        let Some((common, base)) = self.likelihoods().zip(self.base).filter(|_| count > 1) else {
+            return false;
+        };
+        let points = points(arrivals, self.rate, span, merged, &mut FairQueue::new(arrivals, self.rate));
+        // Each flow has a packet on the wire or none.
+        let noise = self.noise.hypot(count as f64 * self.size / self.rate / 12f64.sqrt());
+        let fair = LimiterDelays::of_points(points, self.size, self.rate, base, noise).likelihoods();
+        let best = common.behind.map_or(common.all, |b| b.1.max(common.all)).max(common.nobody);
+        let likelier =
+            |fair: &Likelihoods| (fair.all / fair.count - best / common.count) * fair.count.min(common.count);
+        fair.is_some_and(|fair| likelier(&fair) > SURE)
     }
 
     /// The median delay above `base`, seconds, of packets that came near the limit; `None` where too few of them have one.
@@ -66,62 +113,196 @@ impl LimiterDelays {
         (delays.len() >= FEWEST).then(|| quantile(&mut delays, 0.5) as f64 - base)
     }
 
-    /// Mean backlog, bytes, and the lower quartile of delay, seconds, of packets by their backlog.
-    fn curve(&self) -> Vec<(f64, f64)> {
-        let mut bins: Vec<(f64, Vec<f32>)> = vec![(0.0, Vec::new()); BINS];
-        for (depth, delay) in &self.points {
-            let bin = &mut bins[((depth / self.limit * BINS as f64) as usize).min(BINS - 1)];
-            bin.0 += depth;
-            bin.1.push(*delay);
+    /// Packets by their backlog: its mean, bytes, and the lower quartile of their delays, seconds, as it is where none waits, and where
+    /// all do: then of what a packet has more than the mean it waits longer.
+    fn curve(&self) -> Vec<(f64, [f64; 2])> {
+        let mut bins: Vec<(f64, Vec<(f64, f32)>)> = vec![(0.0, Vec::new()); BINS];
+        for point in &self.points {
+            let bin = &mut bins[((point.0 / self.limit * BINS as f64) as usize).min(BINS - 1)];
+            bin.0 += point.0;
+            bin.1.push(*point);
         }
         let known = bins.into_iter().filter(|bin| bin.1.len() >= FEWEST);
-        known.map(|(sum, mut d)| (sum / d.len() as f64, quantile(&mut d, QUARTER) as f64)).collect()
+        let of = |(sum, points): (f64, Vec<(f64, f32)>)| {
+            let mean = sum / points.len() as f64;
+            let mut delays: Vec<f32> = points.iter().map(|p| p.1).collect();
+            let flat = quantile(&mut delays, QUARTER) as f64;
+            let longer = |p: &(f64, f32)| p.1 - ((p.0 - mean) / self.rate) as f32;
+            delays.clear();
+            delays.extend(points.iter().map(longer));
+            (mean, [flat, quantile(&mut delays, QUARTER) as f64])
+        };
+        known.map(of).collect()
     }
 
-    /// Which of the three the delays tell, where they tell one; `noise`, seconds: by how much they differ at least.
-    pub fn who_waits(&self, noise: f64) -> Option<Waits> {
+    /// How likely the delays of the bins are, by the models; `None` of none.
+    fn likelihoods(&self) -> Option<Likelihoods> {
         let curve = self.curve();
-        let count = curve.len() as f64;
-        // Two points lie on a line.
-        if curve.len() < 3 {
+        if curve.is_empty() {
             return None;
         }
+        let count = curve.len() as f64;
         // Of the packet that is on the wire any part may be gone: evenly distributed.
-        let noise = noise.hypot(self.size / self.rate / 12f64.sqrt());
-        let mut off = Vec::with_capacity(curve.len());
-        let mut log_likelihood = |slope: f64, bucket: f64| {
-            off.clear();
-            off.extend(curve.iter().map(|(x, delay)| delay - slope * (x - bucket).max(0.0) / self.rate));
-            off.sort_by(f64::total_cmp);
-            let middle = off[off.len() / 2];
-            let left = off.iter().map(|o| (o - middle).abs()).sum::<f64>() / count;
-            -count * (left + noise).ln()
+        let noise = self.noise.hypot(self.size / self.rate / 12f64.sqrt());
+        let mut left = Vec::with_capacity(curve.len());
+        let mut log_likelihood = |model: &dyn LimiterModel, middle: Option<f64>| {
+            left.clear();
+            left.extend(curve.iter().map(|(x, delays)| {
+                let wait = model.wait(*x);
+                delays[usize::from(wait > 0.0)] - wait
+            }));
+            log_likelihood(&mut left, middle, noise) - model.numbers() * cost_of_number(count)
         };
-        // What a number that is fitted costs (Schwarz 1978).
-        let number = 0.5 * count.ln();
-        let nobody = log_likelihood(0.0, 0.0);
+        let nobody = log_likelihood(&NoLimiter, None);
         let mut queue = |bucket: f64| {
-            let slopes = (0..SLOPES).map(|i| 0.5 + i as f64 / (SLOPES - 1) as f64);
-            slopes.map(|slope| log_likelihood(slope, bucket)).fold(f64::NEG_INFINITY, f64::max) - number
+            let mut at = |slope: f64| {
+                let queue = TailDrop { rate: self.rate, slope };
+                match bucket {
+                    0.0 => log_likelihood(&queue, self.base),
+                    _ => log_likelihood(&Shaper { bucket, queue }, self.base),
+                }
+            };
+            match self.base {
+                Some(_) => at(1.0),
+                None => {
+                    let slopes = (0..SLOPES).map(|i| 0.5 + i as f64 / (SLOPES - 1) as f64);
+                    slopes.map(at).fold(f64::NEG_INFINITY, f64::max)
+                }
+            }
         };
         let all = queue(0.0);
         let may_be = LEAST_BUCKET..=self.limit - QUEUE * self.size;
         let mut likeliest = |from: f64, step: f64| {
             let buckets = (1..BINS).map(|i| from + step * i as f64).filter(|bucket| may_be.contains(bucket));
-            buckets.map(|bucket| (bucket, queue(bucket) - number)).max_by(|x, y| x.1.total_cmp(&y.1))
+            buckets.map(|bucket| (bucket, queue(bucket))).max_by(|x, y| x.1.total_cmp(&y.1))
         };
-        // A bucket and a queue behind it are two things for one: of what either alone leaves they leave less than 1/e, in the mean of
-        // the bins. Buckets are tried one for each bin, then as many about the best.
+        // Buckets are tried one for each bin, then as many about the best.
         let step = self.limit / BINS as f64;
         let behind =
             likeliest(0.0, step).and_then(|(bucket, _)| likeliest(bucket - step, 2.0 * step / BINS as f64));
-        match behind {
-            Some((bucket, log)) if log > nobody.max(all) + count => Some(Waits::Behind(bucket)),
-            _ if nobody > all + SURE => Some(Waits::Nobody),
-            _ if all > nobody + SURE => Some(Waits::All),
-            _ => None,
+        Some(Likelihoods { count, nobody, all, behind })
+    }
+
+    /// What waits of the backlog is what the wait takes at the rate: the rest passed without, in the median of the packets that find
+    /// more than `bucket`, bytes. The bins give it no better than by a part of their width.
+    fn passed_without_wait(&self, bucket: f64) -> f64 {
+        let Some(base) = self.base else { return bucket };
+        let waiting = self.points.iter().filter(|p| p.0 > bucket + QUEUE * self.size);
+        let mut without: Vec<f32> = waiting.map(|p| (p.0 - self.rate * (p.1 as f64 - base)) as f32).collect();
+        if without.is_empty() { bucket } else { quantile(&mut without, 0.5) as f64 }
+    }
+
+    /// Which of the three the delays tell, where they tell one.
+    pub fn who_waits(&self) -> Option<Waits> {
+        // Two points lie on a line.
+        let told = self.likelihoods().filter(|told| told.count > 2.0)?;
+        match told.bucket(told.nobody.max(told.all)) {
+            Some(bucket) => Some(Waits::Behind(self.passed_without_wait(bucket))),
+            None if told.nobody > told.all + SURE => Some(Waits::Nobody),
+            None if told.all > told.nobody + SURE => Some(Waits::All),
+            None => None,
         }
     }
+
+    /// The same where it is known that some wait: all, or those behind a bucket.
+    pub fn who_waits_of_some(&self) -> Option<Waits> {
+        let told = self.likelihoods()?;
+        let behind = |bucket| Waits::Behind(self.passed_without_wait(bucket));
+        Some(told.bucket(told.all).map_or(Waits::All, behind))
+    }
+}
+
+/// Logarithms of likelihoods, less what the models' numbers cost.
+struct Likelihoods {
+    /// Of so many differences.
+    count: f64,
+    /// Nobody waits.
+    nobody: f64,
+    /// All wait in a link's queue.
+    all: f64,
+    /// Those behind a bucket of so many bytes, the likeliest.
+    behind: Option<(f64, f64)>,
+}
+
+impl Likelihoods {
+    /// The bucket, if it and a queue behind it are likelier than one thing alone: two for one, of what that leaves they leave less
+    /// than 1/e, in the mean of the bins.
+    fn bucket(&self, alone: f64) -> Option<f64> {
+        self.behind.filter(|b| b.1 > alone + self.count).map(|b| b.0)
+    }
+}
+
+/// What waits at a limiter.
+pub(super) trait LimiterQueue {
+    /// So much time passes.
+    fn drain(&mut self, seconds: f64);
+    /// Bytes of all that waits.
+    fn all(&self) -> f64;
+    /// Bytes that leave until a packet of `own` bytes has left that comes now, its own among them.
+    fn before(&self, flow: u16, own: f64) -> f64;
+    /// A packet comes.
+    fn add(&mut self, flow: u16, bytes: f64);
+}
+
+/// One queue for all.
+struct CommonQueue {
+    rate: f64,
+    backlog: f64,
+}
+
+impl LimiterQueue for CommonQueue {
+    fn drain(&mut self, seconds: f64) {
+        self.backlog = drained(self.backlog, self.rate, seconds);
+    }
+
+    fn all(&self) -> f64 {
+        self.backlog
+    }
+
+    fn before(&self, _flow: u16, own: f64) -> f64 {
+        self.backlog + own
+    }
+
+    fn add(&mut self, _flow: u16, bytes: f64) {
+        self.backlog += bytes;
+    }
+}
+
+/// Bytes that wait before packets which have a delay, with their own, and that delay, seconds; of packets in the first `span` seconds
+/// after the start and after each pause. The rate is known well enough to add up for a while.
+pub(crate) fn backlogs(arrivals: &[PacketArrival], rate: f64, span: f64, merged: bool) -> Vec<(f64, f32)> {
+    points(arrivals, rate, span, merged, &mut CommonQueue { rate, backlog: 0.0 })
+}
+
+/// The same with what waits in `queue`.
+fn points(
+    arrivals: &[PacketArrival],
+    rate: f64,
+    span: f64,
+    merged: bool,
+    queue: &mut dyn LimiterQueue,
+) -> Vec<(f64, f32)> {
+    let mut points = Vec::new();
+    let mut last = arrivals.first().map_or(0.0, |a| a.at);
+    let mut began = last;
+    for a in arrivals {
+        let gap = a.at - last;
+        if gap > 2.0 * queue.all() / rate + PAUSE {
+            began = a.at;
+        }
+        queue.drain(gap);
+        last = a.at;
+        if a.lost {
+            continue;
+        }
+        // Of several packets in one the delay is the mean of theirs.
+        let own = if merged { 0.5 * (a.size + a.bytes) } else { a.bytes };
+        if a.rtt.is_finite() && a.at - began <= span {
+            points.push((queue.before(a.flow, own as f64), a.rtt));
+        }
+        queue.add(a.flow, a.bytes as f64);
+    }
+    points
 }
 
 #[cfg(test)]
@@ -152,7 +333,7 @@ mod tests {
     }
 
     fn who(bucket: f64, queue: f64, elsewhere: impl Fn(u32) -> f64) -> Option<Waits> {
-        LimiterDelays::new(&dropped(bucket, queue, elsewhere), &limit(bucket + queue)).who_waits(NOISE)
+        LimiterDelays::new(&dropped(bucket, queue, elsewhere), &limit(bucket + queue), NOISE).who_waits()
     }
 
     #[test]
@@ -171,16 +352,17 @@ mod tests {
     #[test]
     fn a_bucket_that_drains_within_the_noise_says_nothing() {
         let noise = 10.0 * BUCKET / RATE;
-        let delays = |arrivals: &[PacketArrival]| LimiterDelays::new(arrivals, &limit(BUCKET));
-        assert_eq!(delays(&dropped(BUCKET, 0.0, |_| 0.0)).who_waits(noise), None);
-        assert_eq!(delays(&dropped(0.0, BUCKET, |_| 0.0)).who_waits(noise), None);
-        assert_eq!(delays(&[]).who_waits(NOISE), None);
+        let who =
+            |arrivals: &[PacketArrival]| LimiterDelays::new(arrivals, &limit(BUCKET), noise).who_waits();
+        assert_eq!(who(&dropped(BUCKET, 0.0, |_| 0.0)), None);
+        assert_eq!(who(&dropped(0.0, BUCKET, |_| 0.0)), None);
+        assert_eq!(who(&[]), None);
     }
 
     #[test]
     fn the_wait_near_the_limit_is_what_the_queue_there_takes() {
         let at_limit =
-            |arrivals: &[PacketArrival]| LimiterDelays::new(arrivals, &limit(BUCKET)).at_limit(0.05);
+            |arrivals: &[PacketArrival]| LimiterDelays::new(arrivals, &limit(BUCKET), NOISE).at_limit(0.05);
         let queued = at_limit(&dropped(0.0, BUCKET, |_| 0.0)).unwrap_or_default();
         assert!((queued - 0.058).abs() < 0.004, "{queued}");
         let policed = at_limit(&dropped(BUCKET, 0.0, |_| 0.0)).unwrap_or(1.0);

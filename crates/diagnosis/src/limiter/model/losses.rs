@@ -1,14 +1,9 @@
 //! The likelihood of losses under a limiter: which packets it foretells to be lost, and which it foretells to pass.
 //!
-//! A limiter of rate r and limit B loses a packet of n bytes if backlog + n > B. When packets came to it is known to some
-//! packets only, because other links space them and hosts send several at once. So the foretold probability of a loss is
-//!
-//! P(x) = p0 + (1 - p0 - e) / (1 + exp((B - x) / w)), where x = backlog + n,
-//!
-//! with the width w in packets, the share p0 that other places lose, and the share e that passes against the model. Held
-//! against it are losses that know of no limiter: each packet is lost with the same probability. The logarithm of the two
-//! likelihoods' ratio is the gain. Losses of one episode have one reason and count once together, and so does in
-//! proportion what passed.
+//! A limiter of rate r and limit B loses a packet of n bytes if backlog + n > B, as far as noise lets that be seen
+//! ([`super::noise::lost`]). Held against it are losses that know of no limiter: each packet is lost with the same probability.
+//! The logarithm of the two likelihoods' ratio is the gain. Losses of one episode have one reason and count once together, and
+//! so does in proportion what passed.
 //!
 //! It asks for more than that losses come with a high backlog: beyond its limit a limiter lets nothing pass. A congestion
 //! window that is cut back at each loss falls and grows about a limit too, but passes it freely.
@@ -16,6 +11,7 @@
 use super::super::virtual_queue::{
     BELOW, PacketArrival, TokenBucketFit, begin, depths_of, episodes, quantiles,
 };
+use super::noise::lost as lost_at;
 
 /// Widths w tried, packets: from exact times to what other links' queues space.
 const WIDTHS: [f64; 9] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
@@ -27,8 +23,6 @@ const SHIFTS: [f64; 7] = [-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0];
 const FINE: f64 = 0.25;
 const NEAR: f64 = 64.0;
 const BEYOND: f64 = 256.0;
-/// Share that passes against the model: of fifty packets one is seen out of its order or place.
-const PASSES: f64 = 0.02;
 
 /// Packets by how far beyond the limit they are: how many were lost, and passed.
 struct LossTable {
@@ -74,8 +68,7 @@ impl LossTable {
         let elsewhere = ((below + 0.5) / self.all).min(0.5);
         let mean = self.lost / self.all;
         let of = |(beyond, lost, passed): &(f64, f64, f64)| {
-            let soft = 1.0 / (1.0 + ((shift - beyond) / width).exp());
-            let p = elsewhere + (1.0 - elsewhere - PASSES) * soft;
+            let p = lost_at(beyond - shift, width, elsewhere);
             lost * (p / mean).ln() + passed * ((1.0 - p) / (1.0 - mean)).ln()
         };
         self.bins.iter().map(of).sum()

@@ -2,6 +2,7 @@
 
 use super::super::rate_search::fit;
 use super::super::virtual_queue::{CHANCE, PacketArrival, TokenBucketFit, depths_of};
+use super::delays::{LimiterDelays, NOISE};
 use super::{is_second_limiter, losses};
 use path::{Chain, Ecn, Outbox, Packet, Stage};
 use serde_json::json;
@@ -14,6 +15,11 @@ const QUEUE: u64 = 45_000;
 
 /// Bursts of packets of many sizes through a stage: as they came, which were lost, and how long each that passed waited.
 fn through(stage: serde_json::Value) -> Vec<PacketArrival> {
+    through_of(stage, 1)
+}
+
+/// The same of packets of several flows, of which the second sends twice as many as the first, and so on.
+fn through_of(stage: serde_json::Value, flows: u16) -> Vec<PacketArrival> {
     let stage: Stage = serde_json::from_value(stage).expect("a stage");
     let mut chain: Chain<()> = Chain::build(1, [("limiter", &stage)]);
     let mut arrivals: Vec<PacketArrival> = Vec::new();
@@ -28,8 +34,11 @@ fn through(stage: serde_json::Value) -> Vec<PacketArrival> {
         let size = 100 + random(1400) as u32;
         let at = Time::from_nanos(now);
         chain.handle_wake(at, &mut out);
-        let packet =
-            Packet { id, size, overhead: 0, flow: 0, dscp: 0, ecn: Ecn::NotEct, fragment: None, body: () };
+        let all = u64::from(flows) * (u64::from(flows) + 1) / 2;
+        let drawn = if flows > 1 { random(all) } else { 0 };
+        let flow = (0..flows).find(|f| drawn < (u64::from(*f) + 1) * (u64::from(*f) + 2) / 2).unwrap_or(0);
+        let (ecn, flow_id) = (Ecn::NotEct, u32::from(flow));
+        let packet = Packet { id, size, overhead: 0, flow: flow_id, dscp: 0, ecn, fragment: None, body: () };
         chain.handle_packet(at, packet, &mut out);
         left.extend(out.sent.iter().map(|s| (s.1.id, s.0)));
         out.clear();
@@ -39,7 +48,7 @@ fn through(stage: serde_json::Value) -> Vec<PacketArrival> {
             size: size as f32,
             lost: true,
             rtt: f32::NAN,
-            flow: 0,
+            flow,
             entry: id as u32,
         });
     }
@@ -100,6 +109,34 @@ fn losses_of_a_full_queue_are_foretold_by_its_delay_and_those_of_a_policer_are_n
     policed.iter_mut().enumerate().for_each(|(i, a)| a.rtt = (i * 37 % 50) as f32 * 1e-4);
     assert!(losses::gain_by_delay(&policed, 0.01) < 20.0);
     assert!(is_second_limiter(&policed, &bucket(BUCKET), &policed, 0.01));
+}
+
+#[test]
+fn a_queue_for_each_flow_is_told_from_one_for_all() {
+    let is_fair = |queue: serde_json::Value, flows: u16| {
+        let arrivals = through_of(json!({ "kind": "link", "rate": "8Mbit/s", "queue": queue }), flows);
+        let span = (f64::INFINITY, false);
+        LimiterDelays::since_pauses(&arrivals, RATE, span, 0.0, NOISE).is_fair(&arrivals, span)
+    };
+    for flows in [2, 4] {
+        for kind in ["drr", "wfq", "fq-codel"] {
+            let queue = if kind == "fq-codel" {
+                json!({ "kind": kind })
+            } else {
+                json!({ "kind": kind, "packets": 1000 })
+            };
+            assert!(is_fair(queue, flows), "{kind} {flows}");
+        }
+        for kind in ["fifo", "codel"] {
+            let queue = if kind == "codel" {
+                json!({ "kind": kind })
+            } else {
+                json!({ "kind": kind, "packets": 1000 })
+            };
+            assert!(!is_fair(queue, flows), "{kind} {flows}");
+        }
+    }
+    assert!(!is_fair(json!({ "kind": "drr", "packets": 1000 }), 1));
 }
 
 /// A window that grows from 70 packets to 140 over as many round trips of 10 ms, then is cut back a round trip after it
