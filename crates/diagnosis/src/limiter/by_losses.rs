@@ -10,7 +10,7 @@ use super::model::delays::{LimiterDelays, NOISE, Waits};
 use super::rate_search::fit;
 use super::sure::sure;
 use super::virtual_queue::{self, CHANCE, PacketArrival, TokenBucketFit};
-use super::{CLOCK, FoundLimiter, PathFacts, loss_gaps, sender_line};
+use super::{CLOCK, FoundLimiter, PathFacts, loss_gaps, model, sender_line};
 use result::diagnosis::LimiterKind;
 
 /// Share of the losses the bucket has to explain; others may have been lost elsewhere.
@@ -116,7 +116,12 @@ fn classify<'a>(
     };
     let placed = gain_without_times < CHANCE.min(NOT_PLACED * b.gain)
         && (b.burst < FEW_PACKETS * size || b.gain < 4.0 * CHANCE && sure < CERTAIN);
-    if placed || !path.behind && is_queue_of_a_link(arrivals, &b, sure) {
+    // Of losses at the end of a link's queue the wait there tells as much.
+    let is_second = || {
+        let delayed = clocked().filter(|c| c.iter().any(|a| a.rtt.is_finite()));
+        delayed.is_some_and(|delayed| model::is_second_limiter(arrivals, &b, delayed, width))
+    };
+    if placed || !path.behind && is_queue_of_a_link(arrivals, &b, || sure > CERTAIN || is_second()) {
         return None;
     }
     found.rate = b.rate;
@@ -163,10 +168,9 @@ fn classify<'a>(
 }
 
 /// Packets were lost before a link that spaced what came through: most often at its queue, which overflows at the link's
-/// rate. A policer before a link has another rate, far below it or such that it explains its losses cleanly.
-fn is_queue_of_a_link(arrivals: &[PacketArrival], b: &TokenBucketFit, sure: f64) -> bool {
-    let at =
-        |link: f64| b.rate > link / FAR_FASTER && sure < CERTAIN || (b.rate / link - 1.0).abs() < SAME_RATE;
+/// rate. A policer before a link has another rate, far below it or such that it `surely` drops besides.
+fn is_queue_of_a_link(arrivals: &[PacketArrival], b: &TokenBucketFit, surely: impl Fn() -> bool) -> bool {
+    let at = |link: f64| (b.rate / link - 1.0).abs() < SAME_RATE || b.rate > link / FAR_FASTER && !surely();
     loss_gaps::link_rate(arrivals).is_some_and(at)
 }
 

@@ -18,9 +18,9 @@ mod tests;
 
 use super::virtual_queue::{CHANCE, PacketArrival, TokenBucketFit, episodes};
 
-use none::NoLimiter;
-use shaper::Shaper;
-use tail_drop::TailDrop;
+use none::NoLimiterModel;
+use shaper::ShaperModel;
+use tail_drop::TailDropModel;
 
 /// What a limiter foretells of packets.
 pub(super) trait LimiterModel {

@@ -12,7 +12,7 @@
 use super::super::virtual_queue::{PacketArrival, TokenBucketFit, depths_of, drained, largest, quantile};
 use super::fair_queue::{FairQueue, flows};
 use super::noise::{QUARTER, cost_of_number, log_likelihood};
-use super::{LimiterModel, NoLimiter, Shaper, TailDrop};
+use super::{LimiterModel, NoLimiterModel, ShaperModel, TailDropModel};
 
 /// By how much delays differ at least, seconds: a host's clock and its interrupts.
 pub(crate) const NOISE: f64 = 10e-6;
@@ -153,13 +153,13 @@ impl LimiterDelays {
             }));
             log_likelihood(&mut left, middle, noise) - model.numbers() * cost_of_number(count)
         };
-        let nobody = log_likelihood(&NoLimiter, None);
+        let nobody = log_likelihood(&NoLimiterModel, None);
         let mut queue = |bucket: f64| {
             let mut at = |slope: f64| {
-                let queue = TailDrop { rate: self.rate, slope };
+                let queue = TailDropModel { rate: self.rate, slope };
                 match bucket {
                     0.0 => log_likelihood(&queue, self.base),
-                    _ => log_likelihood(&Shaper { bucket, queue }, self.base),
+                    _ => log_likelihood(&ShaperModel { bucket, queue }, self.base),
                 }
             };
             match self.base {

@@ -4,9 +4,9 @@ use super::LimiterModel;
 
 /// Nothing that limits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NoLimiter;
+pub(crate) struct NoLimiterModel;
 
-impl LimiterModel for NoLimiter {
+impl LimiterModel for NoLimiterModel {
     fn numbers(&self) -> f64 {
         0.0
     }

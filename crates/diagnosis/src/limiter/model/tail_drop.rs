@@ -4,14 +4,14 @@ use super::LimiterModel;
 
 /// A queue before a link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TailDrop {
+pub(crate) struct TailDropModel {
     /// Bytes a second that the link carries off.
     pub rate: f64,
     /// Seconds that a packet waits to those that its backlog takes at the rate: 1, but where others share the link.
     pub slope: f64,
 }
 
-impl LimiterModel for TailDrop {
+impl LimiterModel for TailDropModel {
     fn numbers(&self) -> f64 {
         1.0
     }
