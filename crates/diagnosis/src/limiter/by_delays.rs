@@ -25,6 +25,15 @@ const TICK: f64 = 250e-6;
 /// A rate is known well enough to add up for so many seconds after the start and after each pause; or, with luck, for all of the time.
 const SPANS: [f64; 2] = [2.0, f64::INFINITY];
 
+/// A line of delay over backlog that rises by this much of what a queue's does, and leaves less than this share of the variance,
+/// is a queue's, though bins be too few for likelihoods.
+const QUEUE_LINE: (f64, f64) = (0.6, 0.6);
+
+/// Whether delay goes with the backlog as behind a queue.
+fn queues(d: &DelayFit) -> bool {
+    d.slope > QUEUE_LINE.0 && d.left < QUEUE_LINE.1
+}
+
 /// How far RTT against backlog is from a queue's line.
 fn crooked(d: &DelayFit) -> f64 {
     d.left + (d.slope - 1.0).abs()
@@ -110,12 +119,12 @@ fn at_intervals(
     }
 }
 
-/// Who waits at a queue of this rate, where the delays tell it; where it is `steady`, somebody does.
-fn who_waits(arrivals: &[PacketArrival], rate: f64, path: PathFacts, steady: bool) -> Option<Waits> {
+/// Who waits at a queue of this rate, where the delays tell it; where `some` do, only for whom.
+fn who_waits(arrivals: &[PacketArrival], rate: f64, path: PathFacts, some: bool) -> Option<Waits> {
     let noise = if path.base == 0.0 { TICK } else { NOISE };
     let delays =
         SPANS.map(|span| LimiterDelays::since_pauses(arrivals, rate, (span, path.merged), path.base, noise));
-    delays.iter().find_map(if steady { LimiterDelays::who_waits_of_some } else { LimiterDelays::who_waits })
+    delays.iter().find_map(if some { LimiterDelays::who_waits_of_some } else { LimiterDelays::who_waits })
 }
 
 /// Whether each flow has a queue of its own.
@@ -153,7 +162,8 @@ pub(super) fn limiter_by_delays(
     let alike = d.spread < 0.03 && d.busy > 0.5 || d.spread < 0.005 && d.busy > 0.25;
     let steady = alike && a.most > 3.0 * floor;
     found.fair = path.behind && is_fair(arrivals, d.rate, path);
-    let waits = if found.fair { Waits::All } else { who_waits(arrivals, d.rate, path, steady)? };
+    let some = steady || queues(&a);
+    let waits = if found.fair { Waits::All } else { who_waits(arrivals, d.rate, path, some)? };
     if waits == Waits::Nobody {
         return None;
     }
