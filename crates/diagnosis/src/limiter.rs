@@ -245,7 +245,7 @@ pub(crate) fn find(packets: &LimiterPackets, path: PathFacts) -> Option<(FoundLi
     // Where the sender's clock tells what packets waited before the capture, the RTT says nothing besides: it has the ACKs'
     // way in it too.
     let clocked =
-        (!path.behind).then(|| packets.arrivals(false, true)).filter(|c| c.iter().any(|a| a.rtt.is_finite()));
+        (!path.behind).then(|| packets.arrivals(false, true)).filter(|c| virtual_queue::has_delays(c));
     let told = clocked.is_some();
     let by_clock = clocked.and_then(|c| limiter_by_delays(&c, alone, clock_floor, empty));
     let mut arrivals = packets.arrivals(path.behind, false);
@@ -292,7 +292,7 @@ fn limiter(
     let queue = queue.or_else(|| limiter_by_rate(arrivals, path, found).filter(|_| is_full()));
     let drops = limiter_by_losses(arrivals, || clocked.as_deref(), path, found);
     let is_second = |policer: &FoundLimiter| {
-        let delayed = clocked.as_deref().filter(|c| c.iter().any(|a| a.rtt.is_finite()));
+        let delayed = clocked.as_deref().filter(|c| virtual_queue::has_delays(c));
         let width = path.episode();
         policer
             .bucket

@@ -296,7 +296,9 @@ fn of_kind(seen: &ObservedPath, base: &FittedPath, l: &Limiter, kind: LimiterKin
             None => (waited.max(SHORT_QUEUE * FULL_PACKET), UNKNOWN),
         };
         path.queue = bytes.max(4.0 * FULL_PACKET);
-        path.queue_kind = if l.fair_queue { FittedQueue::Fair } else { FittedQueue::Fifo };
+        if l.fair_queue {
+            path.queue_kind = FittedQueue::Fair;
+        }
         path.free.push((FitParameter::Queue, sure));
     }
     path

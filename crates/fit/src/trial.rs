@@ -86,7 +86,7 @@ fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
         FittedQueue::CoDel => "{ kind = \"codel\" }".into(),
         FittedQueue::FqCoDel => "{ kind = \"fq-codel\" }".into(),
         FittedQueue::Fair => {
-            format!("{{ kind = \"drr\", packets = {} }}", whole((p.queue / FULL_PACKET).max(1.0)))
+            format!("{{ kind = \"drr\", packets = {} }}", whole(p.queue / FULL_PACKET))
         }
     };
     let rate = whole(p.rate);

@@ -119,23 +119,6 @@ fn at_intervals(
     }
 }
 
-/// Who waits at a queue of this rate, where the delays tell it; where `some` do, only for whom.
-fn who_waits(arrivals: &[PacketArrival], rate: f64, path: PathFacts, some: bool) -> Option<Waits> {
-    let noise = if path.base == 0.0 { TICK } else { NOISE };
-    let delays =
-        SPANS.map(|span| LimiterDelays::since_pauses(arrivals, rate, (span, path.merged), path.base, noise));
-    delays.iter().find_map(if some { LimiterDelays::who_waits_of_some } else { LimiterDelays::who_waits })
-}
-
-/// Whether each flow has a queue of its own.
-fn is_fair(arrivals: &[PacketArrival], rate: f64, path: PathFacts) -> bool {
-    let noise = if path.base == 0.0 { TICK } else { NOISE };
-    SPANS.into_iter().any(|span| {
-        let delays = LimiterDelays::since_pauses(arrivals, rate, (span, path.merged), path.base, noise);
-        delays.is_fair(arrivals, (span, path.merged))
-    })
-}
-
 /// Finds a queue that drains at one rate.
 pub(super) fn limiter_by_delays(
     arrivals: &[PacketArrival],
@@ -161,21 +144,24 @@ pub(super) fn limiter_by_delays(
     // Where all windows agree, fewer will do.
     let alike = d.spread < 0.03 && d.busy > 0.5 || d.spread < 0.005 && d.busy > 0.25;
     let steady = alike && a.most > 3.0 * floor;
-    found.fair = path.behind && is_fair(arrivals, d.rate, path);
-    let some = steady || queues(&a);
-    let waits = if found.fair { Waits::All } else { who_waits(arrivals, d.rate, path, some)? };
-    if waits == Waits::Nobody {
-        return None;
-    }
+    let noise = if clocked { TICK } else { NOISE };
+    let delays = SPANS.map(|span| LimiterDelays::since_pauses(arrivals, d.rate, (span, merged), base, noise));
+    found.fair =
+        path.behind && SPANS.iter().zip(&delays).any(|(span, d)| d.is_fair(arrivals, (*span, merged)));
+    let who = match steady || queues(&a) {
+        true => LimiterDelays::who_waits_of_some,
+        false => LimiterDelays::who_waits,
+    };
+    let waits = if found.fair { Waits::All } else { delays.iter().find_map(who)? };
     found.burst = match waits {
-        _ if found.fair => None,
+        Waits::Nobody => return None,
         // What a bucket lacks shows best where packets leave.
         _ if !path.behind => {
             let seen = QueueView { rate: d.rate, clocked, base, floor, merged };
             bucket(bucket_before_queue(arrivals, seen), d.rate)
         }
         Waits::Behind(passes) => bucket(Some(passes), d.rate),
-        _ => None,
+        Waits::All => None,
     };
     found.delay = a.most;
     found.queue = a.most * d.rate;

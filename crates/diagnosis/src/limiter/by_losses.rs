@@ -118,7 +118,7 @@ fn classify<'a>(
         && (b.burst < FEW_PACKETS * size || b.gain < 4.0 * CHANCE && sure < CERTAIN);
     // Of losses at the end of a link's queue the wait there tells as much.
     let is_second = || {
-        let delayed = clocked().filter(|c| c.iter().any(|a| a.rtt.is_finite()));
+        let delayed = clocked().filter(|c| virtual_queue::has_delays(c));
         delayed.is_some_and(|delayed| model::is_second_limiter(arrivals, &b, delayed, width))
     };
     if placed || !path.behind && is_queue_of_a_link(arrivals, &b, || sure > CERTAIN || is_second()) {

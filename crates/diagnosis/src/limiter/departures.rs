@@ -1,7 +1,7 @@
 //! Packets in the order they leave a queue.
 
 use super::sort;
-use super::virtual_queue::{PacketArrival, span};
+use super::virtual_queue::{PacketArrival, flows, span};
 
 /// A packet as it leaves.
 #[derive(Clone, Copy)]
@@ -30,8 +30,7 @@ pub(super) struct Departures<'a> {
 impl<'a> Departures<'a> {
     /// Of those whose delay is known, if they were seen `before` they waited; else of all, as they were seen.
     pub fn new(arrivals: &'a [PacketArrival], before: bool, base: f64) -> Departures<'a> {
-        let flows = arrivals.iter().map(|a| a.flow).max().map_or(0, |f| f as usize + 1);
-        let mut last = vec![f32::NAN; flows];
+        let mut last = vec![f32::NAN; flows(arrivals)];
         let passed = (0u32..).zip(arrivals).filter(|(_, a)| !a.lost).map(move |(i, a)| {
             let delay = &mut last[a.flow as usize];
             *delay = if a.rtt.is_finite() { a.rtt } else { *delay };

@@ -1,9 +1,9 @@
 //! Limiters as forward models: what each foretells of every packet, held against what was seen.
 //!
 //! The searches propose limiters, one by losses and one by delays. What drops by the rule of a bucket is a policer, a link's queue
-//! or a shaper's: the likelihood of the delays that each foretells decides ([`delays::LimiterDelays::who_waits`]). Where a queue is found by
-//! delays and a policer by losses, these are one thing or two: a policer drops and the link before it delays, or a link does
-//! both. The likelihood of the losses decides. A policer that foretells them ([`losses::gain`]) must do so better than the delay
+//! or a shaper's: the likelihood of the delays that each foretells decides ([`delays::LimiterDelays::who_waits`]). Where a queue
+//! is found by delays and a policer by losses, these are one thing or two: a policer drops and the link before it delays, or a
+//! link does both. The likelihood of the losses decides. A policer that foretells them ([`losses::gain`]) must do so better than the delay
 //! at the queue does ([`losses::gain_by_delay`]), by as much as a second limiter costs ([`is_second_limiter`]).
 
 pub(super) mod delays;
@@ -17,7 +17,6 @@ mod tail_drop;
 mod tests;
 
 use super::virtual_queue::{CHANCE, PacketArrival, TokenBucketFit, episodes};
-
 use none::NoLimiterModel;
 use shaper::ShaperModel;
 use tail_drop::TailDropModel;

@@ -209,13 +209,19 @@ mod tests {
             assert!((leave / burst - 1.0).abs() < 0.06, "{access} {burst}: {leave}");
             let come = seen_before(access, rate, burst);
             let delays = LimiterDelays::since_pauses(&come, rate, (f64::INFINITY, false), BASE, NOISE);
-            // The wait for a link twice as fast blurs where the bucket's ends.
-            let near = |b: f64| (b / burst - 1.0).abs() < 0.1;
+            let near = |b: f64| (b / burst - 1.0).abs() < 0.06;
             let told = delays.who_waits();
             assert!(matches!(told, Some(Waits::Behind(b)) if near(b)), "{access} {burst}: {told:?}");
         }
         let link = bucket_before_queue(&seen_behind(3e7, rate, 1500.0), seen(rate)).unwrap_or_default();
         assert!(link < 4500.0, "{link}");
+    }
+
+    #[test]
+    fn packets_seen_as_they_leave_tell_it_too() {
+        let rate = 1e6;
+        let k = bucket_before_queue(&seen_behind(3e7, rate, 60e3), seen(rate)).unwrap_or_default();
+        assert!((k / 60e3 - 1.0).abs() < 0.05, "{k}");
     }
 
     #[test]

@@ -50,6 +50,16 @@ pub(super) fn largest(arrivals: &[PacketArrival]) -> f64 {
     arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64
 }
 
+/// How many flows packets are of.
+pub(super) fn flows(arrivals: &[PacketArrival]) -> usize {
+    arrivals.iter().map(|a| a.flow).max().map_or(0, |f| f as usize + 1)
+}
+
+/// Whether the delay of any is known.
+pub(super) fn has_delays(arrivals: &[PacketArrival]) -> bool {
+    arrivals.iter().any(|a| a.rtt.is_finite())
+}
+
 /// When the first and the last of packets came, which are in order.
 pub(super) fn span(arrivals: &[PacketArrival]) -> (f64, f64) {
     arrivals.first().zip(arrivals.last()).map_or((0.0, 0.0), |(first, last)| (first.at, last.at))

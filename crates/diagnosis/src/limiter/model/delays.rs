@@ -9,8 +9,10 @@
 //! Without losses delays alone tell a queue: its rate is that at which packets leave while some wait, the constant is the least delay
 //! of all, and nobody shares the rate: it is what is left of it.
 
-use super::super::virtual_queue::{PacketArrival, TokenBucketFit, depths_of, drained, largest, quantile};
-use super::fair_queue::{FairQueue, flows};
+use super::super::virtual_queue::{
+    PacketArrival, TokenBucketFit, depths_of, drained, flows, largest, quantile,
+};
+use super::fair_queue::FairQueue;
 use super::noise::{QUARTER, cost_of_number, log_likelihood};
 use super::{LimiterModel, NoLimiterModel, ShaperModel, TailDropModel};
 
@@ -93,10 +95,9 @@ impl LimiterDelays {
     /// others then, so that as many count as the fewer.
     pub fn is_fair(&self, arrivals: &[PacketArrival], (span, merged): (f64, bool)) -> bool {
         let count = flows(arrivals);
-        let Some((common, base)) = self.likelihoods().zip(self.base).filter(|_| count > 1) else {
-            return false;
-        };
-        let points = points(arrivals, self.rate, span, merged, &mut FairQueue::new(arrivals, self.rate));
+        let several = (count > 1).then(|| self.likelihoods().zip(self.base)).flatten();
+        let Some((common, base)) = several else { return false };
+        let points = points(arrivals, self.rate, span, merged, &mut FairQueue::new(self.rate));
         // Each flow has a packet on the wire or none.
         let noise = self.noise.hypot(count as f64 * self.size / self.rate / 12f64.sqrt());
         let fair = LimiterDelays::of_points(points, self.size, self.rate, base, noise).likelihoods();
@@ -280,7 +281,7 @@ fn points(
     rate: f64,
     span: f64,
     merged: bool,
-    queue: &mut dyn LimiterQueue,
+    queue: &mut impl LimiterQueue,
 ) -> Vec<(f64, f32)> {
     let mut points = Vec::new();
     let mut last = arrivals.first().map_or(0.0, |a| a.at);

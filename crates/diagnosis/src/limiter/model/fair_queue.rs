@@ -4,53 +4,49 @@
 //! min(q, x) over the flows' queues q, at the link's rate. What comes meanwhile is not counted; where all flows have a queue, it makes up
 //! for what has left.
 
-use super::super::virtual_queue::PacketArrival;
 use super::delays::LimiterQueue;
 
-/// Bytes of each flow's queue; the link carries off `rate` bytes a second, the same of each flow that has some.
+/// What waits of each flow that has something there; the link carries off `rate` bytes a second, the same of each.
 pub(super) struct FairQueue {
     rate: f64,
-    queues: Vec<f64>,
+    /// Flow and bytes, in no order. Of thousands of flows few wait at a time.
+    queues: Vec<(u16, f64)>,
 }
 
 impl FairQueue {
-    /// Of as many flows as `arrivals` have.
-    pub fn new(arrivals: &[PacketArrival], rate: f64) -> FairQueue {
-        FairQueue { rate, queues: vec![0.0; flows(arrivals)] }
+    /// Nothing waits.
+    pub fn new(rate: f64) -> FairQueue {
+        FairQueue { rate, queues: Vec::new() }
     }
-}
-
-/// How many flows there are.
-pub(super) fn flows(arrivals: &[PacketArrival]) -> usize {
-    arrivals.iter().map(|a| a.flow).max().map_or(0, |f| f as usize + 1)
 }
 
 impl LimiterQueue for FairQueue {
     fn drain(&mut self, seconds: f64) {
         let mut bytes = self.rate * seconds;
-        loop {
-            let waiting = self.queues.iter().copied().filter(|q| *q > 0.0);
-            let (least, count) = waiting.fold((f64::INFINITY, 0.0), |s, q| (q.min(s.0), s.1 + 1.0));
-            if count == 0.0 || bytes <= 0.0 {
-                return;
-            }
+        while bytes > 0.0 && !self.queues.is_empty() {
+            let count = self.queues.len() as f64;
+            let least = self.queues.iter().map(|q| q.1).fold(f64::INFINITY, f64::min);
             let each = least.min(bytes / count);
-            self.queues.iter_mut().for_each(|q| *q = (*q - each).max(0.0));
+            self.queues.iter_mut().for_each(|q| q.1 -= each);
+            self.queues.retain(|q| q.1 > 0.0);
             bytes -= each * count;
         }
     }
 
     fn all(&self) -> f64 {
-        self.queues.iter().sum()
+        self.queues.iter().map(|q| q.1).sum()
     }
 
     fn before(&self, flow: u16, own: f64) -> f64 {
-        let until = self.queues[flow as usize] + own;
-        let others = self.queues.iter().enumerate().filter(|(f, _)| *f != flow as usize);
-        until + others.map(|(_, q)| q.min(until)).sum::<f64>()
+        let until = own + self.queues.iter().find(|q| q.0 == flow).map_or(0.0, |q| q.1);
+        let others = self.queues.iter().filter(|q| q.0 != flow);
+        until + others.map(|q| q.1.min(until)).sum::<f64>()
     }
 
     fn add(&mut self, flow: u16, bytes: f64) {
-        self.queues[flow as usize] += bytes;
+        match self.queues.iter_mut().find(|q| q.0 == flow) {
+            Some(queue) => queue.1 += bytes,
+            None => self.queues.push((flow, bytes)),
+        }
     }
 }

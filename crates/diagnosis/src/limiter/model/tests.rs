@@ -118,22 +118,14 @@ fn a_queue_for_each_flow_is_told_from_one_for_all() {
         let span = (f64::INFINITY, false);
         LimiterDelays::since_pauses(&arrivals, RATE, span, 0.0, NOISE).is_fair(&arrivals, span)
     };
+    let of = |kind: &str| json!({ "kind": kind, "packets": 1000 });
+    let controlled = |kind: &str| json!({ "kind": kind });
     for flows in [2, 4] {
-        for kind in ["drr", "wfq", "fq-codel"] {
-            let queue = if kind == "fq-codel" {
-                json!({ "kind": kind })
-            } else {
-                json!({ "kind": kind, "packets": 1000 })
-            };
-            assert!(is_fair(queue, flows), "{kind} {flows}");
+        for queue in [of("drr"), of("wfq"), controlled("fq-codel")] {
+            assert!(is_fair(queue.clone(), flows), "{queue} {flows}");
         }
-        for kind in ["fifo", "codel"] {
-            let queue = if kind == "codel" {
-                json!({ "kind": kind })
-            } else {
-                json!({ "kind": kind, "packets": 1000 })
-            };
-            assert!(!is_fair(queue, flows), "{kind} {flows}");
+        for queue in [of("fifo"), controlled("codel")] {
+            assert!(!is_fair(queue.clone(), flows), "{queue} {flows}");
         }
     }
     assert!(!is_fair(json!({ "kind": "drr", "packets": 1000 }), 1));
