@@ -1442,6 +1442,8 @@ export interface Topology {
 export interface Trust {
   /** From when a host got TCP data until it next sent a packet, where more came meanwhile than it may take in as one (64 kB); otherwise 0. Who reads late opens the window late, and the ACKs of a burst come when it is over (`__tcp_ack_snd_check`). */
   acks_held_ms: OwnDelay;
+  /** From when a flow was due until its host's program began it, of the flow that waited longest. */
+  begun_late_ms: number;
   /** Packets that the emulator held up for longer than the shallowest bucket or queue of the path holds at its rate: so many of a bunch find no room. What came before them did. */
   bunched_packets: number;
   /** CPU time of the emulator over the run's time, 0 to 1. */
@@ -1469,7 +1471,7 @@ export interface Trust {
 }
 
 /** What tells against a measurement. */
-export type TrustKind = "late" | "late-tail" | "unexplained" | "engine-busy" | "hosts-late" | "acks-held" | "steal" | "kernel-loss" | "bunched";
+export type TrustKind = "late" | "late-tail" | "unexplained" | "engine-busy" | "hosts-late" | "begun-late" | "acks-held" | "steal" | "kernel-loss" | "bunched";
 
 /** A reason not to trust a measurement. */
 export interface TrustReason {

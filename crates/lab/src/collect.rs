@@ -84,6 +84,7 @@ pub fn trust(
         waiting_ms: RttSummary::of(&p.waited).into(),
         acks_held_ms: RttSummary::of(&p.held).into(),
         hosts_wait_ms: hosts.iter().filter_map(|h| h.wait).max().map(Span::as_millis_f64),
+        begun_late_ms: hosts.iter().map(|h| h.begun_late).max().map_or(0.0, Span::as_millis_f64),
         kernel_lost_packets: lost + p.refused,
         bunched_packets: depth.map_or(0, |depth| p.late.beyond(depth)),
         idle: shares.map(|[idle, _]| idle),

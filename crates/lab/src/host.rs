@@ -101,6 +101,8 @@ pub struct HostReport {
     pub notices: Vec<String>,
     /// How long it waited for a CPU, in the mean.
     pub wait: Option<Span>,
+    /// From when a flow was due until it was begun, of the flow that waited longest.
+    pub begun_late: Span,
     _open: Vec<Connection>,
     _relays: Vec<RunningRelay>,
 }
@@ -108,7 +110,14 @@ pub struct HostReport {
 impl HostReport {
     /// Of traffic whose sockets are not ours.
     pub fn new(series: Vec<(usize, FlowSeries)>, notices: Vec<String>) -> HostReport {
-        HostReport { series, notices, wait: None, _open: Vec::new(), _relays: Vec::new() }
+        HostReport {
+            series,
+            notices,
+            wait: None,
+            begun_late: Span::ZERO,
+            _open: Vec::new(),
+            _relays: Vec::new(),
+        }
     }
 
     /// Of relays, which run until it is dropped.
@@ -136,6 +145,8 @@ pub struct LabHost<'a> {
     next_tick: Time,
     next_sample: Option<Time>,
     looked: usize,
+    /// From when a flow was due until it was begun, at the most.
+    begun_late: Span,
     buffer: Vec<u8>,
     notices: Vec<String>,
 }
@@ -168,6 +179,7 @@ impl<'a> LabHost<'a> {
             looked: 0,
             buffer: vec![0; CHUNK],
             notices: Vec::new(),
+            begun_late: Span::ZERO,
         };
         for (i, leg) in plan.legs.iter().enumerate() {
             let flow = &plan.flows[leg.flow];
@@ -274,7 +286,8 @@ impl<'a> LabHost<'a> {
             *self.plan.flows[flow].asker.lock().unwrap_or_else(PoisonError::into_inner) = Some(asking.asker);
         }
         let wait = machine::mean_wait();
-        Ok(HostReport { wait, _open: self.connections, ..HostReport::new(self.series, self.notices) })
+        let begun_late = self.begun_late;
+        Ok(HostReport { wait, begun_late, _open: self.connections, ..HostReport::new(self.series, self.notices) })
     }
 
     fn handle_timers(&mut self, now: Time) {
@@ -286,7 +299,10 @@ impl<'a> LabHost<'a> {
             }
             self.timers.pop();
             match owner {
-                Owner::Leg(leg) => self.open(leg, due),
+                Owner::Leg(leg) => {
+                    self.begun_late = self.begun_late.max(now.since(due));
+                    self.open(leg, due);
+                }
                 Owner::Source(i) => self.send_datagram(i, due),
                 Owner::Connection(i) => {
                     let c = &mut self.connections[i];

@@ -221,7 +221,8 @@ impl LabJob<'_> {
         let rtt = result::RttsOfRun::of(&outcome.variant.flows);
         let trust = Trust { unexplained_ms: unexplained(&outcome.variant, scenario, plan), ..trust };
         let dropped = outcome.variant.elements.iter().map(|e| e.dropped_packets).sum();
-        outcome.variant.trust = Some(trust.judge([passages, dropped], rtt, crossings(scenario, only_flow)));
+        let (lasted, crossings) = (scenario.duration.as_millis_f64(), crossings(scenario, only_flow));
+        outcome.variant.trust = Some(trust.judge(lasted, [passages, dropped], rtt, crossings));
         Ok(outcome)
     }
 }

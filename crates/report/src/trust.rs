@@ -33,6 +33,7 @@ fn reason(r: &TrustReason, lang: Lang) -> String {
         TrustKind::Late => ("trust.late", short),
         TrustKind::LateTail => ("trust.late-tail", short),
         TrustKind::HostsLate => ("trust.hosts-late", short),
+        TrustKind::BegunLate => ("trust.begun-late", short),
         TrustKind::AcksHeld => ("trust.acks-held", short),
         TrustKind::Unexplained => ("trust.unexplained", short),
         TrustKind::EngineBusy => ("trust.engine-busy", share),
@@ -50,9 +51,11 @@ fn cure(kind: TrustKind, real_time: bool) -> &'static str {
         TrustKind::Late | TrustKind::EngineBusy | TrustKind::KernelLoss | TrustKind::Unexplained => {
             "trust.cure.less"
         }
-        TrustKind::LateTail | TrustKind::HostsLate | TrustKind::AcksHeld | TrustKind::Bunched => {
-            "trust.cure.alone"
-        }
+        TrustKind::LateTail
+        | TrustKind::HostsLate
+        | TrustKind::BegunLate
+        | TrustKind::AcksHeld
+        | TrustKind::Bunched => "trust.cure.alone",
         TrustKind::Steal => "trust.cure.own",
     }
 }

@@ -40,6 +40,8 @@ pub enum TrustKind {
     EngineBusy,
     /// What hosts that wait for a CPU add to a round trip, ms.
     HostsLate,
+    /// How long a flow that was due waited until its host's program began it, ms.
+    BegunLate,
     /// How long ACKs of data were held back by who reads, of one packet in a hundred, ms.
     AcksHeld,
     /// The share of CPU time that the hypervisor gave to others, 0 to 1.
@@ -87,6 +89,9 @@ pub struct Trust {
     /// longest; absent where the system does not say.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub hosts_wait_ms: Option<f64>,
+    /// From when a flow was due until its host's program began it, of the flow that waited longest.
+    #[serde(default)]
+    pub begun_late_ms: f64,
     /// How much longer datagrams took, in the median, than the slowest took through all elements of their way; absent
     /// without datagrams.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -120,9 +125,15 @@ const LOSS: f64 = 1e-5;
 const BUNCHED: f64 = 2.0 * LATE;
 
 impl Trust {
-    /// Judges what was measured of a run. `passages` packets passed the emulator, `dropped` its path dropped; a packet's
-    /// round trip crosses it `crossings` times.
-    pub fn judge(mut self, [passages, dropped]: [u64; 2], rtt: Option<RttsOfRun>, crossings: usize) -> Trust {
+    /// Judges what was measured of a run of `duration_ms`. `passages` packets passed the emulator, `dropped` its path
+    /// dropped; a packet's round trip crosses it `crossings` times.
+    pub fn judge(
+        mut self,
+        duration_ms: f64,
+        [passages, dropped]: [u64; 2],
+        rtt: Option<RttsOfRun>,
+        crossings: usize,
+    ) -> Trust {
         let mut reasons = Vec::new();
         let mut hold = |kind, measured: f64, bound: f64, bad: bool| {
             if bad {
@@ -143,6 +154,9 @@ impl Trust {
             let wait = 2.0 * self.hosts_wait_ms.unwrap_or(0.0);
             hold(TrustKind::HostsLate, wait, LATE * rtt, wait > LATE * rtt);
         }
+        // Of the run's time a flow has so much less.
+        let begun = self.begun_late_ms;
+        hold(TrustKind::BegunLate, begun, LATE * duration_ms, begun > LATE * duration_ms);
         hold(TrustKind::EngineBusy, self.engine_cpu, BUSY, self.engine_cpu > BUSY);
         if let Some(steal) = self.steal {
             hold(TrustKind::Steal, steal, STEAL, steal > STEAL);
@@ -185,6 +199,7 @@ impl Trust {
                 waiting_ms: own(a.waiting_ms, b.waiting_ms),
                 acks_held_ms: own(a.acks_held_ms, b.acks_held_ms),
                 hosts_wait_ms: either(a.hosts_wait_ms, b.hosts_wait_ms, f64::max),
+                begun_late_ms: a.begun_late_ms.max(b.begun_late_ms),
                 unexplained_ms: either(a.unexplained_ms, b.unexplained_ms, f64::max),
                 kernel_lost_packets: a.kernel_lost_packets + b.kernel_lost_packets,
                 bunched_packets: a.bunched_packets + b.bunched_packets,
@@ -234,16 +249,16 @@ mod tests {
 
     #[test]
     fn a_punctual_run_is_reliable() {
-        let trust = punctual().judge([100_000, 1000], rtts(20.0), 2);
+        let trust = punctual().judge(2000.0, [100_000, 1000], rtts(20.0), 2);
         assert!(trust.reliable && trust.reasons.is_empty(), "{trust:?}");
     }
 
     #[test]
     fn each_fault_has_its_reason() {
-        let judge = |t: Trust, rtt, crossings| kinds(&t.judge([100_000, 1000], rtts(rtt), crossings));
+        let judge = |t: Trust, rtt, crossings| kinds(&t.judge(2000.0, [100_000, 1000], rtts(rtt), crossings));
         assert_eq!(judge(punctual(), 1.0, 4), [TrustKind::Late], "0.08 ms of 1");
         let queued = Some(RttsOfRun { shortest_ms: 1.0, usual_ms: 20.0 });
-        assert!(punctual().judge([100_000, 1000], queued, 4).reliable, "0.08 ms of 20: a queue stands");
+        assert!(punctual().judge(2000.0, [100_000, 1000], queued, 4).reliable, "0.08 ms of 20: a queue stands");
         assert_eq!(judge(punctual(), 20.0, 40), [TrustKind::Late], "twenty hops there and back");
         let tail = OwnDelay { p50: 0.01, p99: 4.5, max: 9.0 };
         assert_eq!(judge(Trust { lateness_ms: tail, ..punctual() }, 30.0, 2), [TrustKind::LateTail]);
@@ -261,6 +276,8 @@ mod tests {
         assert_eq!(judge(Trust { engine_cpu: 0.97, ..punctual() }, 20.0, 2), [TrustKind::EngineBusy]);
         assert_eq!(judge(Trust { hosts_wait_ms: Some(0.4), ..punctual() }, 20.0, 2), [TrustKind::HostsLate]);
         assert_eq!(judge(Trust { hosts_wait_ms: Some(0.2), ..punctual() }, 20.0, 2), []);
+        assert_eq!(judge(Trust { begun_late_ms: 80.0, ..punctual() }, 20.0, 2), [TrustKind::BegunLate]);
+        assert_eq!(judge(Trust { begun_late_ms: 50.0, ..punctual() }, 20.0, 2), [], "2.5 % of 2 s");
         assert_eq!(judge(Trust { steal: Some(0.2), ..punctual() }, 20.0, 2), [TrustKind::Steal]);
         assert_eq!(judge(Trust { kernel_lost_packets: 2, ..punctual() }, 20.0, 2), [TrustKind::KernelLoss]);
         assert_eq!(judge(Trust { kernel_lost_packets: 1, ..punctual() }, 20.0, 2), [], "one of 100,000");
@@ -270,13 +287,13 @@ mod tests {
             "of 1000 drops"
         );
         assert_eq!(judge(Trust { bunched_packets: 50, ..punctual() }, 20.0, 2), []);
-        let undropped = Trust { bunched_packets: 70, ..punctual() }.judge([100_000, 0], rtts(20.0), 2);
+        let undropped = Trust { bunched_packets: 70, ..punctual() }.judge(2000.0, [100_000, 0], rtts(20.0), 2);
         assert!(undropped.reliable, "there was room for all");
     }
 
     #[test]
     fn of_repeats_the_worst_counts() {
-        let judged = |t: Trust| t.judge([1000, 0], rtts(20.0), 2);
+        let judged = |t: Trust| t.judge(2000.0, [1000, 0], rtts(20.0), 2);
         let all =
             [judged(punctual()), judged(Trust { engine_cpu: 0.95, hosts_wait_ms: Some(1.0), ..punctual() })];
         let worst = Trust::worst(&all).unwrap();
