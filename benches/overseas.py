@@ -9,7 +9,8 @@ names begin as CASES says (separated by semicolons), is measured REPEATS times w
 and the largest are printed. The simulator has the same seeds, the same seconds, and one relay for every program.
 
 The loss-based control is CUBIC where net.ipv4.tcp_allowed_congestion_control has it, else Reno. nginx 1.22 and HAProxy 2.6 have no
-keyword for a control: theirs is their namespace's default, which `shell` takes from the variant's flows. A layer-4 forwarder that ends no
+keyword for a control: theirs is their namespace's default, which `shell` takes from the variant's flows; longfat has the same default
+besides its own settings, for it also decides whether the server's Reno is paced (a socket that began as BBR's paces whatever follows). A layer-4 forwarder that ends no
 connection has the direct line; one that does, as cloud load balancers before a server, is HAProxy at the data centre. Where TLS ends
 at a proxy, a second HAProxy at the office encrypts what iperf3 cannot. The pair stands at the data centre and at the VPN node, or at the
 office itself; the simulator has no pair.
@@ -138,7 +139,7 @@ def cases(longfat, folder, lossy, keys):
         ("HAProxy, TLS ends there", "proxy-cubic", lossy, lossy, tls_node, own),
         ("HAProxy, bbr", "proxy-bbr", lossy, "bbr", [node], near),
         ("longfat", "proxy-cubic", lossy, lossy, [both.format(lossy)], near),
-        ("longfat, bbr", "proxy-bbr", lossy, lossy, [both.format("bbr")], near),
+        ("longfat, bbr", "proxy-bbr", lossy, "bbr", [both.format("bbr")], near),
         ("longfat pair, VPN node to data centre", None, lossy, lossy, pair("vpn-node", "0.0.0.0:5301"), near),
         ("longfat pair, office to data centre", None, lossy, lossy, pair("office", "127.0.0.1:5301"), own),
     ]
