@@ -287,7 +287,12 @@ impl<'a> LabHost<'a> {
         }
         let wait = machine::mean_wait();
         let begun_late = self.begun_late;
-        Ok(HostReport { wait, begun_late, _open: self.connections, ..HostReport::new(self.series, self.notices) })
+        Ok(HostReport {
+            wait,
+            begun_late,
+            _open: self.connections,
+            ..HostReport::new(self.series, self.notices)
+        })
     }
 
     fn handle_timers(&mut self, now: Time) {

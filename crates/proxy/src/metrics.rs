@@ -253,6 +253,21 @@ table{border-collapse:collapse;margin:1em 0}td,th{padding:.25em .8em;text-align:
 td:first-child,th:first-child,td.t,th.t{text-align:left}.down{color:#b00020;font-weight:bold}\
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}td,th{border-color:#444}.down{color:#ff8a80}}";
 
+/// A side's cells in the table of paths.
+fn side_cells(p: &PathStats, i: usize) -> String {
+    let (side, total) = (&p.sides[i], &p.total[i]);
+    let known = |value: Option<f64>| value.map_or("–".into(), |v| format!("{v:.1}"));
+    format!(
+        "<td class=t>{}<td>{}<td>{:.1}<td>{}<td>{:.1}<td>{:.2}",
+        SIDES[i],
+        known(side.rtt_us.map(|us| us as f64 / 1e3)),
+        side.cwnd_bytes as f64 / 1e3,
+        known(side.delivery_rate.map(|r| r as f64 * 8e-6)),
+        total.sent_bytes as f64 / 1e6,
+        total.resent_bytes as f64 * 100.0 / total.sent_bytes.max(1) as f64
+    )
+}
+
 /// As people read it.
 pub fn page_text(view: &StatusView) -> String {
     let mut out = format!(
@@ -263,31 +278,20 @@ pub fn page_text(view: &StatusView) -> String {
         view.uptime_s,
         view.resident_bytes as f64 / 1e6
     );
-    out += "<h2>Which side is slow</h2><table><tr><th>clients<th class=t>upstream<th>connections<th>RTT to client, ms\
-            <th>RTT to server, ms<th>sent to client, MB<th>sent again, %<th>sent to server, MB<th>sent again, %\
-            <th class=t>lately</tr>";
+    out += "<h2>Which side is slow</h2><table><tr><th>clients<th class=t>upstream<th>connections<th class=t>side<th>RTT, ms\
+            <th>cwnd, kB<th>delivery rate, Mbit/s<th>sent to it, MB<th>sent again, %<th class=t>lately</tr>";
     for (network, upstream, p) in &view.paths {
-        let ms = |i: usize| p.sides[i].rtt_us.map_or("–".into(), |us| format!("{:.1}", us as f64 / 1e3));
-        let mb = |i: usize| format!("{:.1}", p.total[i].sent_bytes as f64 / 1e6);
-        let again = |i: usize| {
-            format!("{:.2}", p.total[i].resent_bytes as f64 * 100.0 / p.total[i].sent_bytes.max(1) as f64)
-        };
         let words = |(direction, side, cause): (&str, &str, &str)| {
             format!("{direction}: the {side}'s side ({cause})")
         };
         let slow: Vec<String> = judged(p).into_iter().map(words).collect();
+        let [client, server] = [0, 1].map(|i| side_cells(p, i));
         let _ = write!(
             out,
-            "<tr><td>{}<td class=t>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td class=t>{}</tr>",
+            "<tr><td rowspan=2>{}<td class=t rowspan=2>{}<td rowspan=2>{}{client}<td class=t rowspan=2>{}</tr><tr>{server}</tr>",
             html(network),
             html(upstream),
             p.connections,
-            ms(0),
-            ms(1),
-            mb(0),
-            again(0),
-            mb(1),
-            again(1),
             html(&slow.join("; "))
         );
     }

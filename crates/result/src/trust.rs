@@ -258,7 +258,10 @@ mod tests {
         let judge = |t: Trust, rtt, crossings| kinds(&t.judge(2000.0, [100_000, 1000], rtts(rtt), crossings));
         assert_eq!(judge(punctual(), 1.0, 4), [TrustKind::Late], "0.08 ms of 1");
         let queued = Some(RttsOfRun { shortest_ms: 1.0, usual_ms: 20.0 });
-        assert!(punctual().judge(2000.0, [100_000, 1000], queued, 4).reliable, "0.08 ms of 20: a queue stands");
+        assert!(
+            punctual().judge(2000.0, [100_000, 1000], queued, 4).reliable,
+            "0.08 ms of 20: a queue stands"
+        );
         assert_eq!(judge(punctual(), 20.0, 40), [TrustKind::Late], "twenty hops there and back");
         let tail = OwnDelay { p50: 0.01, p99: 4.5, max: 9.0 };
         assert_eq!(judge(Trust { lateness_ms: tail, ..punctual() }, 30.0, 2), [TrustKind::LateTail]);
@@ -287,7 +290,8 @@ mod tests {
             "of 1000 drops"
         );
         assert_eq!(judge(Trust { bunched_packets: 50, ..punctual() }, 20.0, 2), []);
-        let undropped = Trust { bunched_packets: 70, ..punctual() }.judge(2000.0, [100_000, 0], rtts(20.0), 2);
+        let undropped =
+            Trust { bunched_packets: 70, ..punctual() }.judge(2000.0, [100_000, 0], rtts(20.0), 2);
         assert!(undropped.reliable, "there was room for all");
     }
 

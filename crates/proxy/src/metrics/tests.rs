@@ -67,6 +67,7 @@ fn metrics_are_what_prometheus_reads() {
 fn page_and_json_say_the_same_and_names_are_text() {
     let page = page_text(&view());
     assert!(page.contains("down: the client's side (receive-window)"));
+    assert!(page.contains("<td class=t>client<td>200.0<td>") && page.contains("<tr><td class=t>server<td>"));
     assert!(page.contains("d&quot;c&lt;b&gt;") && !page.contains("<b>"));
     let json: Value = serde_json::from_str(&json_text(&view())).expect("JSON");
     assert_eq!(json["paths"][0]["slow"][0]["cause"], "receive-window");
