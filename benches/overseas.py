@@ -10,10 +10,10 @@ and the largest are printed. The simulator has the same seeds, the same seconds,
 
 The loss-based control is CUBIC where net.ipv4.tcp_allowed_congestion_control has it, else Reno. nginx 1.22 and HAProxy 2.6 have no
 keyword for a control: theirs is their namespace's default, which `shell` takes from the variant's flows; longfat has the same default
-besides its own settings, for it also decides whether the server's Reno is paced (a socket that began as BBR's paces whatever follows). A layer-4 forwarder that ends no
-connection has the direct line; one that does, as cloud load balancers before a server, is HAProxy at the data centre. Where TLS ends
-at a proxy, a second HAProxy at the office encrypts what iperf3 cannot. The pair stands at the data centre and at the VPN node, or at the
-office itself; the simulator has no pair.
+besides its own settings, for it also decides whether the server's Reno is paced (a socket that began as BBR's paces whatever follows). A
+layer-4 forwarder that ends no connection has the direct line; one that does, as cloud load balancers before a server, is HAProxy at the
+data centre. Where TLS ends at a proxy, a second HAProxy at the office encrypts what iperf3 cannot. The pair stands at the data centre and
+at the VPN node, or at the office itself; the simulator has no pair.
 """
 
 import json

@@ -146,52 +146,37 @@ def output(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def bulk(port, streams, seconds):
-    """Gbit/s, and gigabytes."""
-    command = ["iperf3", "-c", "127.0.0.1", "-p", str(port), "-P", str(streams), "-t", str(seconds), "-J"]
+def bulk(ports, streams, seconds):
+    """Gbit/s, and gigabytes: so many streams to each port, by a client and a server of its own; `ports` by server's port."""
     for _ in range(5):
-        # A server of its own each time: one that has not done with the last client refuses the next.
-        server = subprocess.Popen(["iperf3", "-s", "-p", str(BULK)], stdout=subprocess.DEVNULL)
+        # Servers of their own each time: one that has not done with the last client refuses the next.
+        servers = [subprocess.Popen(["iperf3", "-s", "-p", str(port)], stdout=subprocess.DEVNULL) for port in ports]
         time.sleep(0.5)
+        command = ["iperf3", "-c", "127.0.0.1", "-P", str(streams), "-t", str(seconds), "-J", "-p"]
+        clients = [subprocess.Popen([*command, str(port)], stdout=subprocess.PIPE, text=True) for port in ports.values()]
+        said = [f"no answer in {seconds + 15} s"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 15)
-            end = json.loads(done.stdout)["end"]["sum_received"]
-            return end["bits_per_second"] / 1e9, end["bytes"] / 1e9
-        except (subprocess.TimeoutExpired, KeyError, ValueError) as e:
-            said = f"no answer in {seconds + 15} s" if isinstance(e, subprocess.TimeoutExpired) else done.stdout[-300:]
-            print(f"iperf3 through {port}: {said}", file=sys.stderr, flush=True)
-            continue
+            said = [client.communicate(timeout=seconds + 15)[0] for client in clients]
+            ends = [json.loads(text)["end"]["sum_received"] for text in said]
+            return sum(end["bits_per_second"] for end in ends) / 1e9, sum(end["bytes"] for end in ends) / 1e9
+        except (subprocess.TimeoutExpired, KeyError, ValueError):
+            print(f"iperf3 through {list(ports.values())}: {[text[-300:] for text in said]}", file=sys.stderr, flush=True)
         finally:
-            server.kill()
-            server.wait()
+            for process in clients + servers:
+                process.kill()
+                process.wait()
     raise SystemExit("iperf3 does not get through")
-
-
-def bulk_apart(ports, seconds):
-    """The same of one stream to each port, by a client and a server of its own."""
-    servers = [subprocess.Popen(["iperf3", "-s", "-p", str(port)], stdout=subprocess.DEVNULL) for port in STREAMS]
-    time.sleep(0.5)
-    try:
-        commands = [["iperf3", "-c", "127.0.0.1", "-p", str(port), "-t", str(seconds), "-J"] for port in ports]
-        clients = [subprocess.Popen(c, stdout=subprocess.PIPE, text=True) for c in commands]
-        ends = [json.loads(c.communicate(timeout=seconds + 15)[0])["end"]["sum_received"] for c in clients]
-        return sum(e["bits_per_second"] for e in ends) / 1e9, sum(e["bytes"] for e in ends) / 1e9
-    finally:
-        for server in servers:
-            server.kill()
-            server.wait()
 
 
 def measure(load, proxy):
     """One round."""
     at = {server: f"127.0.0.1:{port}" for server, port in proxy.ports.items()}
     found = {}
-    before = cpu(proxy.process.pid)
-    found["bulk, Gbit/s"], gigabytes = bulk_apart([proxy.ports[port] for port in STREAMS], SECONDS)
-    found["CPU s per GB"] = (cpu(proxy.process.pid) - before) / gigabytes
-    before = cpu(proxy.process.pid)
-    found["bulk, one reader, Gbit/s"], gigabytes = bulk(proxy.ports[BULK], 4, SECONDS)
-    found["its CPU s per GB"] = (cpu(proxy.process.pid) - before) / gigabytes
+    for name, cost, servers in (("bulk", "CPU", STREAMS), ("bulk, one reader", "its CPU", [BULK])):
+        before = cpu(proxy.process.pid)
+        ports = {server: proxy.ports[server] for server in servers}
+        found[f"{name}, Gbit/s"], gigabytes = bulk(ports, len(STREAMS) // len(ports), SECONDS)
+        found[f"{cost} s per GB"] = (cpu(proxy.process.pid) - before) / gigabytes
     before = cpu(proxy.process.pid)
     found["connections/s"] = float(output(load, "connect", at[SERVE], str(SECONDS), "32"))
     found["CPU ms per 1000 connections"] = (

@@ -30,7 +30,7 @@ def measured(program, load, way, port):
     found = {}
     process = started(program, way, port, BULK)
     before = cpu(process.pid)
-    found["bulk over 4 connections, Gbit/s"], gigabytes = bulk(port, 4, SECONDS)
+    found["bulk over 4 connections, Gbit/s"], gigabytes = bulk({BULK: port}, 4, SECONDS)
     found["CPU s per GB"] = (cpu(process.pid) - before) / gigabytes
     process.kill()
     process.wait()
