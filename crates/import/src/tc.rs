@@ -6,7 +6,7 @@
 //!
 //! | `tc` | here | departs |
 //! |---|---|---|
-//! | `htb` | `htb` | `mpu`, `overhead`, `linklayer` are not counted; a packet's 14 bytes of Ethernet are not either |
+//! | `htb` | `htb`, below its leaves as [`leaf`] has it | `mpu`, `overhead`, `linklayer` are not counted; a packet's 14 bytes of Ethernet are not either |
 //! | `tbf` | `shaper` | the same |
 //! | `police` | `policer` | of each filter on a link of its own, unless it matches all |
 //! | `netem` | `loss`, `link`, `delay` or `jitter`, `reorder`, `duplicate` | no correlation; of tables of delays `normal` only |
@@ -16,6 +16,7 @@
 mod classes;
 mod convert;
 mod filter;
+mod leaf;
 mod model;
 mod netem;
 mod options;

@@ -1,6 +1,6 @@
 //! An `htb` with its classes as the element of that name.
 
-use super::convert::queue_of;
+use super::leaf;
 use super::model::{ClassId, TcClass, TcModel, TcQdisc};
 use crate::{DraftStage, Reading, number};
 use path::{Class, Htb};
@@ -73,9 +73,12 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
             continue;
         };
         let class = Class { quantum: quantum(mine[i], class.rate, r2q, leaf.is_some(), reading), ..class };
-        let queue = leaf.and_then(|l| queue_of(model.under(&q.device, l.id)?, reading));
         parts.insert(class.name.clone(), mine[i].line);
-        classes.push(Class { queue, ..class });
+        let below = leaf.and_then(|l| model.under(&q.device, l.id));
+        classes.push(match below {
+            Some(below) => leaf::with_below(class, below, model, reading),
+            None => class,
+        });
     }
     if classes.is_empty() {
         return None;

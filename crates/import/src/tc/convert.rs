@@ -1,12 +1,13 @@
 //! The model into a draft: a link for each device, a flow for each way to be limited.
 
 use super::classes::{HtbLeaf, htb};
+use super::leaf;
 use super::model::{MOST_PARTS, TcFilter, TcModel, TcPlace, TcPolice, TcQdisc};
 use super::netem;
 use crate::{Assumed, Draft, DraftFlow, DraftLink, DraftStage, Reading, number};
 use path::queue::{CoDel, Drr, Fifo, FqCoDel, Pie, Red};
 use path::{Action, Meter, Policer, QueueConfig, Shaper};
-use units::Bytes;
+use units::{Bytes, Rate};
 
 /// The host whose configuration it is.
 const HERE: &str = "here";
@@ -95,7 +96,16 @@ fn under(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading)
         "htb" => {
             let Some((stage, leaves)) = htb(q, model, reading) else { return Chained::default() };
             let mut after = Vec::new();
-            for child in children().filter(|c| !["htb", "tbf"].contains(&c.kind.as_str())) {
+            for child in children() {
+                let at_leaf = leaves.iter().any(|l| child.place == TcPlace::Under(l.id));
+                if !at_leaf {
+                    let why = "it stands under no leaf of the tree".to_string();
+                    reading.unknown(child.line, child.kind.clone(), why);
+                    continue;
+                }
+                if leaf::is_told(&child.kind) {
+                    continue;
+                }
                 let under = chained(child, model, walk, reading).stages;
                 if !under.is_empty() && leaves.len() > 1 {
                     let why = format!("`{}` under one of several classes is not simulated", child.kind);
@@ -103,10 +113,6 @@ fn under(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading)
                 } else {
                     after.extend(under);
                 }
-            }
-            for child in children().filter(|c| ["htb", "tbf"].contains(&c.kind.as_str())) {
-                let why = format!("a limit (`{}`) under a class is not simulated", child.kind);
-                reading.unknown(child.line, child.kind.clone(), why);
             }
             after.insert(0, stage);
             Chained { stages: after, leaves }
@@ -159,6 +165,13 @@ fn under(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading)
 }
 
 fn tbf(q: &TcQdisc, queue: Option<QueueConfig>, reading: &mut Reading) -> Option<DraftStage> {
+    let shaper = tbf_shaper(q, queue, reading)?;
+    let says = format!("tbf of {}, {}", q.device, number::rate(shaper.rate.as_bps()));
+    Some(DraftStage::new("tbf", q.line, says, shaper))
+}
+
+/// A tbf's limit; `queue` is what stands below it.
+pub(crate) fn tbf_shaper(q: &TcQdisc, queue: Option<QueueConfig>, reading: &mut Reading) -> Option<Shaper> {
     let o = &q.options;
     let Some(rate) = o.rate("rate", reading) else {
         if !o.has("rate") {
@@ -177,19 +190,24 @@ fn tbf(q: &TcQdisc, queue: Option<QueueConfig>, reading: &mut Reading) -> Option
         peak_rate = None;
     }
     let peak_burst = o.size("mtu", reading).filter(|m| m.get() > 0 && peak_rate.is_some());
-    let shaper = Shaper { burst, latency, queue, peak_rate, peak_burst, ..Shaper::new(rate) };
-    let says = format!("tbf of {}, {}", q.device, number::rate(rate.as_bps()));
-    Some(DraftStage::new("tbf", q.line, says, shaper))
+    Some(Shaper { burst, latency, queue, peak_rate, peak_burst, ..Shaper::new(rate) })
 }
 
 fn cake(q: &TcQdisc, reading: &mut Reading) -> Option<DraftStage> {
-    let rate = q.options.rate("bandwidth", reading)?;
-    // Packet by packet, at the rate: a bucket of two packets.
+    let (rate, burst) = cake_limit(q, reading)?;
     let queue = Some(QueueConfig::FqCoDel(FqCoDel::default()));
-    let shaper = Shaper { burst: Some(Bytes::new(3028)), queue, ..Shaper::new(rate) };
+    let shaper = Shaper { burst: Some(burst), queue, ..Shaper::new(rate) };
     reading.assume("cake as a shaper with FQ-CoDel: no tins, no isolation of hosts");
     let says = format!("cake of {}, {}", q.device, number::rate(rate.as_bps()));
     Some(DraftStage::new("cake", q.line, says, shaper))
+}
+
+/// A cake's rate, where it has one, and as good a bucket: it sends packet by packet, so that two make one.
+pub(crate) fn cake_limit(q: &TcQdisc, reading: &mut Reading) -> Option<(Rate, Bytes)> {
+    if q.options.text("bandwidth") == Some("unlimited") {
+        return None;
+    }
+    Some((q.options.rate("bandwidth", reading)?, Bytes::new(3028)))
 }
 
 /// A discipline that is only a queue.

@@ -1,5 +1,6 @@
 use crate::{Assumed, ImportFormat, ImportSource, Imported, import};
 use congestion::Control;
+use path::queue::{Drr, Fifo, FqCoDel};
 use path::{QueueConfig, Stage};
 use units::{Bytes, Rate, Span};
 
@@ -183,4 +184,114 @@ tc class add dev a parent 1:9 classid 1:3 htb rate 1mbit
         imported.not_understood
     );
     assert!(imported.not_understood.iter().any(|n| n.why.contains("no class 1:9")));
+}
+
+/// What `tc -s -d` of Linux 6.18 and iproute2 6.1 prints of a tree; its sfq, fq_codel and cake as iproute2 prints them.
+const LEAVES: &str = "\
+qdisc htb 1: dev d0 root refcnt 3 r2q 10 default 0x40 direct_packets_stat 0 ver 3.17 direct_qlen 1000
+ Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+qdisc sfq 10: dev d0 parent 1:10 limit 127p quantum 1514b depth 127 flows 128/1024 divisor 1024 perturb 10sec
+qdisc fq_codel 20: dev d0 parent 1:20 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn drop_batch 64
+ Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
+  maxpacket 0 drop_overlimit 0 new_flow_count 0 ecn_mark 0
+  new_flows_len 0 old_flows_len 0
+qdisc pfifo 30: dev d0 parent 1:30 limit 50p
+ Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+qdisc bfifo 40: dev d0 parent 1:40 limit 30000b
+ Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+qdisc tbf 50: dev d0 parent 1:50 rate 1Mbit burst 3Kb/1 mpu 0b lat 50ms linklayer ethernet
+ Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+qdisc tbf 60: dev d0 parent 1:60 rate 5Mbit burst 16Kb/1 mpu 0b limit 60Kb linklayer ethernet
+qdisc sfq 61: dev d0 parent 60:1 limit 40p quantum 1514b depth 40 divisor 1024
+qdisc cake 70: dev d0 parent 1:70 bandwidth unlimited diffserv3 triple-isolate nonat nowash no-ack-filter split-gso rtt 100ms raw overhead 0
+class htb 1:1 root rate 24Mbit ceil 24Mbit linklayer ethernet burst 16Kb/1 mpu 0b cburst 16Kb/1 mpu 0b level 7
+class htb 1:10 parent 1:1 leaf 10: prio 0 quantum 37500 rate 3Mbit ceil 24Mbit linklayer ethernet burst 1599b/1 mpu 0b cburst 1599b/1 mpu 0b level 0
+class htb 1:20 parent 1:1 leaf 20: prio 0 quantum 37500 rate 3Mbit ceil 24Mbit linklayer ethernet burst 1599b/1 mpu 0b cburst 1599b/1 mpu 0b level 0
+class htb 1:30 parent 1:1 leaf 30: prio 0 quantum 37500 rate 3Mbit ceil 24Mbit linklayer ethernet burst 1599b/1 mpu 0b cburst 1599b/1 mpu 0b level 0
+class htb 1:40 parent 1:1 leaf 40: prio 0 quantum 37500 rate 3Mbit ceil 24Mbit linklayer ethernet burst 1599b/1 mpu 0b cburst 1599b/1 mpu 0b level 0
+class htb 1:50 parent 1:1 leaf 50: prio 0 quantum 37500 rate 3Mbit ceil 24Mbit linklayer ethernet burst 1599b/1 mpu 0b cburst 1599b/1 mpu 0b level 0
+class htb 1:60 parent 1:1 leaf 60: prio 0 quantum 37500 rate 3Mbit ceil 24Mbit linklayer ethernet burst 1599b/1 mpu 0b cburst 1599b/1 mpu 0b level 0
+class htb 1:70 parent 1:1 leaf 70: prio 0 quantum 37500 rate 3Mbit ceil 24Mbit linklayer ethernet burst 1599b/1 mpu 0b cburst 1599b/1 mpu 0b level 0
+class htb 1:80 parent 1:1 prio 0 quantum 37500 rate 3Mbit ceil 24Mbit linklayer ethernet burst 1599b/1 mpu 0b cburst 1599b/1 mpu 0b level 0
+ lended: 0 borrowed: 0 giants: 0
+ tokens: 66656 ctokens: 10000
+class tbf 50:1 parent 50:
+class tbf 60:1 parent 60:
+";
+
+#[test]
+fn below_a_leaf_a_queue_is_the_class_s_and_a_limit_bounds_it() {
+    let imported = tc(LEAVES);
+    let Stage::Htb(htb) = forward(&imported)[0] else { panic!("{}", imported.toml) };
+    let class = |name: &str| htb.classes.iter().find(|c| c.name == name).unwrap();
+    let queue = |name: &str| class(name).queue.clone().unwrap();
+    let fifo = |packets: Option<u64>, bytes: Option<u64>| {
+        QueueConfig::Fifo(Fifo { packets, bytes: bytes.map(Bytes::new) })
+    };
+    assert_eq!(queue("1:10"), QueueConfig::Drr(Drr { packets: 127, quantum: 1514 }));
+    let FqCoDel { packets, ecn, .. } = FqCoDel::default();
+    let QueueConfig::FqCoDel(fq) = queue("1:20") else { panic!("{:?}", queue("1:20")) };
+    assert_eq!((fq.packets, fq.flows, fq.quantum, fq.ecn), (packets, 1024, 1514, true));
+    assert_eq!((fq.target, fq.interval), (Span::from_millis(5), Span::from_millis(100)));
+    assert_eq!(queue("1:30"), fifo(Some(50), None));
+    assert_eq!(queue("1:40"), fifo(None, Some(30_000)));
+    let rates = |name: &str| (class(name).rate.as_bps(), class(name).ceil.map(Rate::as_bps));
+    // A limit below the class's rate is its rate, and nothing is left to borrow for; 50 ms of it and the burst wait.
+    assert_eq!(rates("1:50"), (1_000_000, None));
+    assert_eq!((class("1:50").burst, queue("1:50")), (Some(Bytes::new(3072)), fifo(None, Some(6250 + 3072))));
+    // One between rate and ceiling is the ceiling; what stands in it waits.
+    assert_eq!(rates("1:60"), (3_000_000, Some(5_000_000)));
+    assert_eq!(class("1:60").cburst, Some(Bytes::new(16 << 10)));
+    assert_eq!(queue("1:60"), QueueConfig::Drr(Drr { packets: 40, quantum: 1514 }));
+    // Neither changes whose turn it is.
+    assert_eq!((class("1:50").quantum, class("1:60").quantum), (Some(37_500), Some(37_500)));
+    assert_eq!(rates("1:70"), (3_000_000, Some(24_000_000)));
+    assert!(matches!(queue("1:70"), QueueConfig::FqCoDel(f) if f.ecn == ecn));
+    assert_eq!(class("1:80").queue, None);
+    assert_eq!(imported.not_understood, [], "{:?}", imported.not_understood);
+    assert!(imported.assumed.iter().any(|a| a.starts_with("cake under a class")), "{:?}", imported.assumed);
+}
+
+#[test]
+fn a_limit_below_a_leaf_holds_while_the_others_borrow() {
+    let imported = tc(LEAVES);
+    let mut scenario = imported.experiment.variants[0].scenario.clone();
+    scenario.duration = Span::from_secs(6);
+    let outcome = sim::run("leaves", &scenario, sim::SimOptions { seed: 1, ..Default::default() });
+    let flows = &outcome.variant.flows;
+    let goodput = |class: &str| {
+        let flow = flows.iter().find(|f| f.name == format!("d0-out-1-{class}"));
+        flow.unwrap_or_else(|| panic!("{class}: {flows:?}")).goodput_mbps
+    };
+    assert!((0.8..1.0).contains(&goodput("50")), "{}", goodput("50"));
+    assert!((2.0..5.0).contains(&goodput("60")), "{}", goodput("60"));
+    let all: f64 = flows.iter().map(|f| f.goodput_mbps).sum();
+    assert!((20.0..24.0).contains(&all), "{all}");
+}
+
+#[test]
+fn what_no_leaf_has_room_for_is_named() {
+    let imported = tc("\
+tc qdisc add dev a root handle 1: htb default 10
+tc class add dev a parent 1: classid 1:1 htb rate 9mbit
+tc class add dev a parent 1:1 classid 1:10 htb rate 4mbit
+tc class add dev a parent 1:1 classid 1:20 htb rate 4mbit
+tc qdisc add dev a parent 1:10 handle 10: prio
+tc qdisc add dev a parent 10:2 bfifo limit 20000
+tc qdisc add dev a parent 1:20 handle 20: hfsc default 1
+tc qdisc add dev a parent 1:1 pfifo limit 9
+tc qdisc add dev a parent 1:30 pfifo limit 9
+");
+    let Stage::Htb(htb) = forward(&imported)[0] else { panic!("{}", imported.toml) };
+    let queue = |name: &str| htb.classes.iter().find(|c| c.name == name).unwrap().queue.clone();
+    let bytes = Some(Bytes::new(20_000));
+    assert_eq!(queue("1:10"), Some(QueueConfig::Fifo(Fifo { packets: None, bytes })));
+    assert_eq!(queue("1:20"), None);
+    let missed: Vec<usize> = imported.not_understood.iter().map(|n| n.line).collect();
+    assert_eq!(missed, [7, 8, 9], "{:?}", imported.not_understood);
+    assert!(imported.assumed.iter().any(|a| a.contains("second band")), "{:?}", imported.assumed);
 }
