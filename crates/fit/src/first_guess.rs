@@ -3,6 +3,7 @@
 use crate::cross::{CrossSpan, cross};
 use crate::observed::ObservedPath;
 use crate::path_model::{FULL_PACKET, FitParameter, FittedLimiter, FittedPath, FittedQueue};
+use crate::policers::{self, BUCKET_KNOWN, PolicerScope, RATE_KNOWN};
 use crate::search::A_NUMBER;
 use crate::signature::{CameThrough, SignatureFrame};
 use result::Cause;
@@ -30,7 +31,8 @@ pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<F
     let flows: Vec<_> = seen.flows.iter().filter(|f| !f.backward).map(|f| &f.facts.packets[..]).collect();
     let curve = listening.and_then(|frame| CameThrough::of(&flows, frame));
     let mut all = match &seen.limiter {
-        Some(limiter) => named(seen, &base, limiter, curve.as_ref()),
+        Some(limiter) if seen.policers.len() < 2 => named(seen, &base, limiter, curve.as_ref()),
+        Some(limiter) => several(seen, &base, limiter, curve.as_ref()),
         None => open(seen, &base),
     };
     if let Some(curve) = curve {
@@ -106,6 +108,32 @@ fn named(
     let lossy = all.iter().filter(|p| p.loss > 0.0 && p.queue_kind == FittedQueue::Fifo);
     let alone: Vec<FittedPath> = lossy.map(without_loss).collect();
     all.extend(alone);
+    all
+}
+
+/// Several policers, and each kind as one limiter of them all.
+fn several(
+    seen: &ObservedPath,
+    base: &FittedPath,
+    first: &Limiter,
+    curve: Option<&CameThrough>,
+) -> Vec<FittedPath> {
+    let sum: f64 = seen.policers.iter().map(|l| l.rate_mbps * 1e6).sum();
+    let base = FittedPath { access: 8.0 * sum, ..base.clone() };
+    let each = of_kind(seen, &base, first, LimiterKind::Policer);
+    let mut all = vec![FittedPath { scope: policers::scope(seen), ..each }];
+    let joint = Limiter { rate_mbps: sum / 1e6, rate_range_mbps: None, burst_bytes: None, ..first.clone() };
+    let base = FittedPath { rate: sum, ..base };
+    for kind in [LimiterKind::Policer, LimiterKind::Shaper, LimiterKind::Bottleneck] {
+        let mut other = of_kind(seen, &base, &joint, kind);
+        if let Some(curve) = curve {
+            other.bucket = curve.bucket(other.rate / 8.0).max(4.0 * FULL_PACKET);
+        }
+        // One policer of all was refuted as another kind is.
+        let rare = if kind == LimiterKind::Policer { LimiterKind::Shaper } else { kind };
+        other.handicap = rarity(Some(first.kind), rare);
+        all.push(other);
+    }
     all
 }
 
@@ -200,6 +228,7 @@ fn base(seen: &ObservedPath) -> FittedPath {
         jitter: 0.0,
         send_buffer: None,
         window: None,
+        scope: PolicerScope::All,
         cross: Vec::new(),
         free: vec![(FitParameter::Rtt, 0.01)],
         handicap: 0.0,
@@ -267,9 +296,9 @@ fn of_kind(seen: &ObservedPath, base: &FittedPath, l: &Limiter, kind: LimiterKin
     let mut path = base.clone();
     let same = kind == l.kind;
     let wide = l.rate_range_mbps.map(|[low, high]| ((high / low).ln() / 2.0).max(0.01));
-    path.free.push((FitParameter::Rate, wide.unwrap_or(if same { 0.005 } else { 0.03 })));
+    path.free.push((FitParameter::Rate, wide.unwrap_or(if same { RATE_KNOWN } else { 0.03 })));
     let bucket = l.burst_bytes.filter(|b| *b > 0.0);
-    let bucket_sure = if same && bucket.is_some() { 0.1 } else { 1.0 };
+    let bucket_sure = if same && bucket.is_some() { BUCKET_KNOWN } else { 1.0 };
     let queue = l.queue_bytes.filter(|q| *q > 0.0);
     match kind {
         LimiterKind::Policer => {

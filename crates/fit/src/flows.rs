@@ -38,6 +38,8 @@ pub struct FittedFlow {
     pub app: FittedApp,
     /// Flows of the diagnosis that it stands for, by `id`.
     pub ids: Vec<u32>,
+    /// As [`ObservedFlow::policer`]: which of the path's own policers it passes.
+    pub policer: Option<usize>,
 }
 
 impl FittedFlow {
@@ -70,9 +72,10 @@ pub fn flows(seen: &ObservedPath) -> Vec<FittedFlow> {
         };
         let app = app(f, end);
         let start = f.flow.start_s - seen.start_s;
-        let alike = groups
-            .iter()
-            .position(|g| g.backward == f.backward && g.cc == cc && g.app == app && app == FittedApp::Bulk);
+        let alike = groups.iter().position(|g| {
+            let same_way = g.backward == f.backward && g.policer == f.policer;
+            same_way && g.cc == cc && g.app == app && app == FittedApp::Bulk
+        });
         match alike {
             Some(i) => {
                 groups[i].count += 1;
@@ -90,6 +93,7 @@ pub fn flows(seen: &ObservedPath) -> Vec<FittedFlow> {
                     cc_confidence: sure,
                     app,
                     ids: vec![f.flow.id],
+                    policer: f.policer,
                 });
                 starts.push(vec![start]);
             }

@@ -21,6 +21,7 @@ mod newton;
 mod observed;
 mod packets;
 mod path_model;
+mod policers;
 mod search;
 mod signature;
 mod spacing;
@@ -33,10 +34,13 @@ mod write;
 pub use cross::CrossSpan;
 pub use flows::FittedFlow;
 pub use made::{FitError, FitWish, MadeFit, fit};
-pub use model::{FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitKind, FitRuns, FitValue};
+pub use model::{
+    FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitKind, FitPolicer, FitRuns, FitValue,
+};
 pub use observed::{CapturedFacts, ObservedFlow, ObservedPath, facts};
 pub use packets::FitPacket;
 pub use path_model::{FitParameter, FittedLimiter, FittedPath, FittedQueue};
+pub use policers::{OwnPolicer, PolicerScope};
 pub use ss_log::{is_ss_log, of_ss_log};
 pub use summary::{of_iperf3, of_result};
 pub use text::text;

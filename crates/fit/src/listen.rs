@@ -72,7 +72,10 @@ impl Tap for Ear<'_> {
         from: usize,
         to: usize,
     ) {
-        if host == usize::from(!self.listener.frame.before) {
+        // Before the limiter is the data's sender, the first host; behind it the other end.
+        let here =
+            if self.listener.frame.before { host == 0 } else { host > 0 && (host == from || host == to) };
+        if here {
             let frame = self.encoder.frame(now, packet, from, to);
             if let Some(packet) = frame.and_then(|f| f.seen()) {
                 self.tracker.packet(&packet);

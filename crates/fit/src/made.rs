@@ -7,6 +7,7 @@ use crate::misfit;
 use crate::model::{FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitRuns, FitValue};
 use crate::observed::ObservedPath;
 use crate::path_model::FittedPath;
+use crate::policers;
 use crate::search::{PathSearch, TriedPath};
 use crate::trial::{PathShape, TrialFrame, TrialRunner, scenario};
 use crate::write;
@@ -177,6 +178,7 @@ pub fn fit(
         limiter: kinds::kind_name(&best.path, named).into(),
         confidence,
         other_kinds: others.iter().map(|(t, p)| kinds::told(t, *p, named)).collect(),
+        policers: policers::told(best),
         compared: comparison,
         misfit: misfit::told_misfit(&captured, &best.mean, &best.spread),
         cross: best
@@ -265,7 +267,11 @@ fn alternatives(
 ) -> Result<Vec<Scenario>, FitError> {
     let mut wide: Vec<_> = best.ranges.iter().filter(|(_, half)| *half > WIDE).copied().collect();
     wide.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let alike = others.iter().filter(|(tried, _)| tried.path.cross.len() == best.path.cross.len());
+    let same_links = |path: &FittedPath| {
+        path.cross.len() == best.path.cross.len()
+            && path.own_policers().len() == best.path.own_policers().len()
+    };
+    let alike = others.iter().filter(|(tried, _)| same_links(&tried.path));
     let kinds = alike.map(|(tried, _)| tried.path.clone());
     let ends = wide.into_iter().flat_map(|(parameter, half)| {
         [-half, half].map(|by| best.path.with(parameter, best.path.get(parameter) * by.exp()))

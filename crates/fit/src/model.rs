@@ -21,6 +21,9 @@ pub struct Fit {
     /// Other kinds that the capture does not rule out, the likeliest first.
     #[serde(default)]
     pub other_kinds: Vec<FitKind>,
+    /// Policers where there are several, each for some of the flows; none where one limiter is for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policers: Vec<FitPolicer>,
     /// The capture beside the scenario: all flows in the direction of the data together.
     pub compared: FitComparison,
     /// How far the two are apart: the root mean square of the differences, each in units of what chance and measuring make of
@@ -52,6 +55,19 @@ pub struct FitKind {
     pub bucket_kb: f64,
     /// Its queue, kB; zero of a policer.
     pub queue_kb: f64,
+}
+
+/// A policer that is not for all flows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FitPolicer {
+    /// Flows of the scenario that pass it, by name.
+    pub flows: Vec<String>,
+    /// Its rate, Mbit/s.
+    pub rate_mbps: f64,
+    /// Its bucket, kB.
+    pub bucket_kb: f64,
+    /// Each connection of these flows has one like it.
+    pub per_flow: bool,
 }
 
 /// The same figures of capture and scenario.

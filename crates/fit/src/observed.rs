@@ -1,8 +1,8 @@
 //! What a capture says of the flows and of their path, as far as a fit needs it.
 
 use crate::packets::{FitPacket, packets};
-use crate::{FitError, spacing};
-use result::diagnosis::Limiter;
+use crate::{FitError, policers, spacing};
+use result::diagnosis::{Limiter, LimiterKind};
 use result::{Cause, Diagnosis, FlowDiagnosis};
 use std::sync::Arc;
 use track::{LoggedPacket, PacketFate, Track};
@@ -85,6 +85,8 @@ pub struct ObservedFlow {
     pub facts: CapturedFacts,
     /// It goes the other way than the flow with most bytes.
     pub backward: bool,
+    /// Its policer, of [`ObservedPath::policers`], where these are not all alike.
+    pub policer: Option<usize>,
 }
 
 impl ObservedFlow {
@@ -115,6 +117,8 @@ pub struct ObservedPath {
     pub left_out: usize,
     /// Only summaries were seen, no packets: nothing is known of a limiter.
     pub summary: bool,
+    /// Policers where there are several; `limiter` is the first of them.
+    pub policers: Vec<Limiter>,
 }
 
 /// The most flows that are played.
@@ -133,12 +137,14 @@ impl ObservedPath {
         };
         check(first)?;
         let limiter = first.limiter.and_then(|i| d.limiters.get(i)).cloned();
+        let several = several_policers(d, first);
         let hosts = |f: &FlowDiagnosis| (host(&f.from).to_string(), host(&f.to).to_string());
         let (from, to) = hosts(first);
         let mut flows: Vec<ObservedFlow> = Vec::new();
         let mut left_out = 0;
         for f in &d.flows {
-            let shares = limiter.is_some() && f.limiter == first.limiter;
+            let policer = f.limiter.and_then(|l| several.iter().position(|s| *s == l));
+            let shares = limiter.is_some() && f.limiter == first.limiter || policer.is_some();
             let (a, b) = hosts(f);
             let backward = a == to && b == from;
             let tells = f.measures.data_packets >= LEAST_PACKETS && f.duration_s > 0.0;
@@ -147,9 +153,15 @@ impl ObservedPath {
                 continue;
             }
             let own = facts.iter().find(|x| x.id == f.id).cloned().unwrap_or_default();
-            flows.push(ObservedFlow { flow: f.clone(), facts: own, backward: backward && !shares });
+            let backward = backward && !shares;
+            flows.push(ObservedFlow { flow: f.clone(), facts: own, backward, policer });
         }
         flows.sort_by_key(|f| std::cmp::Reverse(f.flow.measures.bytes));
+        let policers: Vec<Limiter> = several.iter().map(|l| d.limiters[*l].clone()).collect();
+        let one_way = flows.iter().all(|f| f.backward || hosts(&f.flow) == (from.clone(), to.clone()));
+        if one_way && policers.iter().all(|l| l.flows.len() == 1) && policers::alike(&policers) {
+            flows.iter_mut().for_each(|f| f.policer = None);
+        }
         let start_s = flows.iter().map(|f| f.flow.start_s).fold(f64::INFINITY, f64::min);
         let end = flows.iter().map(ObservedFlow::end_s).fold(0.0, f64::max);
         Ok(ObservedPath {
@@ -159,6 +171,7 @@ impl ObservedPath {
             span_s: (end - start_s).max(0.01),
             left_out,
             summary: false,
+            policers,
         })
     }
 
@@ -214,6 +227,24 @@ fn check(f: &FlowDiagnosis) -> Result<(), FitError> {
         return Err(FitError::NoRtt);
     }
     Ok(())
+}
+
+/// Policers of the flows from the host that sends most, where they are several: that of the flow with most bytes, then the others in
+/// the order of flows.
+fn several_policers(d: &Diagnosis, first: &FlowDiagnosis) -> Vec<usize> {
+    let policer = |f: &FlowDiagnosis| {
+        f.limiter.filter(|l| d.limiters.get(*l).is_some_and(|l| l.kind == LimiterKind::Policer))
+    };
+    let Some(one) = policer(first) else { return Vec::new() };
+    let mut all = vec![one];
+    for f in d.flows.iter().filter(|f| host(&f.from) == host(&first.from)) {
+        if let Some(other) =
+            policer(f).filter(|l| !all.contains(l) && f.measures.data_packets >= LEAST_PACKETS)
+        {
+            all.push(other);
+        }
+    }
+    if all.len() > 1 { all } else { Vec::new() }
 }
 
 /// The address of `address:port`.

@@ -1,6 +1,7 @@
 //! The path that is fitted: what limits it, and the numbers that say how.
 
 use crate::cross::CrossSpan;
+use crate::policers::PolicerScope;
 
 /// Wire bytes of a full packet, IP.
 pub const FULL_PACKET: f64 = 1500.0;
@@ -125,6 +126,8 @@ pub struct FittedPath {
     pub send_buffer: Option<f64>,
     /// Bytes; `None`: it does not limit.
     pub window: Option<f64>,
+    /// Whose bucket that of a policer is.
+    pub scope: PolicerScope,
     /// Others on the line that do not react.
     pub cross: Vec<CrossSpan>,
     /// What is searched, and how sure the first guess is: the standard deviation of its logarithm.

@@ -227,5 +227,5 @@ fn flow(id: u32, ends: &str, all: &[SocketSample]) -> Option<ObservedFlow> {
         loss_run: 1.0,
         ..CapturedFacts::default()
     };
-    Some(ObservedFlow { flow, facts, backward: false })
+    Some(ObservedFlow { flow, facts, backward: false, policer: None })
 }

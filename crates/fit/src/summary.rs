@@ -120,7 +120,7 @@ fn observed(
     let cc = Guess { name: cc.into(), confidence: if cc == "other" { 0.0 } else { 1.0 } };
     let flow = FlowDiagnosis { id, start_s, duration_s, measures, cc, ..FlowDiagnosis::default() };
     let facts = CapturedFacts { id, timestamps: true, sack: true, loss_run: 1.0, ..CapturedFacts::default() };
-    ObservedFlow { flow, facts, backward }
+    ObservedFlow { flow, facts, backward, policer: None }
 }
 
 /// Flows as a path of which no limiter is known.
@@ -133,5 +133,5 @@ pub(crate) fn summed(mut flows: Vec<ObservedFlow>) -> Result<ObservedPath, FitEr
     let start_s = flows.iter().map(|f| f.flow.start_s).fold(f64::INFINITY, f64::min);
     let end = flows.iter().map(ObservedFlow::end_s).fold(0.0, f64::max);
     let span_s = (end - start_s).max(0.01);
-    Ok(ObservedPath { flows, limiter: None, start_s, span_s, left_out: 0, summary: true })
+    Ok(ObservedPath { flows, start_s, span_s, summary: true, ..ObservedPath::default() })
 }

@@ -5,6 +5,7 @@ use crate::flows::{FittedApp, FittedFlow};
 use crate::listen::Listener;
 use crate::observed::ObservedPath;
 use crate::path_model::{FULL_PACKET, FittedLimiter, FittedPath, FittedQueue};
+use crate::policers::{self, PolicerScope};
 use experiment::{BatchRunner, CaptureSink};
 use result::VariantResult;
 use scenario::{Experiment, Scenario, Unrest};
@@ -46,11 +47,12 @@ impl TrialFrame {
 }
 
 /// Whole bytes, bits per second or microseconds.
-fn whole(value: f64) -> u64 {
+pub fn whole(value: f64) -> u64 {
     value.round().max(1.0) as u64
 }
 
-fn time(seconds: f64) -> String {
+/// Seconds as a scenario has them.
+pub fn time(seconds: f64) -> String {
     format!("\"{}us\"", (seconds * 1e6).round().max(0.0) as u64)
 }
 
@@ -101,10 +103,13 @@ fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
     match p.limiter {
         FittedLimiter::Policer => {
             before(&mut stages);
-            stages.push(format!(
-                "{{ kind = \"policer\", name = \"limiter\", rate = \"{rate}bit/s\", burst = \"{}B\" }}",
-                whole(p.bucket)
-            ));
+            if p.own_policers().is_empty() {
+                let each = if p.scope == PolicerScope::EachFlow { ", per_flow = true" } else { "" };
+                stages.push(format!(
+                    "{{ kind = \"policer\", name = \"limiter\", rate = \"{rate}bit/s\", burst = \"{}B\"{each} }}",
+                    whole(p.bucket)
+                ));
+            }
         }
         FittedLimiter::Shaper => {
             before(&mut stages);
@@ -147,6 +152,11 @@ fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
         false => format!("{{ kind = \"delay\", name = \"way\", delay = {} }}", time(p.rtt / 2.0)),
     });
     stages
+}
+
+/// A host's part of a scenario.
+pub fn stack_of_host(name: &str, stack: &str) -> String {
+    format!("[hosts.{name}]\nstack = {stack}\n\n")
 }
 
 /// Stacks of sender and receiver.
@@ -202,28 +212,29 @@ pub fn scenario_text(
     notes: &dyn Fn(&str) -> String,
 ) -> String {
     let [sender, receiver] = stacks(p, frame);
+    let (receivers, own) = policers::links(p, flows, &receiver);
     let stages: Vec<String> = forward(p, shape).iter().map(|s| format!("    {s},\n")).collect();
     let ends = flows.iter().any(|f| matches!(f.app, FittedApp::Bytes(_)));
     let seconds = frame.seconds * if ends { 1.5 } else { 1.0 };
     let last = flows.iter().map(|f| f.start_s + f.stagger_s * f64::from(f.count - 1)).fold(0.0, f64::max);
     let mut text = format!(
-        "{}name = \"fit\"\nduration = {}\n\n{}[hosts.{}]\nstack = {sender}\n\n[hosts.{}]\nstack = {receiver}\n\n\
-         {}[links.path]\nbetween = [\"{}\", \"{}\"]\nforward = [\n{}]\nbackward = [{{ kind = \"delay\", name = \"way\", delay = {} }}]\n",
+        "{}name = \"fit\"\nduration = {}\n\n{}{}{receivers}\
+         {}[links.path]\nbetween = [\"{}\", \"{}\"]\nforward = [\n{}]\nbackward = [{{ kind = \"delay\", name = \"way\", delay = {} }}]\n{own}",
         notes("head"),
         time(seconds.max(last + 1e-3)),
         notes("hosts"),
-        HOSTS[0],
-        HOSTS[1],
+        stack_of_host(HOSTS[0], &sender),
         notes("path"),
         HOSTS[0],
-        HOSTS[1],
+        p.path_end(),
         stages.concat(),
         time(p.rtt / 2.0),
     );
     for f in flows {
         // Who asks is at the other end of the data.
         let turned = f.backward != matches!(f.app, FittedApp::Request(..));
-        let [from, to] = if turned { [HOSTS[1], HOSTS[0]] } else { HOSTS };
+        let receiver = p.receiver(f.policer);
+        let [from, to] = if turned { [&receiver, HOSTS[0]] } else { [HOSTS[0], &receiver] };
         let _ = write!(
             text,
             "\n{}[flows.{}]\nfrom = \"{from}\"\nto = \"{to}\"\ncc = \"{}\"\ncount = {}\nstart = {}\nstagger = {}\napp = {}\n",

@@ -1,7 +1,7 @@
 //! The scenario as a commented file, and the sentences of a fit.
 
 use crate::flows::FittedFlow;
-use crate::model::{Fit, FitKind};
+use crate::model::{Fit, FitKind, FitPolicer};
 use crate::observed::ObservedPath;
 use crate::search::TriedPath;
 use crate::trial::{PathShape, TrialFrame, scenario_text};
@@ -18,7 +18,16 @@ pub fn headline(fit: &Fit) -> String {
     let told = |name: &str| value(name).map(|v| format!("{} {}", short(v.value), v.unit));
     let rate = told("rate").unwrap_or_default();
     let what = match fit.limiter.as_str() {
-        "policer" => format!("a policer of {rate} with a bucket of {}", told("bucket").unwrap_or_default()),
+        "policer" => match &fit.policers[..] {
+            [] => format!("a policer of {rate} with a bucket of {}", told("bucket").unwrap_or_default()),
+            [one] if one.per_flow => {
+                format!(
+                    "a policer for each flow, of {rate} with a bucket of {}",
+                    told("bucket").unwrap_or_default()
+                )
+            }
+            all => policers_in_words(all),
+        },
         "shaper" => format!("a shaper of {rate} with a bucket of {}", told("bucket").unwrap_or_default()),
         "link" => format!("a line of {rate}"),
         _ => "a path without a limit that shows".into(),
@@ -34,6 +43,21 @@ pub fn headline(fit: &Fit) -> String {
         "The path is {what}, base RTT {}: simulated, goodput differs by {goodput:+.1} % from the capture's and the 95th \
          percentile of RTTs by {p95:+.1} %.{badly}",
         told("base RTT").unwrap_or_default()
+    )
+}
+
+/// Policers of their own.
+fn policers_in_words(all: &[FitPolicer]) -> String {
+    let range = |of: fn(&FitPolicer) -> f64| {
+        let values = || all.iter().map(of);
+        let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+        if short(low) == short(high) { short(low) } else { format!("{} to {}", short(low), short(high)) }
+    };
+    format!(
+        "{} policers, of {} Mbit/s with buckets of {} kB, each for flows of its own",
+        all.len(),
+        range(|p| p.rate_mbps),
+        range(|p| p.bucket_kb)
     )
 }
 
@@ -61,6 +85,12 @@ pub fn not_told(seen: &ObservedPath, best: &TriedPath, fit: &Fit) -> Vec<String>
             short(v.range[1]),
             v.unit
         ));
+    }
+    if fit.policers.iter().any(|p| p.per_flow) {
+        all.push(
+            "whether one more connection gets a policer of its own: it does here, as each of those captured"
+                .into(),
+        );
     }
     for f in best.flows.iter().filter(|f| !f.cc_is_told()) {
         all.push(format!("the congestion control of {}: {} is assumed", named(f), f.cc));
@@ -105,6 +135,9 @@ pub fn scenario(fit: &Fit, best: &TriedPath, frame: &TrialFrame) -> String {
                 for v in &fit.values {
                     let [low, high] = v.range.map(short);
                     let _ = writeln!(text, "# {}: {} {} ({low} to {high})", v.name, short(v.value), v.unit);
+                }
+                if fit.policers.len() > 1 {
+                    text += "# Rate and bucket are those of the first policer; the others compare with it as the diagnosis has them.\n";
                 }
             }
             "hosts" => {}

@@ -95,3 +95,36 @@ fn flows_that_start_after_what_is_simulated_are_left_out() {
     // Of what fits nothing is left out.
     assert_eq!(all.within(200.0), all);
 }
+
+/// Two policers between the same hosts, and a third towards another host.
+fn policed(rates: [f64; 2], third: Option<f64>) -> Diagnosis {
+    let limiter = |i: usize, rate: f64| Limiter {
+        kind: LimiterKind::Policer,
+        rate_mbps: rate,
+        burst_bytes: Some(20_000.0),
+        flows: vec![2 * i as u32],
+        ..Limiter::default()
+    };
+    let mut d = capture(vec![flow(0, "a:1", "b:2", 2000), flow(2, "a:3", "b:2", 900)]);
+    d.flows.extend(third.map(|_| flow(4, "a:4", "c:2", 500)));
+    d.limiters = rates.into_iter().chain(third).enumerate().map(|(i, rate)| limiter(i, rate)).collect();
+    d.flows.iter_mut().enumerate().for_each(|(i, f)| f.limiter = Some(i));
+    d
+}
+
+#[test]
+fn policers_of_single_flows_are_all_on_the_path_and_told_apart_where_they_differ() {
+    let seen = |d: &Diagnosis| {
+        let seen = ObservedPath::of(d, &[]).unwrap();
+        (seen.policers.len(), seen.flows.iter().map(|f| f.policer).collect::<Vec<_>>(), seen.left_out)
+    };
+    // Three deviations of the difference of two rates known to 0.5 % are 2.1 %.
+    assert_eq!(seen(&policed([8.0, 8.1], None)), (2, vec![None, None], 0));
+    assert_eq!(seen(&policed([8.0, 8.3], None)), (2, vec![Some(0), Some(1)], 0));
+    // What goes to another host has a link of its own, however alike its policer is.
+    assert_eq!(seen(&policed([8.0, 8.0], Some(8.0))), (3, vec![Some(0), Some(1), Some(2)], 0));
+    // A queue that another flow waits in is no policer of its own.
+    let mut queue = policed([8.0, 3.0], None);
+    queue.limiters[1].kind = LimiterKind::Bottleneck;
+    assert_eq!(seen(&queue), (0, vec![None, None], 0));
+}
