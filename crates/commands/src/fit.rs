@@ -115,8 +115,21 @@ fn summary(
             };
             fit::of_result(variant)
         }
-        Some(SummaryKind::Iperf3) => fit::of_iperf3(&text(path)?),
-        Some(SummaryKind::Ss) => fit::of_ss_log(&text(path)?),
+        Some(SummaryKind::Iperf3) => whole(path, fit::of_iperf3(&text(path)?))?,
+        Some(SummaryKind::Ss) => whole(path, fit::of_ss_log(&text(path)?))?,
         None => return Ok(None),
     }))
+}
+
+/// What is wrong with a text is told with its place.
+fn whole(
+    path: &Path,
+    seen: Result<ObservedPath, FitError>,
+) -> Result<Result<ObservedPath, FitError>, CommandError> {
+    match seen {
+        Err(FitError::Malformed { line, key, why }) => {
+            Err(CommandError::Result(format!("{}:{line}", path.display()), format!("`{key}`: {why}")))
+        }
+        seen => Ok(seen),
+    }
 }

@@ -57,22 +57,30 @@ fn odds(sure: f64) -> f64 {
     2.0 * (sure / (1.0 - sure)).ln()
 }
 
-/// What a kind costs beside the one that the diagnosis names: twice the logarithm of how much rarer it is true, by 200 drawn cases
-/// (half a case more each, so that none is impossible). Columns: a line, a policer, a shaper.
-fn rarity(named: Option<LimiterKind>, kind: LimiterKind) -> f64 {
-    let cases: [f64; 3] = match named {
-        None => [37.5, 7.5, 0.5],
-        Some(LimiterKind::Bottleneck) => [58.5, 3.5, 12.5],
-        Some(LimiterKind::Policer) => [2.5, 58.5, 0.5],
-        Some(LimiterKind::Shaper) => [2.5, 2.5, 19.5],
-    };
-    let column = |kind: LimiterKind| match kind {
+/// 200 drawn cases by what the diagnosis named (nothing, a line, a policer, a shaper) and what was true (a line, a policer, a shaper),
+/// half a case more each, so that none is impossible.
+const CASES: [[f64; 3]; 4] = [[37.5, 7.5, 0.5], [58.5, 3.5, 12.5], [2.5, 58.5, 0.5], [2.5, 2.5, 19.5]];
+
+/// The column of a kind.
+fn column(kind: LimiterKind) -> usize {
+    match kind {
         LimiterKind::Bottleneck => 0,
         LimiterKind::Policer => 1,
         LimiterKind::Shaper => 2,
-    };
+    }
+}
+
+/// What a kind costs beside the one that the diagnosis names: twice the logarithm of how much rarer it is true.
+fn rarity(named: Option<LimiterKind>, kind: LimiterKind) -> f64 {
+    let cases = CASES[named.map_or(0, |k| column(k) + 1)];
     let first = column(named.unwrap_or(LimiterKind::Bottleneck));
     2.0 * (cases[first] / cases[column(kind)]).ln()
+}
+
+/// What a kind costs where there was nothing to diagnose: by how much rarer it is than a line.
+fn rarity_of_all(kind: LimiterKind) -> f64 {
+    let true_ones = |column: usize| CASES.iter().map(|named| named[column]).sum::<f64>();
+    2.0 * (true_ones(0) / true_ones(column(kind))).ln()
 }
 
 /// The limiter that the diagnosis names, and the other kinds at its rate.
@@ -333,6 +341,13 @@ fn of_kind(seen: &ObservedPath, base: &FittedPath, l: &Limiter, kind: LimiterKin
     path
 }
 
+/// How well the greatest rate that was seen tells the limiter's.
+const SEEN_RATE_KNOWN: f64 = 0.4;
+/// Where the search for a bucket begins if packets were lost and nothing tells of it: so many times the greatest rate that was seen (a
+/// small bucket lets TCP come nowhere near the limiter's rate), and buckets of such a share of the bandwidth-delay product.
+const BEGINS: [(f64, f64); 8] =
+    [(1.0, 0.25), (1.0, 0.5), (1.0, 1.0), (1.0, 2.0), (1.6, 0.25), (1.6, 0.5), (1.6, 1.0), (2.5, 0.25)];
+
 /// Paths of which only summaries are known: each kind.
 fn of_summary(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     let sum: f64 = seen.flows.iter().filter(|f| !f.backward).map(|f| f.flow.measures.goodput_mbps).sum();
@@ -342,17 +357,32 @@ fn of_summary(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     let rtt = seen.flows.first().map(|f| f.flow.measures.rtt_ms).unwrap_or_default();
     let queue = ((rtt.max - rtt.min) / 1e3 * most / 8.0).max(10.0 * FULL_PACKET);
     let base = FittedPath { rate: most, access: 8.0 * most, queue, ..base.clone() };
-    let kinds = [LimiterKind::Bottleneck, LimiterKind::Policer, LimiterKind::Shaper];
-    kinds
-        .into_iter()
-        .map(|kind| {
-            let mut path = of_kind(seen, &base, &limiter, kind);
-            for (parameter, sure) in &mut path.free {
-                *sure = if *parameter == FitParameter::Rtt { 0.05 } else { sure.max(0.4) };
-            }
-            path
-        })
-        .collect()
+    // A policer that dropped nothing limited nothing.
+    let lost = seen.flows.iter().any(|f| f.flow.measures.retransmitted_packets > 0);
+    let mut all = Vec::new();
+    for kind in [LimiterKind::Bottleneck, LimiterKind::Policer, LimiterKind::Shaper] {
+        if kind == LimiterKind::Policer && !lost {
+            continue;
+        }
+        let mut path = of_kind(seen, &base, &limiter, kind);
+        path.handicap = rarity_of_all(kind);
+        if !lost {
+            // Nor was the queue ever full.
+            path.queue = path.queue.max(path.bdp() + path.window.unwrap_or(0.0));
+            path.free.retain(|(p, _)| *p != FitParameter::Queue);
+        }
+        for (parameter, sure) in &mut path.free {
+            *sure = if *parameter == FitParameter::Rtt { 0.05 } else { sure.max(SEEN_RATE_KNOWN) };
+        }
+        let begins = if kind != LimiterKind::Bottleneck && lost { &BEGINS[..] } else { &[] };
+        all.extend(begins.iter().map(|&(times, share)| {
+            let faster = path.with(FitParameter::Rate, path.rate * times);
+            let handicap = path.handicap + (times.ln() / SEEN_RATE_KNOWN).powi(2);
+            FittedPath { handicap, ..faster.with(FitParameter::Bucket, share * faster.bdp()) }
+        }));
+        all.push(path);
+    }
+    all
 }
 
 /// Paths without a limiter that shows: a line that is never full for long, whose losses are its short queue's or none of its own.

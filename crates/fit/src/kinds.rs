@@ -6,7 +6,7 @@
 
 use crate::model::FitKind;
 use crate::path_model::{FittedLimiter, FittedPath};
-use crate::search::TriedPath;
+use crate::search::{NEARLY, TriedPath};
 
 /// By how much the misfit exaggerates at least.
 const TEMPERATURE: f64 = 2.0;
@@ -41,6 +41,13 @@ pub fn kinds(sorted: &[TriedPath]) -> Vec<(&TriedPath, f64)> {
 /// Kinds beside the first that are told of.
 pub fn others<'a>(kinds: &[(&'a TriedPath, f64)]) -> Vec<(&'a TriedPath, f64)> {
     kinds.iter().skip(1).filter(|k| k.1 >= TOLD).copied().collect()
+}
+
+/// Others of the best one's kind that fit nearly as well: elsewhere, not a step beside it.
+pub fn nearly<'a>(sorted: &'a [TriedPath], best: &TriedPath) -> Vec<&'a TriedPath> {
+    let most = best.cost + NEARLY * (best.cost / LEFT_OVER).max(TEMPERATURE);
+    let same = |t: &&TriedPath| t.path.limiter == best.path.limiter && t.path != best.path;
+    sorted.iter().filter(same).filter(|t| t.cost < most).collect()
 }
 
 /// One as data.

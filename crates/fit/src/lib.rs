@@ -12,6 +12,7 @@
 mod cross;
 mod first_guess;
 mod flows;
+mod iperf3;
 mod kinds;
 mod listen;
 mod made;
@@ -33,6 +34,7 @@ mod write;
 
 pub use cross::CrossSpan;
 pub use flows::FittedFlow;
+pub use iperf3::of_iperf3;
 pub use made::{FitError, FitWish, MadeFit, fit};
 pub use model::{
     FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitKind, FitPolicer, FitRuns, FitValue,
@@ -42,7 +44,7 @@ pub use packets::FitPacket;
 pub use path_model::{FitParameter, FittedLimiter, FittedPath, FittedQueue};
 pub use policers::{OwnPolicer, PolicerScope};
 pub use ss_log::{is_ss_log, of_ss_log};
-pub use summary::{of_iperf3, of_result};
+pub use summary::of_result;
 pub use text::text;
 
 /// The fit as one JSON object, ended by a newline.

@@ -28,6 +28,15 @@ pub enum FitError {
     OneWay,
     /// No round trip was measured.
     NoRtt,
+    /// A text that tells of a path lacks something, or has it wrong.
+    Malformed {
+        /// Where, from 1 on.
+        line: usize,
+        /// What is lacking or wrong.
+        key: String,
+        /// What is wrong with it, and what would be right.
+        why: String,
+    },
     /// The caller ended it.
     Stopped,
     /// A run failed.
@@ -54,6 +63,7 @@ impl fmt::Display for FitError {
                 f.write_str("only one direction of the largest flow was captured: without its ACKs there are no round trips")
             }
             FitError::NoRtt => f.write_str("no round trip of the largest flow could be measured"),
+            FitError::Malformed { line, key, why } => write!(f, "line {line}: `{key}`: {why}"),
             FitError::Stopped => f.write_str("ended before there was a fit"),
             FitError::Failed(why) => f.write_str(why),
         }
@@ -164,13 +174,14 @@ pub fn fit(
     // Stages are the same in all.
     let shape = PathShape::of(std::iter::once(best).chain(others.iter().map(|o| o.0)).map(|t| &t.path));
     let scenario = scenario(&best.path, &best.flows, &frame, shape)?;
-    let alternatives = alternatives(best, &others, &frame, shape)?;
+    let nearly: Vec<&TriedPath> = if seen.summary { kinds::nearly(&tried, best) } else { Vec::new() };
+    let alternatives = alternatives(best, (&nearly, &others), &frame, shape)?;
     let comparison = FitComparison {
         captured: misfit::figures(&captured),
         fitted: misfit::figures(&best.mean),
         spread: spread(best),
     };
-    let values = values(best);
+    let values = values(best, &nearly);
     let runs = FitRuns { runs: runner.batches.runs as u64, seconds: frame.seconds, packets: runner.packets };
     let mut fit = Fit {
         schema: FIT_SCHEMA.into(),
@@ -238,16 +249,19 @@ fn spread(best: &TriedPath) -> FitFigures {
     }
 }
 
-/// The numbers that were searched, with their ranges.
-fn values(best: &TriedPath) -> Vec<FitValue> {
+/// The numbers that were searched, with their ranges; those of others of the kind that fit nearly as well count.
+fn values(best: &TriedPath, nearly: &[&TriedPath]) -> Vec<FitValue> {
     let one = |&(parameter, half): &(crate::FitParameter, f64)| {
         let (name, unit) = parameter.title();
         let value = best.path.get(parameter);
+        let others = || nearly.iter().map(|t| t.path.get(parameter));
+        let low = others().fold(value * (-half).exp(), f64::min);
+        let high = others().fold(value * half.exp(), f64::max);
         FitValue {
             name: name.into(),
             value: parameter.told(value),
             unit: unit.into(),
-            range: [parameter.told(value * (-half).exp()), parameter.told(value * half.exp())],
+            range: [low, high].map(|v| parameter.told(v)),
         }
     };
     best.ranges.iter().map(one).collect()
@@ -258,10 +272,10 @@ const WIDE: f64 = 0.1;
 /// The most alternatives.
 const MOST_ALTERNATIVES: usize = 4;
 
-/// Scenarios that fit nearly as well: the other kinds, and what is told least, at both ends of its range.
+/// Scenarios that fit nearly as well: others of the kind, the other kinds, and what is told least, at both ends of its range.
 fn alternatives(
     best: &TriedPath,
-    others: &[(&TriedPath, f64)],
+    (nearly, others): (&[&TriedPath], &[(&TriedPath, f64)]),
     frame: &TrialFrame,
     shape: PathShape,
 ) -> Result<Vec<Scenario>, FitError> {
@@ -276,6 +290,7 @@ fn alternatives(
     let ends = wide.into_iter().flat_map(|(parameter, half)| {
         [-half, half].map(|by| best.path.with(parameter, best.path.get(parameter) * by.exp()))
     });
-    let paths = kinds.chain(ends).take(MOST_ALTERNATIVES);
+    let same_kind = nearly.iter().map(|tried| tried.path.clone());
+    let paths = same_kind.chain(kinds).chain(ends).take(MOST_ALTERNATIVES);
     paths.map(|path| scenario(&path, &best.flows, frame, shape)).collect()
 }

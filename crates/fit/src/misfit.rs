@@ -168,6 +168,12 @@ fn apart(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures, i: usize
     }
 }
 
+/// What it costs of summaries that a path's runs differ from seed to seed: twice the logarithm of how much less likely each outcome is
+/// by that. Else what spreads most would fit best.
+pub fn told_spread(spread: &LogFigures) -> f64 {
+    (0..TOLD_FIGURES).map(|i| 2.0 * (TOLERANCE[i].hypot(spread[i]) / TOLERANCE[i]).ln()).sum()
+}
+
 /// What the squares of the differences count, those that are far off less.
 pub fn weights(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures) -> LogFigures {
     std::array::from_fn(|i| {

@@ -18,6 +18,8 @@ use crate::trial::{PathShape, TrialFrame, TrialRunner, scenario};
 pub const SEEDS: u32 = 2;
 /// Kinds of paths that are moved; the others are given up after their first trial.
 const MOVED: usize = 4;
+/// Others that are moved where only summaries are known: five figures are met by more than one rate and bucket.
+const MORE: usize = 3;
 /// Rounds of one path at most, and those after which the others are looked at.
 const ROUNDS: usize = 7;
 const FIRST_ROUNDS: usize = 2;
@@ -27,7 +29,7 @@ const HOPELESS: f64 = 60.0;
 const FITS: f64 = 40.0;
 const NO_RIVAL: f64 = 150.0;
 /// A rise of the misfit that is told as fitting nearly as well: two standard deviations.
-const NEARLY: f64 = 4.0;
+pub const NEARLY: f64 = 4.0;
 
 /// A path that was tried.
 #[derive(Clone, Debug)]
@@ -90,7 +92,7 @@ impl PathSearch<'_, '_, '_> {
         }
         self.evaluate(&mut all, SEEDS, None)?;
         all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-        let mut all = of_each_kind(all);
+        let mut all = of_each_kind(all, if self.listening.is_none() { MORE } else { 1 });
         let best = all.first().map_or(0.0, |p| p.cost);
         all.retain(|p| best > FITS || p.cost < best + NO_RIVAL);
         for path in &mut all {
@@ -161,6 +163,9 @@ impl PathSearch<'_, '_, '_> {
             path.spread = spread.unwrap_or(own);
             path.cost =
                 misfit::misfit(&self.captured, &mean, &path.spread) + path.path.handicap + strain(path);
+            if self.listening.is_none() {
+                path.cost += misfit::told_spread(&path.spread);
+            }
         }
         Ok(())
     }
@@ -291,8 +296,8 @@ impl PathSearch<'_, '_, '_> {
 /// The farthest that a number is moved at once, of its logarithm.
 const FARTHEST: f64 = 0.7;
 
-/// Those that are moved: the best of each kind, and the best others.
-fn of_each_kind(sorted: Vec<TriedPath>) -> Vec<TriedPath> {
+/// Those that are moved: the best of each kind, and so many of the best others.
+fn of_each_kind(sorted: Vec<TriedPath>, more: usize) -> Vec<TriedPath> {
     let mut kinds: Vec<(FittedLimiter, bool, bool, bool)> = Vec::new();
     let (mut best, mut others) = (Vec::new(), Vec::new());
     for tried in sorted {
@@ -306,7 +311,7 @@ fn of_each_kind(sorted: Vec<TriedPath>) -> Vec<TriedPath> {
         }
     }
     best.truncate(MOVED);
-    best.extend(others.into_iter().take(1));
+    best.extend(others.into_iter().take(more));
     best
 }
 

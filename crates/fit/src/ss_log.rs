@@ -20,14 +20,33 @@ const YOUNG: f64 = 2.0;
 const STATES: [&str; 7] =
     ["ESTAB", "CLOSE-WAIT", "FIN-WAIT-1", "FIN-WAIT-2", "LAST-ACK", "CLOSING", "SYN-SENT"];
 
+/// Keys that are read, each a number: one that is none is an error.
+const READ: [&str; 11] = [
+    "rtt",
+    "minrtt",
+    "mss",
+    "bytes_acked",
+    "data_segs_out",
+    "retrans",
+    "busy",
+    "rwnd_limited",
+    "sndbuf_limited",
+    "snd_wnd",
+    "delivery_rate",
+];
+
 /// One output of one connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct SocketSample {
+    /// Where it stands, from 1 on.
+    line: usize,
     /// Seconds; `None` where no line told the time.
     at: Option<f64>,
     cc: String,
     timestamps: bool,
     sack: bool,
+    /// ss was asked for options (`-o`), without which it prints neither `ts` nor `sack`.
+    options: bool,
     /// Values by key.
     values: BTreeMap<String, f64>,
 }
@@ -44,20 +63,23 @@ impl SocketSample {
 
 /// Whether a text is such a log.
 pub fn is_ss_log(text: &str) -> bool {
-    text.lines().take(200).any(|l| l.contains(" rtt:") && l.contains(" cwnd:"))
+    let head = |l: &str| l.starts_with("State") && l.contains("Recv-Q") && l.contains("Send-Q");
+    let info = |l: &str| l.contains(" rtt:") && l.contains(" cwnd:");
+    text.lines().take(200).any(|l| head(l) || info(l))
 }
 
 /// A path as a log tells of it.
 ///
 /// # Errors
-/// No connection in it sent anything, or it is too short to tell.
+/// No connection in it sent anything, it is too short to tell, or it lacks what a fit takes.
 pub fn of_ss_log(text: &str) -> Result<ObservedPath, FitError> {
-    let connections = samples(text);
+    let connections = samples(text)?;
+    complete(text, &connections)?;
     let most = connections.iter().map(|(_, s)| s.len()).max().unwrap_or(0);
     if most < LEAST_SAMPLES {
         let why = format!(
             "the log has {most} outputs of a connection; it takes {LEAST_SAMPLES} to tell how it went: \
-             `while sleep 0.2; do date +%s.%N; ss -tinO dst HOST; done`"
+             `while sleep 0.2; do date +%s.%N; ss -tinO -o dst HOST; done`"
         );
         return Err(FitError::Failed(why));
     }
@@ -74,11 +96,39 @@ pub fn of_ss_log(text: &str) -> Result<ObservedPath, FitError> {
     Ok(ObservedPath { left_out, ..summed(flows)? })
 }
 
+/// Whether a log has what a fit takes.
+fn complete(text: &str, connections: &[(String, Vec<SocketSample>)]) -> Result<(), FitError> {
+    let lacks =
+        |line, key: &str, why: &str| Err(FitError::Malformed { line, key: key.into(), why: why.into() });
+    let all = || connections.iter().flat_map(|c| &c.1);
+    let Some(last) = all().max_by_key(|s| s.line) else {
+        let connection = |l: &str| {
+            let words: Vec<&str> = l.split_whitespace().collect();
+            words.iter().position(|w| STATES.contains(w)).is_some_and(|i| words.len() > i + 4)
+        };
+        let bare = text.lines().position(connection);
+        let why = "no connection of the log has it: `ss -tin` prints it, `ss` without `-i` does not";
+        return bare.map_or(Ok(()), |line| lacks(line + 1, "rtt", why));
+    };
+    if all().all(|s| s.get("bytes_acked").is_none()) {
+        let why = "no connection of the log has it: `ss -tin` prints it at the sender of the data, from Linux 4.1 on";
+        return lacks(last.line, "bytes_acked", why);
+    }
+    match all().find(|s| s.at.is_none() && s.get("busy").is_none()) {
+        Some(s) => {
+            lacks(s.line, "busy", "it is not there, and no line before tells the time, as `date +%s.%N` does")
+        }
+        None => Ok(()),
+    }
+}
+
 /// Outputs by connection, in the order of the log.
-fn samples(text: &str) -> Vec<(String, Vec<SocketSample>)> {
+fn samples(text: &str) -> Result<Vec<(String, Vec<SocketSample>)>, FitError> {
     let mut all: Vec<(String, Vec<SocketSample>)> = Vec::new();
     let (mut now, mut day, mut named) = (None, 0.0, None);
-    for line in text.lines() {
+    // A log that was ended while it was written may end anywhere.
+    let whole = text.rfind('\n').map_or(0, |end| text[..end].lines().count());
+    for (line, number) in text.lines().zip(1..) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let state = words.iter().position(|w| STATES.contains(w));
         let told = line.find(" rtt:").map_or(line.len(), |i| i.min(line.len()));
@@ -91,13 +141,20 @@ fn samples(text: &str) -> Vec<(String, Vec<SocketSample>)> {
             named = Some(ends.join(" "));
         }
         let Some(ends) = named.clone().filter(|_| line.contains(" rtt:")) else { continue };
-        let sample = SocketSample { at: now, ..sample(&words) };
+        let sample = match sample(&words) {
+            Ok(sample) => SocketSample { at: now, line: number, ..sample },
+            Err(_) if number > whole => break,
+            Err(key) => {
+                let why = "it has no number: the line is damaged".into();
+                return Err(FitError::Malformed { line: number, key, why });
+            }
+        };
         match all.iter_mut().find(|c| c.0 == ends) {
             Some(connection) => connection.1.push(sample),
             None => all.push((ends, vec![sample])),
         }
     }
-    all
+    Ok(all)
 }
 
 /// Seconds that a line tells of, of the day or since 1970: in the words before a connection's, or in a line of its own.
@@ -122,34 +179,36 @@ fn time(line: &str, before: Option<&[&str]>) -> Option<f64> {
 }
 
 /// What the words of an output say.
-fn sample(words: &[&str]) -> SocketSample {
+///
+/// # Errors
+/// A key that is read has no number.
+fn sample(words: &[&str]) -> Result<SocketSample, String> {
     let mut s = SocketSample::default();
     let from = words.iter().position(|w| w.starts_with("wscale:") || w.starts_with("rto:")).unwrap_or(0);
     let bare = |w: &&&str| w.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     s.cc = words[..from].last().filter(bare).map_or("other", |w| *w).to_string();
     s.timestamps = words[..from].contains(&"ts");
     s.sack = words[..from].contains(&"sack");
+    s.options = s.timestamps || s.sack || words.iter().any(|w| w.starts_with("timer:("));
     for (i, word) in words.iter().enumerate() {
-        let next = || words.get(i + 1).and_then(|w| bits(w));
-        match word.split_once(':') {
-            Some(("rtt", v)) => put(&mut s, "rtt", v.split('/').next().and_then(|v| v.parse().ok())),
+        let (key, value) = match word.split_once(':') {
+            Some((key @ "rtt", v)) => (key, v.split('/').next().and_then(|v| v.parse().ok())),
             // Now in flight again, and in all.
-            Some(("retrans", v)) => put(&mut s, "retrans", v.split('/').nth(1).and_then(|v| v.parse().ok())),
+            Some((key @ "retrans", v)) => (key, v.split('/').nth(1).and_then(|v| v.parse().ok())),
             Some((key @ ("busy" | "rwnd_limited" | "sndbuf_limited"), v)) => {
-                put(&mut s, key, v.split("ms").next().and_then(|v| v.parse().ok()));
+                (key, v.split("ms").next().and_then(|v| v.parse().ok()))
             }
-            Some((key, v)) => put(&mut s, key, v.parse().ok()),
-            None if *word == "delivery_rate" => put(&mut s, word, next()),
+            Some((key, v)) => (key, v.parse().ok()),
+            None if *word == "delivery_rate" => (*word, words.get(i + 1).and_then(|w| bits(w))),
+            None => continue,
+        };
+        match value.filter(|v: &f64| v.is_finite() && *v >= 0.0) {
+            Some(value) => _ = s.values.insert(key.to_string(), value),
+            None if READ.contains(&key) => return Err(key.to_string()),
             None => {}
         }
     }
-    s
-}
-
-fn put(s: &mut SocketSample, key: &str, value: Option<f64>) {
-    if let Some(value) = value.filter(|v| v.is_finite() && *v >= 0.0) {
-        s.values.insert(key.to_string(), value);
-    }
+    Ok(s)
 }
 
 /// `12345bps` as a number; with `-h` ss prints `12.3Mbps`.
@@ -223,7 +282,7 @@ fn flow(id: u32, ends: &str, all: &[SocketSample]) -> Option<ObservedFlow> {
         id,
         timestamps: last.timestamps,
         sack: last.sack,
-        handshake: true,
+        handshake: all.iter().any(|s| s.options),
         loss_run: 1.0,
         ..CapturedFacts::default()
     };

@@ -15,7 +15,7 @@ begins; the rest is searched by simulation until goodput, round trips and retran
   longfat fit trace.pcap -o path.toml
   longfat fit trace.pcap.xz --port 443 --from 60 --to 90 -o path.toml
   longfat fit trace.pcap -o path.toml && longfat run path.toml --set flows.f1.cc=bbr
-  while sleep 0.2; do date +%s.%N; ss -tinO dst 192.0.2.1; done > ss.log    # ended with Ctrl-C
+  while sleep 0.2; do date +%s.%N; ss -tinO -o dst 192.0.2.1; done > ss.log    # ended with Ctrl-C
   longfat fit ss.log -o path.toml
 
 Exit codes: 0 there is a fit; 1 there is none, as the capture does not tell of a path; 2 bad input; 130 ended by Ctrl-C.")]
