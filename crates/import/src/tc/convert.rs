@@ -31,6 +31,13 @@ pub(crate) fn draft(model: &TcModel, assumed: &Assumed, reading: &mut Reading) -
             reading.unknown(q.line, q.kind.clone(), why);
         }
     }
+    for q in &model.qdiscs {
+        let TcPlace::Under(id) = q.place else { continue };
+        if !model.qdiscs.iter().any(|above| above.device == q.device && above.handle == id.major) {
+            let why = format!("no discipline {:x}: is there on {}", id.major, q.device);
+            reading.unknown(q.line, q.kind.clone(), why);
+        }
+    }
     let redirect = |device: &str| {
         let to = |f: &&TcFilter| f.redirect.as_deref() == Some(device) && f.device != device;
         model.filters.iter().find(to)

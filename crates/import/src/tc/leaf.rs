@@ -18,8 +18,8 @@ use units::{Bytes, Rate};
 
 /// Disciplines below a leaf that its class tells of.
 const TOLD_BY_THE_CLASS: [&str; 3] = ["tbf", "cake", "prio"];
-/// Disciplines with classes or bands of their own, which one queue does not stand for.
-const DIVIDED: [&str; 6] = ["drr", "hfsc", "cbq", "mq", "multiq", "htb"];
+/// Disciplines with classes of their own, which one queue does not stand for; those that are not known are named where they are read.
+const DIVIDED: [&str; 2] = ["htb", "mq"];
 
 /// Whether all that a discipline does is told by the leaf above it, or named as what is not done.
 pub(super) fn is_told(kind: &str) -> bool {

@@ -282,7 +282,7 @@ tc class add dev a parent 1:1 classid 1:10 htb rate 4mbit
 tc class add dev a parent 1:1 classid 1:20 htb rate 4mbit
 tc qdisc add dev a parent 1:10 handle 10: prio
 tc qdisc add dev a parent 10:2 bfifo limit 20000
-tc qdisc add dev a parent 1:20 handle 20: hfsc default 1
+tc qdisc add dev a parent 1:20 handle 20: htb default 1
 tc qdisc add dev a parent 1:1 pfifo limit 9
 tc qdisc add dev a parent 1:30 pfifo limit 9
 ");
@@ -294,4 +294,46 @@ tc qdisc add dev a parent 1:30 pfifo limit 9
     let missed: Vec<usize> = imported.not_understood.iter().map(|n| n.line).collect();
     assert_eq!(missed, [7, 8, 9], "{:?}", imported.not_understood);
     assert!(imported.assumed.iter().any(|a| a.contains("second band")), "{:?}", imported.assumed);
+}
+
+#[test]
+fn a_discipline_below_nothing_is_named() {
+    let imported = tc("\
+tc qdisc add dev a root handle 1: tbf rate 5mbit burst 15k latency 50ms
+tc qdisc add dev b parent 1:10 handle 10: pfifo limit 9
+");
+    let missed: Vec<_> = imported.not_understood.iter().map(|n| (n.line, n.why.as_str())).collect();
+    assert_eq!(missed, [(2, "no discipline 1: is there on b")]);
+}
+
+/// Three flows of Reno between two namespaces on Linux 6.18 (veth without offload, `iperf3 -t 12 -O 3`), one a class.
+#[test]
+fn limits_below_leaves_give_what_the_kernel_gave() {
+    let script = "\
+tc qdisc add dev wan root handle 1: htb default 30
+tc class add dev wan parent 1: classid 1:1 htb rate 24mbit burst 16kb cburst 16kb
+tc class add dev wan parent 1:1 classid 1:10 htb rate 6mbit ceil 24mbit burst 16kb cburst 16kb
+tc class add dev wan parent 1:1 classid 1:20 htb rate 6mbit ceil 24mbit burst 16kb cburst 16kb
+tc class add dev wan parent 1:1 classid 1:30 htb rate 6mbit ceil 24mbit burst 16kb cburst 16kb
+tc qdisc add dev wan parent 1:10 handle 10: tbf rate 2mbit burst 10kb limit 40kb
+tc qdisc add dev wan parent 1:20 handle 20: tbf rate 8mbit burst 16kb limit 60kb
+tc qdisc add dev wan parent 1:30 handle 30: pfifo limit 60
+tc filter add dev wan parent 1: protocol ip prio 1 u32 match ip dport 5011 0xffff flowid 1:10
+tc filter add dev wan parent 1: protocol ip prio 1 u32 match ip dport 5012 0xffff flowid 1:20
+";
+    let beside = |_: &str| Err("no such file".to_string());
+    let source =
+        ImportSource { name: "leaves.sh", text: script, own_name: None, values: &[], beside: &beside };
+    let cc = Control::named("reno").unwrap();
+    let imported = import(&source, None, &Assumed { rtt: Span::from_millis(1), duration: None, cc }).unwrap();
+    let mut scenario = imported.experiment.variants[0].scenario.clone();
+    scenario.duration = Span::from_secs(15);
+    scenario.measure = Some([Span::from_secs(3), Span::from_secs(15)]);
+    scenario.hosts.iter_mut().for_each(|h| h.stack.tso = Some(false));
+    let outcome = sim::run("leaves", &scenario, sim::SimOptions { seed: 1, ..Default::default() });
+    for (flow, kernel) in outcome.variant.flows.iter().zip([1.91, 7.64, 13.4]) {
+        // 14 bytes of Ethernet in 1514 are not counted here.
+        assert!((flow.goodput_mbps / kernel - 1.0).abs() < 0.03, "{}: {}", flow.name, flow.goodput_mbps);
+    }
+    assert_eq!(outcome.variant.flows.len(), 3);
 }
