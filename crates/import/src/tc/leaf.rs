@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | nothing | 1000 packets first in, first out (`htb_change_class`: a `pfifo` of `txqueuelen`) | |
 //! | `pfifo`, `bfifo`, `sfq`, `fq`, `fq_codel`, `codel`, `red`, `pie` | the class's queue | as at any other place |
-//! | `tbf`, `cake bandwidth` | the class's `rate` and `ceil` are its rate at most, its bucket in place of theirs; its queue | its bucket leaves at line rate, not at the class's ceiling; no peak rate |
+//! | `tbf`, `cake bandwidth` | the class's `rate` and `ceil` are its at most, its bucket in place of theirs; its queue | no peak rate; its bucket leaves at once |
 //! | `cake` without a bandwidth | FQ-CoDel | no tins, no isolation of hosts |
 //! | `prio` | the queue of its second band, where best effort goes (tc-prio(8): the default `priomap`) | no other band |
 //! | others | named, and as nothing | |
