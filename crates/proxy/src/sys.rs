@@ -100,10 +100,8 @@ impl EventQueue {
     /// The same with a timeout to the nanosecond (epoll_pwait2(2), Linux 5.11): what a pacer needs.
     pub fn wait_exactly(&self, out: &mut Vec<Readiness>, timeout: Option<Duration>) -> io::Result<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; MOST];
-        let at_most = timeout.map(|t| libc::timespec {
-            tv_sec: t.as_secs() as libc::time_t,
-            tv_nsec: t.subsec_nanos() as libc::c_long,
-        });
+        let at_most = timeout
+            .map(|t| libc::timespec { tv_sec: t.as_secs() as _, tv_nsec: t.subsec_nanos() as libc::c_long });
         let time = at_most.as_ref().map_or(std::ptr::null(), |t| &raw const *t);
         // SAFETY: array and time outlive the call, MOST is the array's length; a null mask changes no signals.
         let n = unsafe {

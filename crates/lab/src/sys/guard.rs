@@ -109,6 +109,9 @@ const MODES: &[(libc::c_long, u8, Option<u8>)] = &[
 ];
 const SYS_FCHMODAT2: libc::c_long = 452;
 
+/// What types into a terminal for its user; musl has an `int` for these.
+const PRETEND_INPUT: [u64; 2] = [libc::TIOCSTI as u64, libc::TIOCLINUX as u64];
+
 /// Calls that do not exist, and the first number of the x32 ABI.
 const ABSENT: [libc::c_long; 2] = [libc::SYS_clone3, libc::SYS_openat2];
 #[cfg(target_arch = "x86_64")]
@@ -129,7 +132,7 @@ fn build() -> Result<BpfProgram, seccompiler::Error> {
     for flag in NEW_NAMESPACES {
         add(libc::SYS_clone, all(vec![has(0, flag as u32 as u64)?])?);
     }
-    for request in [libc::TIOCSTI, libc::TIOCLINUX] {
+    for request in PRETEND_INPUT {
         add(libc::SYS_ioctl, all(vec![when(1, SeccompCmpOp::Eq, request)?])?);
     }
     let known = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_PACKET];
@@ -315,8 +318,8 @@ mod tests {
         assert_eq!(of(libc::SYS_clone, &[0x1000_0011]), EPERM);
         assert_eq!(of(libc::SYS_clone3, &[]), 0x0005_0000 | libc::ENOSYS as u32);
         // The kernel looks at 32 bits of a request.
-        assert_eq!(of(libc::SYS_ioctl, &[0, libc::TIOCSTI | 1 << 40]), EPERM);
-        assert_eq!(of(libc::SYS_ioctl, &[0, libc::TIOCGWINSZ]), ALLOW);
+        assert_eq!(of(libc::SYS_ioctl, &[0, PRETEND_INPUT[0] | 1 << 40]), EPERM);
+        assert_eq!(of(libc::SYS_ioctl, &[0, libc::TIOCGWINSZ as u64]), ALLOW);
         for (family, allowed) in
             [(1, true), (2, true), (10, true), (16, true), (17, true), (40, false), (38, false)]
         {
