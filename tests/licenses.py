@@ -83,6 +83,14 @@ def packed():
     yield names, "subset", "OFL-1.1", (fonts / "OFL.txt").read_text().strip(), "fonts of plots as PNG and SVG"
 
 
+def runtimes():
+    """What the programs that `make dist` makes have of a C library: name, version, licence, text, where."""
+    def text(name):
+        return (ROOT / f"packaging/licenses/{name}.txt").read_text().strip()
+    yield "musl", "of Rust's target", "MIT", text("musl"), "the program for Linux that is handed out"
+    yield "mingw-w64", "of the builder", "ZPL-2.1", text("mingw-w64"), "the program for Windows"
+
+
 def document():
     rows, bodies = [], {}
     for p in linked():
@@ -92,7 +100,7 @@ def document():
             key = (text or f"{' AND '.join(licences)}; the package holds no text of it. "
                    f"Authors: {', '.join(p['authors']) or 'see the repository'}")
             bodies.setdefault(key, []).append(f"{p['name']} {p['version']}")
-    for name, version, licence, text, what in packed():
+    for name, version, licence, text, what in [*packed(), *runtimes()]:
         rows.append((name, version, licence, what))
         bodies.setdefault(text, []).append(f"{name} {version}")
     out = ["# Third-party licences", "",

@@ -1,0 +1,161 @@
+#!/bin/sh
+# What is handed out, into dist/: a program for Linux that needs no library, one for Windows, the Python wheel, a Debian package,
+# licences and sums. `sh packaging/dist.sh linux debian` makes only these. On Debian as root it installs what it needs; elsewhere it
+# says what is missing and ends, since a release lacks nothing. Two builds of a commit by the same tools, whatever the folder,
+# are the same bytes (tests/dist.sh); dist/BUILD.txt names commit and tools.
+set -eu
+umask 022
+export LC_ALL=C TZ=UTC
+cd "$(dirname "$0")/.."
+root=$PWD
+dist=$root/dist
+cargo=${CARGO:-cargo}
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}"
+LINUX=x86_64-unknown-linux-musl
+WINDOWS=x86_64-pc-windows-gnu
+PARTS="linux windows wheel debian"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+    echo "dist: $*" >&2
+    exit 1
+}
+
+# The command $2, which Debian's package $1 brings.
+need() {
+    command -v "$2" >/dev/null && return
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        echo "dist: installing $1"
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1"; } >/dev/null || true
+    fi
+    command -v "$2" >/dev/null || fail "$2 is missing (Debian: $1)"
+}
+
+need_target() {
+    rustup target list --installed 2>/dev/null | grep -qx "$1" || rustup target add "$1" ||
+        fail "Rust's library for $1 is missing (rustup target add $1)"
+}
+
+# The program for target $1.
+program() {
+    echo "dist: building longfat for $1"
+    $cargo build -q --locked --profile dist -p longfat --target "$1"
+}
+
+# All that goes with a program: $1 is the folder.
+papers() {
+    install -m 644 README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE THIRD-PARTY-LICENSES.md docs/install.md "$1"
+}
+
+# Manual pages and completions, as this program prints them, into $1/man1 and $1/completions.
+help_files() {
+    mkdir -p "$1/completions"
+    "$longfat" man --out "$1/man1" >/dev/null
+    "$longfat" completions bash >"$1/completions/longfat.bash"
+    "$longfat" completions zsh >"$1/completions/_longfat"
+    "$longfat" completions fish >"$1/completions/longfat.fish"
+}
+
+# Everything below folder $1 as old as the commit.
+date_back() {
+    find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+}
+
+linux() {
+    name=longfat-$version-x86_64-linux
+    mkdir "$work/$name"
+    install -m 755 "$longfat" "$work/$name/longfat"
+    papers "$work/$name"
+    help_files "$work/$name"
+    tar -C "$work" --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" |
+        gzip -9n >"$dist/$name.tar.gz"
+}
+
+windows() {
+    need gcc-mingw-w64-x86-64 x86_64-w64-mingw32-gcc
+    need python3 python3
+    need_target $WINDOWS
+    program $WINDOWS
+    name=longfat-$version-x86_64-windows
+    mkdir "$work/$name"
+    install -m 755 "$CARGO_TARGET_DIR/$WINDOWS/dist/longfat.exe" "$work/$name/longfat.exe"
+    papers "$work/$name"
+    date_back "$work/$name"
+    (cd "$work" && python3 -m zipfile -c "$dist/$name.zip" "$name")
+}
+
+# Its `longfat` is the program for Linux above; what Python loads wants the machine's C library.
+wheel() {
+    need python3 python3
+    venv=$(sh tests/venv.sh dist maturin) || fail "maturin is missing (pip install maturin)"
+    (
+        PATH=$venv/bin:$PATH
+        export PATH LONGFAT_PROGRAM="$longfat" MATURIN_PEP517_ARGS="--locked"
+        echo "dist: building the wheel"
+        "$venv/bin/python" -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w "$dist" ./python
+    )
+    maturin=$("$venv/bin/maturin" --version)
+}
+
+debian() {
+    need dpkg dpkg-deb
+    tree=$work/debian
+    doc=$tree/usr/share/doc/longfat
+    mkdir -p "$tree/DEBIAN" "$tree/usr/bin" "$tree/usr/share/man" "$doc" "$tree/usr/lib/systemd/system"
+    install -m 755 "$longfat" "$tree/usr/bin/longfat"
+    papers "$doc"
+    gzip -9n "$doc/CHANGELOG.md"
+    mv "$doc/CHANGELOG.md.gz" "$doc/changelog.gz"
+    cat packaging/debian-copyright LICENSE-MIT >"$doc/copyright"
+    help_files "$work/help"
+    mv "$work/help/man1" "$tree/usr/share/man/man1"
+    gzip -9n "$tree"/usr/share/man/man1/*
+    install -D -m 644 "$work/help/completions/longfat.bash" "$tree/usr/share/bash-completion/completions/longfat"
+    install -D -m 644 "$work/help/completions/_longfat" "$tree/usr/share/zsh/vendor-completions/_longfat"
+    install -D -m 644 "$work/help/completions/longfat.fish" "$tree/usr/share/fish/vendor_completions.d/longfat.fish"
+    for unit in longfat-proxy.service longfat-proxy.socket; do
+        sed s,/usr/local/bin/,/usr/bin/, packaging/$unit >"$tree/usr/lib/systemd/system/$unit"
+    done
+    size=$(du -k --apparent-size -s "$tree" | cut -f 1)
+    sed -e "s/@VERSION@/$version/" -e "s/@SIZE@/$size/" packaging/debian-control >"$tree/DEBIAN/control"
+    (cd "$tree" && find usr -type f | sort | xargs md5sum >DEBIAN/md5sums)
+    date_back "$tree"
+    # Packed by one thread: what several write depends on how many.
+    dpkg-deb -Zxz --threads-max=1 --root-owner-group --build "$tree" "$dist/longfat_${version}_amd64.deb" >/dev/null
+}
+
+commit=$(git rev-parse HEAD 2>/dev/null) || fail "no clone: a release is made from a commit"
+[ -z "$(git status --porcelain --untracked-files=no)" ] || fail "files differ from the commit: commit first"
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+export SOURCE_DATE_EPOCH
+# No path of this machine stands in a program: neither in what a panic says nor in what C asserts.
+home=${CARGO_HOME:-$HOME/.cargo}
+tab=$(printf '\037')
+CARGO_ENCODED_RUSTFLAGS="--remap-path-prefix=$root=/longfat${tab}--remap-path-prefix=$home=/cargo${tab}--remap-path-prefix=$CARGO_TARGET_DIR=/target"
+CFLAGS="-ffile-prefix-map=$home=/cargo -ffile-prefix-map=$CARGO_TARGET_DIR=/target"
+export CARGO_ENCODED_RUSTFLAGS CFLAGS CARGO_INCREMENTAL=0
+
+[ $# -gt 0 ] || set -- $PARTS
+for part; do
+    case " $PARTS " in *" $part "*) ;; *) fail "no such part: $part (of: $PARTS)" ;; esac
+done
+rm -rf "$dist"
+mkdir "$dist"
+need musl-tools musl-gcc
+need_target $LINUX
+program $LINUX
+longfat=$CARGO_TARGET_DIR/$LINUX/dist/longfat
+"$longfat" --version | grep -q "$(echo "$commit" | cut -c 1-12))" || fail "$("$longfat" --version): not of commit $commit"
+for part; do "$part"; done
+cp THIRD-PARTY-LICENSES.md "$dist"
+{
+    echo "longfat $version of commit $commit"
+    rustc --version
+    musl-gcc --version | head -n 1
+    ! command -v x86_64-w64-mingw32-gcc >/dev/null || x86_64-w64-mingw32-gcc --version | head -n 1
+    echo "${maturin:-}"
+} >"$dist/BUILD.txt"
+(cd "$dist" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
+ls -l "$dist"
