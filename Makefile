@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: test quick lint unit web same-bytes atomic examples wasm explore parquet python browser bench fuzz docs pictures setup netns objects desk types
+.PHONY: test quick lint unit web same-bytes atomic examples wasm explore parquet python browser bench fuzz docs pictures setup netns objects desk types dist dist-check
 
 test: setup lint unit web wasm same-bytes atomic examples parquet python browser netns
 
@@ -54,6 +54,14 @@ types:
 # Windows under Wine, arm64 under QEMU, macOS' types: their tests pass, and every example gives the same bytes as here.
 desk:
 	sh tests/desk.sh
+
+# What is handed out, into dist/: programs for Linux and Windows, wheel, Debian package, licences, sums. docs/install.md
+dist:
+	sh packaging/dist.sh
+
+# Whether each of these works, and whether a clone in another folder gives the same bytes.
+dist-check:
+	sh tests/dist.sh
 
 # The command line unoptimised, and what makes up captures for the page's tests: of the whole workspace, whose features `unit`
 # has built already.

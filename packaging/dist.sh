@@ -91,7 +91,7 @@ wheel() {
     venv=$(sh tests/venv.sh dist maturin) || fail "maturin is missing (pip install maturin)"
     (
         PATH=$venv/bin:$PATH
-        export PATH LONGFAT_PROGRAM="$longfat" MATURIN_PEP517_ARGS="--locked"
+        export PATH LONGFAT_PROGRAM="$longfat" MATURIN_PEP517_ARGS="--locked --compatibility pypi"
         echo "dist: building the wheel"
         "$venv/bin/python" -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w "$dist" ./python
     )
@@ -107,7 +107,12 @@ debian() {
     papers "$doc"
     gzip -9n "$doc/CHANGELOG.md"
     mv "$doc/CHANGELOG.md.gz" "$doc/changelog.gz"
-    cat packaging/debian-copyright LICENSE-MIT >"$doc/copyright"
+    {
+        echo "longfat is under the licence below or under Apache-2.0 (LICENSE-APACHE), at your choice; what of others is in it, under which"
+        echo "licences: THIRD-PARTY-LICENSES.md."
+        echo
+        cat LICENSE-MIT
+    } >"$doc/copyright"
     help_files "$work/help"
     mv "$work/help/man1" "$tree/usr/share/man/man1"
     gzip -9n "$tree"/usr/share/man/man1/*
@@ -117,8 +122,22 @@ debian() {
     for unit in longfat-proxy.service longfat-proxy.socket; do
         sed s,/usr/local/bin/,/usr/bin/, packaging/$unit >"$tree/usr/lib/systemd/system/$unit"
     done
-    size=$(du -k --apparent-size -s "$tree" | cut -f 1)
-    sed -e "s/@VERSION@/$version/" -e "s/@SIZE@/$size/" packaging/debian-control >"$tree/DEBIAN/control"
+    cat >"$tree/DEBIAN/control" <<END
+Package: longfat
+Version: $version
+Architecture: amd64
+Maintainer: The longfat authors
+Installed-Size: $(find "$tree/usr" -type f -printf '%s\n' | awk '{ kib += int(($1 + 1023) / 1024) } END { print kib }')
+Section: net
+Priority: optional
+Suggests: bash-completion, bird2, iproute2, strongswan-swanctl, vsftpd
+Description: finds out why a network path is slow, and proves what would fix it
+ longfat simulates rate-limited, long or lossy paths with TCP as Linux sends
+ it, runs the same scenario on the kernel itself in network namespaces, says
+ of a packet capture what limited each flow, and tries what would help.
+ .
+ It brings a split-TCP proxy with units for systemd, which are not enabled.
+END
     (cd "$tree" && find usr -type f | sort | xargs md5sum >DEBIAN/md5sums)
     date_back "$tree"
     # Packed by one thread: what several write depends on how many.
@@ -132,11 +151,14 @@ version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo
 export SOURCE_DATE_EPOCH
 # No path of this machine stands in a program: neither in what a panic says nor in what C asserts.
 home=${CARGO_HOME:-$HOME/.cargo}
-tab=$(printf '\037')
-CARGO_ENCODED_RUSTFLAGS="--remap-path-prefix=$root=/longfat${tab}--remap-path-prefix=$home=/cargo${tab}--remap-path-prefix=$CARGO_TARGET_DIR=/target"
+CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037' "--remap-path-prefix=$root=/longfat" "--remap-path-prefix=$home=/cargo" \
+    "--remap-path-prefix=$CARGO_TARGET_DIR=/target")
+# What separates flags does not end them.
+CARGO_ENCODED_RUSTFLAGS=${CARGO_ENCODED_RUSTFLAGS%?}
 CFLAGS="-ffile-prefix-map=$home=/cargo -ffile-prefix-map=$CARGO_TARGET_DIR=/target"
 export CARGO_ENCODED_RUSTFLAGS CFLAGS CARGO_INCREMENTAL=0
 
+# shellcheck disable=SC2086
 [ $# -gt 0 ] || set -- $PARTS
 for part; do
     case " $PARTS " in *" $part "*) ;; *) fail "no such part: $part (of: $PARTS)" ;; esac

@@ -92,9 +92,7 @@ same_bytes() {
 windows() {
     need "wine wine64 gcc-mingw-w64-x86-64" wine x86_64-w64-mingw32-gcc && has_target $WINDOWS ||
         { skip "Windows (Debian: wine64, gcc-mingw-w64-x86-64)"; return; }
-    x86_64-w64-mingw32-gcc -shared -O1 -o "$work/bcryptprimitives.dll" tests/desk/bcryptprimitives.c -ladvapi32
-    export WINEPREFIX="$work/wine" WINEPATH="$work" WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
-    wineboot -i >/dev/null 2>&1
+    . tests/desk/wine.sh
     export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine
     $cargo build -q --release -p longfat --target $WINDOWS
     same_bytes Windows wine "$target/$WINDOWS/release/longfat.exe"

@@ -1,0 +1,100 @@
+#!/bin/sh
+# What `make dist` left in dist/: whether each of it works (`sh tests/dist.sh works`), and whether a second build, from a clone in
+# another folder, gives the same bytes (`same`, some minutes). Without a word: both.
+set -eu
+cd "$(dirname "$0")/.."
+root=$PWD
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cargo=${CARGO:-cargo}
+
+fail() {
+    echo "dist: $*" >&2
+    exit 1
+}
+
+# Whether the program that the other words start gives this machine's own result, to the byte; $1 is what it is called.
+same_result() {
+    name=$1
+    shift
+    "$here" run scenarios/policer-or-shaper.toml --json --force --no-progress --out "$work/here" >"$work/here.json"
+    "$@" run scenarios/policer-or-shaper.toml --json --force --no-progress --out "$work/there" >"$work/there.json"
+    cmp "$work/here.json" "$work/there.json" || fail "$name: another result"
+    for file in flows elements; do
+        cmp "$work/here/$file.parquet" "$work/there/$file.parquet" || fail "$name: another $file.parquet"
+    done
+    echo "dist: $name: the same result as the release build's"
+}
+
+# Whether the program that the other words start names the commit of dist/; $1 is what it is called.
+names_commit() {
+    name=$1
+    shift
+    said=$("$@" --version | tr -d '\r')
+    [ "$said" = "longfat $version ($(echo "$commit" | cut -c 1-12))" ] || fail "$name: says $said"
+    echo "dist: $name: $said"
+}
+
+linux() {
+    tar -xzf dist/longfat-"$version"-x86_64-linux.tar.gz -C "$work"
+    program=$work/longfat-$version-x86_64-linux/longfat
+    ldd "$program" 2>&1 | grep -Eq "statically linked|not a dynamic executable" || fail "Linux: wants libraries"
+    names_commit Linux "$program"
+    same_result Linux "$program"
+}
+
+windows() {
+    python3 -m zipfile -e dist/longfat-"$version"-x86_64-windows.zip "$work"
+    program=$work/longfat-$version-x86_64-windows/longfat.exe
+    if ! command -v wine >/dev/null || ! command -v x86_64-w64-mingw32-gcc >/dev/null; then
+        echo "dist: Windows: SKIPPED (Debian: wine, wine64, gcc-mingw-w64-x86-64)" >&2
+        return
+    fi
+    . tests/desk/wine.sh
+    names_commit Windows wine "$program"
+    same_result Windows wine "$program"
+    wineserver -k || true
+}
+
+# In an environment of its own, with nothing else in it.
+wheel() {
+    python3 -m venv "$work/venv"
+    "$work/venv/bin/pip" install -q --disable-pip-version-check --no-index dist/longfat-"$version"-*.whl
+    names_commit wheel "$work/venv/bin/longfat"
+    same_result wheel "$work/venv/bin/longfat"
+    "$work/venv/bin/python" -c 'import longfat; print("dist: wheel:", longfat.run("policer-or-shaper").headline[:60])'
+}
+
+# Into a root of its own.
+debian() {
+    mkdir -p "$work/root/var/lib/dpkg/info" "$work/root/var/lib/dpkg/updates"
+    : >"$work/root/var/lib/dpkg/status"
+    dpkg --root="$work/root" --log=/dev/null --force-not-root --force-bad-path -i dist/longfat_"${version}"_amd64.deb >/dev/null
+    names_commit Debian "$work/root/usr/bin/longfat"
+    same_result Debian "$work/root/usr/bin/longfat"
+    for file in share/man/man1/longfat-run.1.gz share/bash-completion/completions/longfat share/doc/longfat/copyright; do
+        [ -s "$work/root/usr/$file" ] || fail "Debian: no $file"
+    done
+    dpkg --root="$work/root" --log=/dev/null --force-not-root --force-bad-path -r longfat >/dev/null
+    [ ! -e "$work/root/usr/bin/longfat" ] || fail "Debian: still there when removed"
+}
+
+works() {
+    $cargo build -q --release -p longfat
+    here=${CARGO_TARGET_DIR:-$root/target}/release/longfat
+    for part in linux debian wheel windows; do "$part"; done
+}
+
+same() {
+    git clone -q --no-hardlinks "$root" "$work/elsewhere"
+    git -C "$work/elsewhere" checkout -q "$commit"
+    env -u CARGO_TARGET_DIR sh "$work/elsewhere/packaging/dist.sh" >/dev/null
+    diff dist/SHA256SUMS "$work/elsewhere/dist/SHA256SUMS" || fail "another folder gives other bytes"
+    echo "dist: the same bytes from another folder"
+}
+
+[ -e dist/SHA256SUMS ] || fail "nothing is in dist/: make dist"
+(cd dist && sha256sum --quiet -c SHA256SUMS)
+commit=$(sed -n '1s/.* of commit //p' dist/BUILD.txt)
+version=$(sed -n '1s/^longfat \(.*\) of commit .*/\1/p' dist/BUILD.txt)
+for check in ${*:-works same}; do "$check"; done
