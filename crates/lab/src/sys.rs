@@ -176,8 +176,9 @@ pub fn be_punctual(priority: Option<i32>) -> bool {
         let Some(priority) = priority else { return true };
         let mut param: libc::sched_param = zeroed();
         param.sched_priority = priority;
-        // 0 is the calling thread.
-        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &param) == 0
+        // By number, since musl's own function refuses always; 0 is the calling thread.
+        let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+        libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const param) == 0
     }
 }
 
