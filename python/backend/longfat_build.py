@@ -24,6 +24,9 @@ from maturin import *  # noqa: F403: the hooks that need no program
 _HERE = Path(__file__).resolve().parent.parent
 _SUFFIX = ".exe" if os.name == "nt" else ""
 _SCRIPTS = _HERE / "longfat.data" / "scripts"
+# Where the environment that it is installed into has such files.
+_DOC = _HERE / "longfat.data" / "data" / "share" / "doc" / "longfat"
+_LICENSES = ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-LICENSES.md")
 # maturin wants it to be there, also where it only asks for the name and the version.
 _SCRIPTS.mkdir(parents=True, exist_ok=True)
 
@@ -53,8 +56,11 @@ def program(profile: str) -> Path:
 
 
 def _bring(built: Path) -> None:
-    """Puts the program where maturin takes it from, without what only debuggers read."""
+    """Puts the program where maturin takes it from, without what only debuggers read, and the licences."""
     there = _SCRIPTS / f"longfat{_SUFFIX}"
     shutil.copy2(built, there)
     if strip := shutil.which("strip"):
         subprocess.run([strip, there], check=False)
+    _DOC.mkdir(parents=True, exist_ok=True)
+    for name in _LICENSES:
+        shutil.copyfile(_HERE.parent / name, _DOC / name)
