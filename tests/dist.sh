@@ -17,8 +17,12 @@ fail() {
 same_result() {
     name=$1
     shift
-    "$here" run scenarios/policer-or-shaper.toml --json --force --no-progress --out "$work/here" >"$work/here.json"
-    "$@" run scenarios/policer-or-shaper.toml --json --force --no-progress --out "$work/there" >"$work/there.json"
+    run="run scenarios/policer-or-shaper.toml --json --force --no-progress --out"
+    # shellcheck disable=SC2086
+    {
+        "$here" $run "$work/here" >"$work/here.json" 2>"$work/said" || fail "$here: $(cat "$work/said")"
+        "$@" $run "$work/there" >"$work/there.json" 2>"$work/said" || fail "$name: $(cat "$work/said")"
+    }
     cmp "$work/here.json" "$work/there.json" || fail "$name: another result"
     for file in flows elements; do
         cmp "$work/here/$file.parquet" "$work/there/$file.parquet" || fail "$name: another $file.parquet"
