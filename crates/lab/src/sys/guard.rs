@@ -110,7 +110,7 @@ const MODES: &[(libc::c_long, u8, Option<u8>)] = &[
 const SYS_FCHMODAT2: libc::c_long = 452;
 
 /// What types into a terminal for its user; musl has an `int` for these.
-const PRETEND_INPUT: [u64; 2] = [libc::TIOCSTI as u64, libc::TIOCLINUX as u64];
+const PRETEND_INPUT: [u64; 2] = [libc::TIOCSTI as _, libc::TIOCLINUX as _];
 
 /// Calls that do not exist, and the first number of the x32 ABI.
 const ABSENT: [libc::c_long; 2] = [libc::SYS_clone3, libc::SYS_openat2];
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(of(libc::SYS_clone3, &[]), 0x0005_0000 | libc::ENOSYS as u32);
         // The kernel looks at 32 bits of a request.
         assert_eq!(of(libc::SYS_ioctl, &[0, PRETEND_INPUT[0] | 1 << 40]), EPERM);
-        assert_eq!(of(libc::SYS_ioctl, &[0, libc::TIOCGWINSZ as u64]), ALLOW);
+        assert_eq!(of(libc::SYS_ioctl, &[0, libc::TIOCGWINSZ as _]), ALLOW);
         for (family, allowed) in
             [(1, true), (2, true), (10, true), (16, true), (17, true), (40, false), (38, false)]
         {
