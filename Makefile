@@ -46,10 +46,13 @@ explore:
 	python3 tests/explore.py --bless
 	cd web && { [ -d node_modules ] || npm ci --silent; } && npm run -s build
 
-# The command line's types are right where there is no Unix; what is built and run there, and macOS: `make desk`.
+# The command line's types are right where there is no Unix, and with musl; what is built and run there, and macOS: `make desk`.
 types:
 	rustup target list --installed | grep -q x86_64-pc-windows-gnu || rustup target add x86_64-pc-windows-gnu
 	$(CARGO) check -q -p longfat --target x86_64-pc-windows-gnu
+	command -v musl-gcc >/dev/null || { echo "types: musl SKIPPED, no musl-gcc (Debian: musl-tools)" >&2; exit 0; }; \
+	{ rustup target list --installed | grep -q x86_64-unknown-linux-musl || rustup target add x86_64-unknown-linux-musl; } && \
+	$(CARGO) check -q -p longfat --target x86_64-unknown-linux-musl
 
 # Windows under Wine, arm64 under QEMU, macOS' types: their tests pass, and every example gives the same bytes as here.
 desk:
