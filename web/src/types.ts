@@ -1,5 +1,8 @@
 // Made of the JSON Schemas in docs/ and web/schema/ by web/types.mjs: npm run build.
 
+/** A law by which a queue drops early (active queue management). */
+export type Aqm = "codel";
+
 /** A band: `low`, `median`, `high`, a value a bin. */
 export interface Band {
   /** The three. */
@@ -761,6 +764,8 @@ export interface LateSummary {
 
 /** A rate limit found. */
 export interface Limiter {
+  /** The law by which its queue drops before it is full; told where losses came when that foretells them, and waits are known. */
+  aqm?: Aqm;
   /** Between sender and capture (`true`) or behind the capture. */
   before_capture: boolean;
   /** Bucket (for a policer and a shaper), bytes; absent where the capture does not show it, as when the bucket never ran from full to empty. */

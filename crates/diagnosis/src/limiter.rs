@@ -47,6 +47,8 @@ pub(crate) struct FoundLimiter {
     pub interval: Option<f64>,
     /// Each flow has a queue of its own.
     pub fair: bool,
+    /// Its queue drops by a control law.
+    pub aqm: bool,
     /// Longest queue, bytes.
     pub queue: f64,
     /// Longest delay, seconds.
@@ -253,8 +255,31 @@ pub(crate) fn find(packets: &LimiterPackets, path: PathFacts) -> Option<(FoundLi
     let lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
     let found =
         limiter(packets, &mut arrivals, path, (by_clock, told)).filter(|f| !passes_too_much(f, &arrivals))?;
-    let dropped = found.bucket.map(|b| dropped(&arrivals, &b, 0.5 * path.rtt, path.behind));
-    Some((FoundLimiter { lost, ..found }, dropped.unwrap_or_default()))
+    let mut dropped =
+        found.bucket.map_or_else(Vec::new, |b| dropped(&arrivals, &b, 0.5 * path.rtt, path.behind));
+    let managed = managed_by(packets, &arrivals, path, &found);
+    let aqm = managed.is_some();
+    dropped.extend(managed.into_iter().flatten());
+    Some((FoundLimiter { lost, aqm, ..found }, dropped))
+}
+
+/// The losses of a queue that is managed ([`model::aqm`]): flow and place in its log. None are told of a limiter without a queue.
+fn managed_by(
+    packets: &LimiterPackets,
+    arrivals: &[PacketArrival],
+    path: PathFacts,
+    found: &FoundLimiter,
+) -> Option<Vec<(u16, u32)>> {
+    let queues = found.kind != LimiterKind::Policer && found.delay_fit.is_some();
+    if !queues || !arrivals.iter().any(|a| a.lost) {
+        return None;
+    }
+    let width = path.episode();
+    let managed = match path.behind {
+        true => model::aqm::managed_queue(arrivals, found.rate, path.base, width),
+        false => model::aqm::managed_queue(&packets.arrivals(false, true), found.rate, 0.0, width),
+    };
+    (managed.gain > model::SURE).then_some(managed.dropped)
 }
 
 /// The bucket that explains the packets' losses best, where that is more than chance.

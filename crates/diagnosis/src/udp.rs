@@ -207,6 +207,7 @@ fn told(found: &FoundLimiter) -> Limiter {
         lost_share: found.lost,
         confidence: found.confidence,
         fair_queue: false,
+        aqm: None,
         takers: Vec::new(),
         flows: Vec::new(),
     }

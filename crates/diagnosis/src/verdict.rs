@@ -33,7 +33,7 @@ use outages::AckSilence;
 use result::Diagnosis;
 use result::cause::RoundPart;
 use result::diagnosis::{
-    CaptureInfo, CapturePlace, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter,
+    Aqm, CaptureInfo, CapturePlace, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter,
     LimiterKind, Measures, Vantage,
 };
 use round_trips::{RoundTripSpan, rounds};
@@ -503,6 +503,7 @@ fn limiter<'a>(found: &FoundLimiter, members: impl Iterator<Item = &'a Track>) -
         confidence: found.confidence,
         flows: members.iter().map(|t| number(t)).collect(),
         fair_queue: found.fair,
+        aqm: found.aqm.then_some(Aqm::CoDel),
         takers: Vec::new(),
     }
 }

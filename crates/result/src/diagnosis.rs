@@ -157,6 +157,15 @@ pub enum LimiterKind {
     Bottleneck,
 }
 
+/// A law by which a queue drops early (active queue management).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Aqm {
+    /// Controlled delay (RFC 8289), of one queue or of each flow's (FQ-CoDel, RFC 8290).
+    CoDel,
+}
+
 /// A rate limit found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -183,6 +192,9 @@ pub struct Limiter {
     /// is before it.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub fair_queue: bool,
+    /// The law by which its queue drops before it is full; told where losses came when that foretells them, and waits are known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub aqm: Option<Aqm>,
     /// Between sender and capture (`true`) or behind the capture.
     pub before_capture: bool,
     /// Share of the packets it dropped, 0 to 1.

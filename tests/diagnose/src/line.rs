@@ -15,6 +15,8 @@ pub struct Limit {
     pub rate: Option<f64>,
     /// Bytes.
     pub burst: Option<f64>,
+    /// The law by which its queue drops, or empty for none: `codel`.
+    pub aqm: String,
 }
 
 /// A flow scored.
@@ -48,7 +50,8 @@ pub struct Line {
 
 /// The heading of the CSV.
 pub const COLUMNS: &str = "case,from,vantage,flows,meant,rate_mbps,right,said,confidence,policed,\
-                           limiter,limiter_rate_mbps,limiter_burst_bytes,found,found_rate_mbps,found_burst_bytes";
+                           limiter,limiter_rate_mbps,limiter_burst_bytes,found,found_rate_mbps,found_burst_bytes,\
+                           aqm,found_aqm";
 
 fn name(kind: LimiterKind) -> &'static str {
     match kind {
@@ -61,13 +64,15 @@ fn name(kind: LimiterKind) -> &'static str {
 impl From<&Limiter> for Limit {
     fn from(l: &Limiter) -> Limit {
         let rate = l.rate_range_mbps.is_none().then_some(l.rate_mbps);
-        Limit { kind: name(l.kind).into(), rate, burst: l.burst_bytes }
+        let aqm = l.aqm.map_or("", |_| "codel").into();
+        Limit { kind: name(l.kind).into(), rate, burst: l.burst_bytes, aqm }
     }
 }
 
 impl From<&LimiterTruth> for Limit {
     fn from(l: &LimiterTruth) -> Limit {
-        Limit { kind: l.kind.into(), rate: Some(l.rate_mbps), burst: l.burst_bytes }
+        let aqm = l.aqm.unwrap_or_default().into();
+        Limit { kind: l.kind.into(), rate: Some(l.rate_mbps), burst: l.burst_bytes, aqm }
     }
 }
 
@@ -77,9 +82,9 @@ impl Limit {
         format!("{},{},{}", self.kind, number(self.rate), number(self.burst))
     }
 
-    fn parse(fields: &[&str]) -> Option<Limit> {
+    fn parse(fields: &[&str], aqm: &str) -> Option<Limit> {
         let number = |i: usize| fields.get(i).and_then(|f| f.parse().ok());
-        Some(Limit { kind: fields.first()?.to_string(), rate: number(1), burst: number(2) })
+        Some(Limit { kind: fields.first()?.to_string(), rate: number(1), burst: number(2), aqm: aqm.into() })
     }
 }
 
@@ -138,7 +143,7 @@ impl Line {
     pub fn csv(&self) -> String {
         let policed = self.policed.map_or("", |p| if p { "yes" } else { "no" });
         format!(
-            "{},{},{},{},{},{:.6},{},{},{:.3},{policed},{},{}",
+            "{},{},{},{},{},{:.6},{},{},{:.3},{policed},{},{},{},{}",
             self.case,
             self.from,
             self.vantage,
@@ -149,7 +154,9 @@ impl Line {
             self.said,
             self.confidence,
             self.limiter.csv(),
-            self.found.csv()
+            self.found.csv(),
+            self.limiter.aqm,
+            self.found.aqm
         )
     }
 
@@ -162,7 +169,7 @@ impl Line {
     /// From CSV; `None` for the heading and what is no line.
     pub fn parse(line: &str) -> Option<Line> {
         let f: Vec<&str> = line.split(',').collect();
-        if f.len() != 16 || f[0] == "case" {
+        if f.len() != 18 || f[0] == "case" {
             return None;
         }
         Some(Line {
@@ -180,8 +187,8 @@ impl Line {
                 "no" => Some(false),
                 _ => None,
             },
-            limiter: Limit::parse(&f[10..13])?,
-            found: Limit::parse(&f[13..16])?,
+            limiter: Limit::parse(&f[10..13], f[16])?,
+            found: Limit::parse(&f[13..16], f[17])?,
         })
     }
 }

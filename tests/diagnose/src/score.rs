@@ -1,6 +1,6 @@
 //! Tables of scored flows, as Markdown: they are read in a terminal and in `docs/diagnosis-accuracy.md` alike.
 
-use crate::line::Line;
+use crate::line::{Limit, Line};
 use result::Cause;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -190,6 +190,18 @@ pub fn limiters(lines: &[&Line]) -> String {
             quantile(&bursts, 0.5),
             quantile(&bursts, 0.9),
             near(&bursts, NEAR_BURST),
+        );
+    }
+    let managed = |l: &Limit| l.aqm == "codel";
+    let known = || lines.iter().filter(|l| !l.limiter.kind.is_empty());
+    let told = Tally::count(known().filter(|l| managed(&l.limiter)), |l| managed(&l.found));
+    let right = Tally::count(known().filter(|l| managed(&l.found)), |l| managed(&l.limiter));
+    if told.of + right.of > 0 {
+        let _ = writeln!(
+            out,
+            "\nA queue managed by CoDel is told of {} of the flows that pass one; where it is told it is true in {}.",
+            told.percent(),
+            right.percent()
         );
     }
     out

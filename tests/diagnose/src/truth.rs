@@ -116,6 +116,8 @@ pub struct LimiterTruth {
     pub burst_bytes: Option<f64>,
     /// Each flow has a bucket of its own.
     pub per_flow: bool,
+    /// The law by which its queue drops: `codel`.
+    pub aqm: Option<&'static str>,
 }
 
 /// How full a stage was about `at`, 0 to 1; 0 where it has no rate.
@@ -283,6 +285,7 @@ impl Judge<'_> {
             rate_mbps: s.rate.unwrap_or(0.0) / 1e6,
             burst_bytes: s.burst,
             per_flow: s.kind == "policer" && self.case.text.contains("per_flow = true"),
+            aqm: (s.kind != "policer" && self.case.text.contains("codel\"")).then_some("codel"),
         };
         if lost.get("policer").is_some_and(|&n| n >= POLICED_DROPS) {
             return way().find(|s| s.kind == "policer").map(|s| of("policer", s));

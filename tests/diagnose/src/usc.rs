@@ -94,13 +94,14 @@ fn row(name: &str, chunks: &[Chunk], judge: &Judge, path: &Path) -> Result<Row, 
             kind: if policer.is_some() { "policer" } else { "shaper" }.into(),
             rate: Some(rate),
             burst: named_burst.map(|b| b * IP_OF_FRAME),
+            ..Limit::default()
         },
         found: found.map(Limit::from).unwrap_or_default(),
     };
     let lossy = chunks.iter().filter(|c| c.losses > 0).count();
     let said = chunks.iter().filter(|c| c.policed.is_some()).count();
     let kind = if said > 0 { "policer" } else { "" }.to_string();
-    let detector = Limit { kind, rate: median(&mut rates), burst: median(&mut bursts) };
+    let detector = Limit { kind, rate: median(&mut rates), burst: median(&mut bursts), ..Limit::default() };
     Ok(Row { line, named_burst, chunks: [chunks.len(), lossy, said], detector })
 }
 
@@ -141,13 +142,13 @@ impl Row {
     /// From CSV; `None` for the heading.
     pub fn parse(text: &str) -> Option<Row> {
         let f: Vec<&str> = text.split(',').collect();
-        let line = Line::parse(&f.get(..16)?.join(","))?;
+        let line = Line::parse(&f.get(..18)?.join(","))?;
         let count = |i: usize| f.get(i)?.parse().ok();
         let number = |i: usize| f.get(i).and_then(|f| f.parse().ok());
-        let chunks = [count(17)?, count(18)?, count(19)?];
+        let chunks = [count(19)?, count(20)?, count(21)?];
         let kind = if chunks[2] > 0 { "policer" } else { "" }.to_string();
-        let detector = Limit { kind, rate: number(20), burst: number(21) };
-        Some(Row { line, named_burst: number(16), chunks, detector })
+        let detector = Limit { kind, rate: number(22), burst: number(23), ..Limit::default() };
+        Some(Row { line, named_burst: number(18), chunks, detector })
     }
 
     fn error(&self, found: Option<f64>, has: Option<f64>) -> Option<f64> {

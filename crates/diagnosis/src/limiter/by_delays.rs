@@ -25,6 +25,9 @@ const TICK: f64 = 250e-6;
 /// A rate is known well enough to add up for so many seconds after the start and after each pause; or, with luck, for all of the time.
 const SPANS: [f64; 2] = [2.0, f64::INFINITY];
 
+/// A fair queue is told where it is so much likelier than what else may be ([`super::model::SURE`]).
+const FAIR: f64 = 0.95;
+
 /// A line of delay over backlog that rises by this much of what a queue's does, and leaves less than this share of the variance,
 /// is a queue's, though bins be too few for likelihoods.
 const QUEUE_LINE: (f64, f64) = (0.6, 0.6);
@@ -114,7 +117,7 @@ fn at_intervals(
         delay: g.most,
         interval: Some(g.interval),
         delay_fit: straightest(arrivals, rate, path).or(Some(delays)),
-        confidence: g.sure.clamp(0.3, 0.99),
+        confidence: g.sure,
         ..found
     }
 }
@@ -132,7 +135,10 @@ pub(super) fn limiter_by_delays(
     found.drain = drain(&departures, floor, width);
     let PathFacts { base, merged, .. } = path;
     let size = largest(arrivals);
-    let at_intervals = find_ticks(departures, floor, size).map(|g| at_intervals(arrivals, g, path, found));
+    let noise = if clocked { TICK } else { NOISE };
+    let link = found.drain.map_or(f64::INFINITY, |d| d.rate);
+    let at_intervals =
+        find_ticks(departures, floor, link, noise, size).map(|g| at_intervals(arrivals, g, path, found));
     // Ticks of which the delays know nothing are a window's.
     if let Some(g) = at_intervals.filter(|g| g.delay_fit.is_some_and(|a| a.left < 1.0)) {
         return Some(g);
@@ -144,7 +150,6 @@ pub(super) fn limiter_by_delays(
     // Where all windows agree, fewer will do.
     let alike = d.spread < 0.03 && d.busy > 0.5 || d.spread < 0.005 && d.busy > 0.25;
     let steady = alike && a.most > 3.0 * floor;
-    let noise = if clocked { TICK } else { NOISE };
     let delays = SPANS.map(|span| LimiterDelays::since_pauses(arrivals, d.rate, (span, merged), base, noise));
     found.fair =
         path.behind && SPANS.iter().zip(&delays).any(|(span, d)| d.is_fair(arrivals, (*span, merged)));
@@ -152,7 +157,7 @@ pub(super) fn limiter_by_delays(
         true => LimiterDelays::who_waits_of_some,
         false => LimiterDelays::who_waits,
     };
-    let waits = if found.fair { Waits::All } else { delays.iter().find_map(who)? };
+    let (waits, posterior) = if found.fair { (Waits::All, FAIR) } else { delays.iter().find_map(who)? };
     found.burst = match waits {
         Waits::Nobody => return None,
         // What a bucket lacks shows best where packets leave.
@@ -166,6 +171,7 @@ pub(super) fn limiter_by_delays(
     found.delay = a.most;
     found.queue = a.most * d.rate;
     found.kind = kind(found.burst);
-    found.confidence = ((1.0 - d.spread / 0.15) * (1.0 - a.left)).clamp(0.3, 0.99);
+    // That it drains at one rate, and that delays follow the backlog; and then who waits.
+    found.confidence = posterior * ((1.0 - d.spread / 0.15) * (1.0 - a.left)).clamp(0.3, 0.99);
     Some(found)
 }

@@ -126,7 +126,8 @@ fn classify<'a>(
     }
     found.rate = b.rate;
     found.burst = b.emptied.then_some(b.burst);
-    found.confidence = (1.0 - (-b.gain / 8.0).exp()) * (1.0 - 0.5 * b.misclassified.min(1.0));
+    // Better than chance, and by how much: what the best of many rates gains by chance is worth nothing.
+    found.confidence = (1.0 - (-b.gain / CHANCE).exp()) * (1.0 - 0.5 * b.misclassified.min(1.0));
     let shaper = |bucket, delay| FoundLimiter {
         kind: LimiterKind::Shaper,
         burst: Some(bucket),
@@ -151,7 +152,8 @@ fn classify<'a>(
         None if !path.behind && loss_gaps::back_to_back(arrivals, &b) => return Some(shaper(b.burst, 0.0)),
         _ => {}
     }
-    match near.and_then(|_| delays.who_waits()) {
+    let told = near.and_then(|_| delays.who_waits());
+    let kind = match told.map(|(waits, _)| waits) {
         Some(Waits::All) => Some(FoundLimiter {
             kind: LimiterKind::Bottleneck,
             burst: None,
@@ -164,7 +166,9 @@ fn classify<'a>(
         None if path.behind => None,
         _ if virtual_queue::passed_beyond_limit(arrivals, &b) > PASSED_BEYOND => None,
         _ => Some(FoundLimiter { kind: LimiterKind::Policer, ..found }),
-    }
+    };
+    let posterior = told.map_or(1.0, |(_, posterior)| posterior);
+    kind.map(|f| FoundLimiter { confidence: f.confidence * posterior, ..f })
 }
 
 /// Packets were lost before a link that spaced what came through: most often at its queue, which overflows at the link's

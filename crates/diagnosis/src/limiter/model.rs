@@ -6,11 +6,13 @@
 //! link does both. The likelihood of the losses decides. A policer that foretells them ([`losses::gain`]) must do so better than the delay
 //! at the queue does ([`losses::gain_by_delay`]), by as much as a second limiter costs ([`is_second_limiter`]).
 
+pub(super) mod aqm;
 pub(super) mod delays;
 mod fair_queue;
 pub(super) mod losses;
 mod noise;
 mod none;
+pub(super) mod refilled;
 mod shaper;
 mod tail_drop;
 #[cfg(test)]
@@ -29,6 +31,8 @@ pub(super) trait LimiterModel {
     fn wait(&self, backlog: f64) -> f64;
 }
 
+/// The logarithm of how much likelier a model must be to be told: one in twenty is not true.
+pub(super) const SURE: f64 = 3.0;
 /// Parameters of a limiter that drops: its rate and its bucket.
 const PARAMETERS: f64 = 2.0;
 

@@ -3,11 +3,15 @@
 //! A link, or a bucket that is filled all the time, lets a packet go as soon as those before it have left. A packet that
 //! waits while nothing leaves waits for a tick. Ticks are whole intervals apart, whatever came when and whatever was
 //! dropped. Between two neighbouring ticks that both let waiting packets go, just one refill passes: all of it was used,
-//! or nothing would have waited.
+//! or nothing would have waited. That proposes an interval and a refill; whether it is one, the times at which packets leave
+//! decide ([`super::model::refilled`]).
 
 use super::departures::{Departure, Departures};
+use super::model::refilled::RefilledModel;
 use super::virtual_queue::quantile;
 
+/// Long ones last for this share of an interval at least: who comes to an empty bucket waits for what is left of it.
+const LEFT: f64 = 0.1;
 /// Fewest intervals of which all was used.
 const FEWEST: usize = 8;
 /// Ticks looked at on either side of one.
@@ -24,16 +28,8 @@ const MUCH: f64 = 0.95;
 /// of that, or else the second, are other pauses than between ticks.
 const HELD: f64 = 0.4;
 const SHORT: [f64; 2] = [0.15, 0.5];
-/// Long ones last for this share of an interval at least: who comes to an empty bucket waits for what is left of it.
-const LEFT: f64 = 0.1;
 /// Least hold, seconds.
 const LEAST: f64 = 0.5e-3;
-/// Half the distance between the quartiles of what passes in an interval, as a share and in packets.
-const ALIKE: (f64, f64) = (0.12, 1.5);
-/// Share of all bytes that pass in intervals of which all was used, at least.
-const MOST: f64 = 0.1;
-/// Fewest packets of an interval, and fewest that a tick lets go: ACKs stand for two.
-const PACKETS: f64 = 3.5;
 /// Shortest and longest interval, seconds: hosts gather packets for less; routers take 125 ms at most.
 const INTERVAL: (f64, f64) = (2e-3, 0.15);
 
@@ -46,52 +42,55 @@ pub(super) struct RefillTicks {
     pub burst: f64,
     /// Greatest wait (98 % quantile), seconds.
     pub most: f64,
-    /// Share of the ticks that are where they should be.
+    /// Share of what other models leave unexplained that it explains.
     pub sure: f64,
 }
 
-/// Finds it among packets that wait for longer than `floor`, seconds; the largest has `size` bytes.
-pub(super) fn find_ticks(departures: Departures, floor: f64, size: f64) -> Option<RefillTicks> {
+/// Finds it among packets that wait for longer than `floor`, seconds, where times differ by `noise` at least; the largest has `size` bytes.
+/// Ticks propose it, and the likelihood of the times at which packets leave decides ([`RefilledModel`]).
+pub(super) fn find_ticks(
+    departures: Departures,
+    floor: f64,
+    link: f64,
+    noise: f64,
+    size: f64,
+) -> Option<RefillTicks> {
     let departures = departures.known();
     let holds = holds(&departures, floor);
     let long = long(&holds);
-    SHORT.into_iter().find_map(|short| {
+    let told = SHORT.into_iter().flat_map(|short| {
         let ticks: Vec<usize> = holds.iter().filter(|h| h.1 > short * long).map(|h| h.0).collect();
         let times: Vec<f64> = ticks.iter().map(|i| departures.get(*i).at).collect();
-        let (interval, sure) = interval(&times).filter(|i| long > LEFT * i.0)?;
-        let is = |i: &usize| is_tick(&times, *i, interval);
-        let ticks: Vec<usize> = (0..ticks.len()).filter(is).map(|i| ticks[i]).collect();
-        let burst = bytes_per_interval(&departures, &ticks, interval, size)?;
-        let mut waits: Vec<f32> = departures.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
-        Some(RefillTicks { interval, burst, most: quantile(&mut waits, 0.98) as f64, sure })
-    })
+        intervals(&times)
+            .into_iter()
+            .filter(|interval| long > LEFT * interval)
+            .filter_map(|interval| {
+                let is = |i: &usize| is_tick(&times, *i, interval);
+                let ticks: Vec<usize> = (0..ticks.len()).filter(is).map(|i| ticks[i]).collect();
+                let refill = bytes_per_interval(&departures, &ticks, interval, size)?;
+                let times: Vec<f64> = ticks.iter().map(|i| departures.get(*i).at).collect();
+                let model = RefilledModel { interval, refill };
+                Some((model, model.told(&departures, &times, link, noise, size)?))
+            })
+            .collect::<Vec<_>>()
+    });
+    let (RefilledModel { interval, refill }, left) = told.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let mut waits: Vec<f32> = departures.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
+    Some(RefillTicks { interval, burst: refill, most: quantile(&mut waits, 0.98) as f64, sure: 1.0 - left })
 }
 
-/// What passes in an interval of which all was used, bytes, if that is always the same; `size` is a packet's.
+/// What passes in an interval of which all was used, bytes; `size` is a packet's.
 fn bytes_per_interval(departures: &Departures, ticks: &[usize], interval: f64, size: f64) -> Option<f64> {
-    let (mut worths, mut let_go) = (Vec::new(), 0.0);
-    for w in ticks.windows(2) {
-        let within = || (w[0]..w[1]).map(|i| departures.get(i));
-        let (from, to) = (departures.get(w[0]).at, departures.get(w[1]).at);
-        if ((to - from) / interval - 1.0).abs() < NEAR {
-            worths.push(within().map(|l| l.bytes).sum::<f64>() as f32);
-            // What had come when the tick was.
-            let_go += within().filter(|l| l.at - l.wait < from).map(|l| l.bytes).sum::<f64>();
-        }
-    }
+    let at = |i: usize| departures.get(i).at;
+    let neighbours = ticks.windows(2).filter(|w| ((at(w[1]) - at(w[0])) / interval - 1.0).abs() < NEAR);
+    let of = |w: &[usize]| (w[0]..w[1]).map(|i| departures.get(i).bytes).sum::<f64>() as f32;
+    let mut worths: Vec<f32> = neighbours.map(of).collect();
     if worths.len() < FEWEST {
         return None;
     }
-    let all: f64 = departures.iter().map(|l| l.bytes).sum();
-    let used: f64 = worths.iter().map(|b| *b as f64).sum();
-    let usual = quantile(&mut worths, 0.5) as f64;
-    let spread = (quantile(&mut worths, 0.75) - quantile(&mut worths, 0.25)) as f64 / 2.0;
-    let few = usual.min(let_go / worths.len() as f64) < PACKETS * size;
-    if few || used < MOST * all || spread > (ALIKE.0 * usual).max(ALIKE.1 * size) {
-        return None;
-    }
+    let [low, usual, high] = [0.25, 0.5, 0.75].map(|q| quantile(&mut worths, q) as f64);
     // Whole packets leave: what one interval lacks the next has more.
-    let near = |b: &&f32| (**b as f64 - usual).abs() < 2.0 * spread.max(size);
+    let near = |b: &&f32| (**b as f64 - usual).abs() < (high - low).max(2.0 * size);
     let (count, sum) = worths.iter().filter(near).fold((0.0, 0.0), |s, b| (s.0 + 1.0, s.1 + *b as f64));
     Some(sum / count)
 }
@@ -122,8 +121,18 @@ fn long(holds: &[(usize, f64)]) -> f64 {
     long.unwrap_or(0.0)
 }
 
-/// The interval of which ticks at these times are multiples apart, and the share that are.
-fn interval(ticks: &[f64]) -> Option<(f64, f64)> {
+/// The interval of which ticks at these times are multiples apart: the mean of what they tell, and the median, which others among them do
+/// not move.
+fn intervals(ticks: &[f64]) -> Vec<f64> {
+    let Some(mean) = interval(ticks) else { return Vec::new() };
+    let neighbours = pairs(ticks).map(|(a, b)| b - a).filter(|d| (d / mean - 1.0).abs() < NEAR);
+    let mut apart: Vec<f64> = neighbours.collect();
+    apart.sort_unstable_by(f64::total_cmp);
+    [Some(mean), apart.get(apart.len() / 2).copied()].into_iter().flatten().collect()
+}
+
+/// Their mean.
+fn interval(ticks: &[f64]) -> Option<f64> {
     if ticks.len() < FEWEST {
         return None;
     }
@@ -145,7 +154,8 @@ fn interval(ticks: &[f64]) -> Option<(f64, f64)> {
     let explained = tried.iter().map(|t| t.1).max()?;
     let (interval, _) = tried.into_iter().find(|t| t.1 as f64 > MUCH * explained as f64)?;
     let are = (0..ticks.len()).filter(|i| is_tick(ticks, *i, interval)).count() as f64;
-    Some((interval, are / ticks.len() as f64)).filter(|t| t.1 > SHARE && t.0 > INTERVAL.0 && t.0 < INTERVAL.1)
+    let is = are > SHARE * ticks.len() as f64 && interval > INTERVAL.0 && interval < INTERVAL.1;
+    is.then_some(interval)
 }
 
 /// Ticks and those soon after.
@@ -232,7 +242,7 @@ mod tests {
     }
 
     fn found(arrivals: &[PacketArrival]) -> Option<RefillTicks> {
-        find_ticks(Departures::new(arrivals, true, BASE), 0.001, SIZE)
+        find_ticks(Departures::new(arrivals, true, BASE), 0.001, f64::INFINITY, 1e-5, SIZE)
     }
 
     #[test]

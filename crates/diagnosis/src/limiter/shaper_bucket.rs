@@ -211,7 +211,7 @@ mod tests {
             let delays = LimiterDelays::since_pauses(&come, rate, (f64::INFINITY, false), BASE, NOISE);
             let near = |b: f64| (b / burst - 1.0).abs() < 0.06;
             let told = delays.who_waits();
-            assert!(matches!(told, Some(Waits::Behind(b)) if near(b)), "{access} {burst}: {told:?}");
+            assert!(matches!(told, Some((Waits::Behind(b), _)) if near(b)), "{access} {burst}: {told:?}");
         }
         let link = bucket_before_queue(&seen_behind(3e7, rate, 1500.0), seen(rate)).unwrap_or_default();
         assert!(link < 4500.0, "{link}");

@@ -9,7 +9,7 @@ use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, filled, placeholders};
 use crate::table::printable;
 use result::cause::Bilingual;
-use result::diagnosis::{Limiter, Measures, SetupEnd};
+use result::diagnosis::{Aqm, Limiter, Measures, SetupEnd};
 use result::remedy::{Remedy, RemedyUnit};
 use result::{Cause, FlowDiagnosis};
 
@@ -83,6 +83,7 @@ fn limiter(g: &FlowGroup) -> Named {
         ("burst", g.limiter.and_then(|l| l.burst_bytes).map(bytes)),
         ("queue", g.limiter.and_then(|l| l.queue_bytes).map(bytes)),
         ("queue_ms", g.affected().queue_ms().map(millis)),
+        ("aqm", g.limiter.and_then(|l| l.aqm).map(|Aqm::CoDel| "CoDel".into())),
         // Flows that have a queue each.
         ("queues", g.limiter.filter(|l| l.fair_queue).map(|l| count(l.flows.len() as u64))),
     ]

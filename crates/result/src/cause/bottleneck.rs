@@ -12,6 +12,10 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     how: Bilingual { en: "held by a full link", zh: "受限于已饱和的链路" },
     why: &[
         Bilingual {
+            en: "a link of {rate} Mbit/s carried {got} Mbit/s of it; {aqm} keeps its queue short by dropping early",
+            zh: "一条 {rate} Mbit/s 的链路承载了其中的 {got} Mbit/s；{aqm} 通过提前丢包使其队列保持较短",
+        },
+        Bilingual {
             en: "a link of {rate} Mbit/s carried {got} Mbit/s of it; each of {queues} flows has a queue of its own there, and waits up to {queue_ms} ms",
             zh: "一条 {rate} Mbit/s 的链路承载了其中的 {got} Mbit/s；{queues} 条流在那里各有一个队列，等待可达 {queue_ms} ms",
         },

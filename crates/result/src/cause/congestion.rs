@@ -12,6 +12,10 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     how: Bilingual { en: "held back by losses at a full queue", zh: "因队列满丢包而降速" },
     why: &[
         Bilingual {
+            en: "{lost} % of the packets were lost to a queue that {aqm} keeps short; {got} Mbit/s came through",
+            zh: "{lost} % 的数据包丢失于由 {aqm} 控制长度的队列；通过了 {got} Mbit/s",
+        },
+        Bilingual {
             en: "{lost} % of the packets were lost while the RTT stood at up to {p95} ms, {min} ms without a queue; {got} Mbit/s came through",
             zh: "在 RTT 高达 {p95} ms（无排队时为 {min} ms）时丢失了 {lost} % 的数据包；通过了 {got} Mbit/s",
         },
@@ -43,6 +47,20 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
             },
         },
         AdviceTemplate {
+            of: &[RemedyKind::Ecn, RemedyKind::CongestionControl],
+            text: Bilingual {
+                en: "That queue drops early, as it should: ECN, or BBR at the sender, would lose fewer packets",
+                zh: "该队列按设计提前丢包：使用 ECN，或在发送端使用 BBR，可减少丢包",
+            },
+        },
+        AdviceTemplate {
+            of: &[RemedyKind::Ecn],
+            text: Bilingual {
+                en: "That queue drops early, as it should: ECN would lose fewer packets",
+                zh: "该队列按设计提前丢包：使用 ECN 可减少丢包",
+            },
+        },
+        AdviceTemplate {
             of: &[RemedyKind::QueueLength],
             text: Bilingual {
                 en: "That queue ({queue-length.now}) is shorter than the path's {queue-length}: lengthen it",
@@ -69,6 +87,12 @@ fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
     let bdp = a.lead().measures.bdp_bytes as f64;
     // No advice to use what it uses.
     let fewer = (!a.all_use("bbr")).then(|| bbr("it keeps less in the queue, and so loses fewer packets"));
+    let mark = "senders slow down by a mark, without a loss (RFC 3168)";
+    let marked = Remedy::new(RemedyKind::Ecn, RemedyPlace::Limiter, mark).named("tcp_ecn");
+    // It is managed already: neither longer nor under another law would it lose fewer.
+    if a.limiter.is_some_and(|l| l.aqm.is_some()) {
+        return [Some(marked), fewer].into_iter().flatten().collect();
+    }
     if let Some(queue) = a.limiter.and_then(|l| l.queue_bytes).filter(|&q| q < SHORT_QUEUE * bdp) {
         let why = "a queue shorter than the path's bandwidth-delay product runs empty after each loss (RFC 9438 section 4.6)";
         let longer = Remedy::new(RemedyKind::QueueLength, RemedyPlace::Limiter, why);
@@ -76,8 +100,6 @@ fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
         return [Some(longer), fewer].into_iter().flatten().collect();
     }
     let early = "it drops few packets early instead of many when the queue is full (RFC 8290)";
-    let mark = "senders slow down by a mark, without a loss (RFC 3168)";
     let managed = Remedy::new(RemedyKind::QueueManagement, RemedyPlace::Limiter, early).named("fq_codel");
-    let marked = Remedy::new(RemedyKind::Ecn, RemedyPlace::Limiter, mark).named("tcp_ecn");
     [Some(managed), Some(marked), fewer].into_iter().flatten().collect()
 }

@@ -14,15 +14,15 @@ use super::super::virtual_queue::{
 };
 use super::fair_queue::FairQueue;
 use super::noise::{QUARTER, cost_of_number, log_likelihood};
-use super::{LimiterModel, NoLimiterModel, ShaperModel, TailDropModel};
+use super::{LimiterModel, NoLimiterModel, SURE, ShaperModel, TailDropModel};
 
 /// By how much delays differ at least, seconds: a host's clock and its interrupts.
 pub(crate) const NOISE: f64 = 10e-6;
 /// Bins of backlog up to the limit, and fewest packets of one.
 const BINS: usize = 24;
 const FEWEST: usize = 4;
-/// The logarithm of how much likelier a model must be to be told: one in twenty is not true.
-const SURE: f64 = 3.0;
+/// Bins that say something of their own: nobody's wait, a bend, a rise.
+const INDEPENDENT: f64 = 3.0;
 /// So many slopes of delay against backlog, times the rate, are tried as a queue's: from halfway between nobody's wait and
 /// everybody's as far to the other side, where others share its rate.
 const SLOPES: usize = 11;
@@ -193,23 +193,29 @@ impl LimiterDelays {
         if without.is_empty() { bucket } else { quantile(&mut without, 0.5) as f64 }
     }
 
-    /// Which of the three the delays tell, where they tell one.
-    pub fn who_waits(&self) -> Option<Waits> {
+    /// Which of the three the delays tell, where they tell one, and its posterior probability.
+    pub fn who_waits(&self) -> Option<(Waits, f64)> {
         // Two points lie on a line.
         let told = self.likelihoods().filter(|told| told.count > 2.0)?;
         match told.bucket(told.nobody.max(told.all)) {
-            Some(bucket) => Some(Waits::Behind(self.passed_without_wait(bucket))),
-            None if told.nobody > told.all + SURE => Some(Waits::Nobody),
-            None if told.all > told.nobody + SURE => Some(Waits::All),
+            Some((bucket, likely)) => {
+                Some((Waits::Behind(self.passed_without_wait(bucket)), told.posterior(likely)))
+            }
+            None if told.nobody > told.all + SURE => Some((Waits::Nobody, told.posterior(told.nobody))),
+            None if told.all > told.nobody + SURE => Some((Waits::All, told.posterior(told.all))),
             None => None,
         }
     }
 
     /// The same where it is known that some wait: all, or those behind a bucket.
-    pub fn who_waits_of_some(&self) -> Option<Waits> {
+    pub fn who_waits_of_some(&self) -> Option<(Waits, f64)> {
         let told = self.likelihoods()?;
-        let behind = |bucket| Waits::Behind(self.passed_without_wait(bucket));
-        Some(told.bucket(told.all).map_or(Waits::All, behind))
+        Some(match told.bucket(told.all) {
+            Some((bucket, likely)) => {
+                (Waits::Behind(self.passed_without_wait(bucket)), told.posterior(likely))
+            }
+            None => (Waits::All, told.posterior(told.all)),
+        })
     }
 }
 
@@ -228,8 +234,16 @@ struct Likelihoods {
 impl Likelihoods {
     /// The bucket, if it and a queue behind it are likelier than one thing alone: two for one, of what that leaves they leave less
     /// than 1/e, in the mean of the bins.
-    fn bucket(&self, alone: f64) -> Option<f64> {
-        self.behind.filter(|b| b.1 > alone + self.count).map(|b| b.0)
+    fn bucket(&self, alone: f64) -> Option<(f64, f64)> {
+        self.behind.filter(|b| b.1 > alone + self.count)
+    }
+
+    /// The posterior probability of the one that is so likely; before looking at delays all three are alike. Bins say much the same, since
+    /// what waits elsewhere waits through several: together they count as [`INDEPENDENT`].
+    fn posterior(&self, likely: f64) -> f64 {
+        let share = (INDEPENDENT / self.count).min(1.0);
+        let all = [self.nobody, self.all, self.behind.map_or(f64::NEG_INFINITY, |b| b.1)];
+        1.0 / all.into_iter().map(|other| ((other - likely) * share).exp()).sum::<f64>()
     }
 }
 
@@ -334,7 +348,10 @@ mod tests {
     }
 
     fn who(bucket: f64, queue: f64, elsewhere: impl Fn(u32) -> f64) -> Option<Waits> {
-        LimiterDelays::new(&dropped(bucket, queue, elsewhere), &limit(bucket + queue), NOISE).who_waits()
+        let delays = LimiterDelays::new(&dropped(bucket, queue, elsewhere), &limit(bucket + queue), NOISE);
+        let (waits, posterior) = delays.who_waits()?;
+        assert!(posterior > 0.5 && posterior <= 1.0, "{waits:?} {posterior}");
+        Some(waits)
     }
 
     #[test]

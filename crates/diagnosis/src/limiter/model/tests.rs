@@ -1,9 +1,12 @@
 //! The models against the path's own elements, which the simulator and the lab are made of.
 
+use super::super::departures::Departures;
 use super::super::rate_search::fit;
+use super::super::refill_ticks::find_ticks;
 use super::super::virtual_queue::{CHANCE, PacketArrival, TokenBucketFit, depths_of};
+use super::aqm::managed_queue;
 use super::delays::{LimiterDelays, NOISE};
-use super::{is_second_limiter, losses};
+use super::{SURE, is_second_limiter, losses};
 use path::{Chain, Ecn, Outbox, Packet, Stage};
 use serde_json::json;
 use units::Time;
@@ -109,6 +112,48 @@ fn losses_of_a_full_queue_are_foretold_by_its_delay_and_those_of_a_policer_are_n
     policed.iter_mut().enumerate().for_each(|(i, a)| a.rtt = (i * 37 % 50) as f32 * 1e-4);
     assert!(losses::gain_by_delay(&policed, 0.01) < 20.0);
     assert!(is_second_limiter(&policed, &bucket(BUCKET), &policed, 0.01));
+}
+
+#[test]
+fn the_control_law_foretells_what_a_managed_queue_drops_and_not_what_a_full_one_does() {
+    let gain = |queue: serde_json::Value, flows: u16| {
+        let arrivals = through_of(json!({ "kind": "link", "rate": "8Mbit/s", "queue": queue }), flows);
+        let lost = arrivals.iter().filter(|a| a.lost).count();
+        assert!(lost > 20, "{queue}: {lost}");
+        let managed = managed_queue(&arrivals, RATE, 0.0, 0.01);
+        (managed.gain, managed.dropped.len() as f64 / lost as f64)
+    };
+    for (queue, flows) in [("codel", 1), ("codel", 3), ("fq-codel", 1), ("fq-codel", 3)] {
+        let (gain, share) = gain(json!({ "kind": queue }), flows);
+        assert!(gain > SURE && share > 0.8, "{queue} {flows}: {gain} {share}");
+    }
+    for room in [10, 40, 70] {
+        let (gain, _) = gain(json!({ "kind": "fifo", "packets": room }), 1);
+        assert!(gain < SURE, "{room}: {gain}");
+    }
+}
+
+#[test]
+fn ticks_foretell_what_leaves_a_shaper_refilled_at_intervals_and_no_other() {
+    let find = |stage: serde_json::Value| {
+        let arrivals = through(stage);
+        let departures = Departures::new(&arrivals, true, 0.0);
+        find_ticks(departures, 1e-4, RATE, NOISE, 1500.0)
+    };
+    let shaper = |burst: u64, refill: &str| {
+        let queue = json!({ "kind": "fifo", "packets": 1000 });
+        let burst = burst.to_string() + "B";
+        json!({ "kind": "shaper", "rate": "8Mbit/s", "burst": burst, "refill": refill, "queue": queue })
+    };
+    for burst in [10_000, 30_000] {
+        let told = find(shaper(burst, "interval")).expect("ticks");
+        let (interval, burst) = (burst as f64 / RATE, burst as f64);
+        assert!((told.interval / interval - 1.0).abs() < 0.01, "{told:?}");
+        assert!((told.burst / burst - 1.0).abs() < 0.1, "{told:?}");
+        assert!(find(shaper(burst as u64, "continuous")).is_none(), "{burst}");
+    }
+    let queue = json!({ "kind": "fifo", "packets": 1000 });
+    assert!(find(json!({ "kind": "link", "rate": "8Mbit/s", "queue": queue })).is_none());
 }
 
 #[test]
