@@ -285,7 +285,12 @@ mod tests {
             line(&["application"], "policed", None),
             line(&[], "unknown", Some(false)),
         ];
-        let limit = |rate, burst| Limit { kind: "policer".into(), rate: Some(rate), burst: Some(burst) };
+        let limit = |rate, burst| Limit {
+            kind: "policer".into(),
+            rate: Some(rate),
+            burst: Some(burst),
+            ..Limit::default()
+        };
         (lines[0].limiter, lines[0].found) = (limit(10.0, 1000.0), limit(10.2, 1300.0));
         let all: Vec<&Line> = lines.iter().collect();
         assert_eq!(accuracy(&all), Tally { of: 5, right: 2 });

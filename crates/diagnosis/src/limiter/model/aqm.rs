@@ -107,15 +107,19 @@ impl Foretold {
             let Some(wait) = own.into_iter().chain(last).reduce(f64::min) else { continue };
             last = own.or(last);
             let now = (a.at + wait).max(law.left);
-            if let Some((due, _)) = law.next().filter(|(due, spacing)| now > due + NEARER * spacing) {
+            // It drops as packets leave: not between two, and several where more than one is due.
+            let near = |spacing: f64| NEARER * spacing.max(f64::from(a.size) / rate);
+            if !a.lost
+                && let Some((due, _)) = law.next().filter(|(due, spacing)| now > due + near(*spacing))
+            {
                 self.unseen += 1.0;
                 law.drop(due);
             }
             if a.lost {
-                match law.next().filter(|(due, spacing)| now > due - NEARER * spacing) {
+                match law.next().filter(|(due, spacing)| now > due - near(*spacing)) {
                     Some((due, _)) => {
                         self.dropped.push((a.flow, a.entry));
-                        self.off += (now - due).abs();
+                        self.off += (now - due.max(law.left)).abs();
                         law.drop(if law.dropping { due } else { now });
                     }
                     None => self.others += 1.0,
