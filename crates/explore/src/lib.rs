@@ -12,6 +12,7 @@
 #[cfg(target_arch = "wasm32")]
 mod abi;
 mod diagnose;
+mod fit_capture;
 #[cfg(not(target_arch = "wasm32"))]
 mod page;
 mod path_of_flow;
@@ -40,6 +41,7 @@ pub fn answer(asked: &[u8], told: &mut Told<'_>, file: Box<dyn Read + Send>) -> 
         Ok(PageQuestion::Toml(text)) => read::toml(&text).map(|toml| vec![json(&toml)]),
         Ok(PageQuestion::Run(run)) => run::run(&run, told),
         Ok(PageQuestion::Diagnose(capture)) => diagnose::diagnose(&capture.file, file),
+        Ok(PageQuestion::Fit(capture)) => fit_capture::fit_capture(&capture, told, file),
         Err(e) => Err(Refusal::plain(format!("no request: {e}"))),
     };
     done.unwrap_or_else(|refused| vec![json(&refused)])

@@ -16,6 +16,8 @@ pub enum PageQuestion {
     Run(RunRequest),
     /// What limited the flows of a capture.
     Diagnose(CaptureRequest),
+    /// A scenario that behaves as the path of a capture did.
+    Fit(CaptureFitRequest),
 }
 
 /// A capture.
@@ -24,6 +26,16 @@ pub enum PageQuestion {
 pub struct CaptureRequest {
     /// What its file is called; its bytes are read apart.
     pub file: String,
+}
+
+/// A capture, and how much is tried.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureFitRequest {
+    /// What its file is called; its bytes are read apart.
+    pub file: String,
+    /// Data packets that are simulated at most, about.
+    pub packets: u64,
 }
 
 /// A scenario as the page has it.

@@ -35,11 +35,11 @@ export function diagnose(engine: Engine, file: File, told: (share: number) => vo
   return { job, done };
 }
 
-/** A capture's page, and the way back. Gives its plots. */
-export function show(root: HTMLElement, { view, ms, memory }: Diagnosed, controls: Controls, back: () => void): ReturnType<View["make"]>["plots"] {
+/** A capture's page, the way back, and that to a scenario. Gives its plots. */
+export function show(root: HTMLElement, { view, ms, memory }: Diagnosed, controls: Controls, back: () => void, fit: HTMLElement): ReturnType<View["make"]>["plots"] {
   const { copyLink: _, ...own } = controls;
   const made = view.make(own);
-  root.replaceChildren(h("p", { class: "back" }, button({ id: "back" }, back, t("explore.capture.back"))), ...made.parts);
+  root.replaceChildren(h("div", { class: "back" }, button({ id: "back" }, back, t("explore.capture.back")), fit), ...made.parts);
   Object.assign(root.dataset, { ready: "true", capture: "true", ms: ms.toFixed(0), memory: String(memory) });
   return made.plots;
 }

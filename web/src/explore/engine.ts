@@ -48,8 +48,8 @@ export class Engine {
     return { worker, ready };
   }
 
-  /** Asks; `told` is called with seconds and all while a run goes on, with bytes while `file` is read. */
-  ask(question: unknown, told?: (now: number, all: number) => void, file?: File): Job {
+  /** Asks; `told` is called with how far a run or a search is, and all; with bytes, and true, while `file` is read. */
+  ask(question: unknown, told?: (now: number, all: number, reading: boolean) => void, file?: File): Job {
     const hand = this.idle.shift() ?? this.hire();
     const id = this.next++;
     let over = false;
@@ -60,7 +60,7 @@ export class Engine {
         if (over) return;
         hand.worker.onmessage = ({ data }) => {
           if (data.id !== id || over) return;
-          if (data.told) return told?.(data.told[0], data.told[1]);
+          if (data.told) return told?.(data.told[0], data.told[1], data.told[2] === true);
           over = true;
           if (data.failed) {
             // What broke in there may be anywhere.

@@ -1,22 +1,21 @@
 // The page as it stands: the source, the last result, what is kept beside it, and the parts that show them.
 
 import { fill, h } from "../dom";
-import { lang, setLang, t } from "../i18n";
-import type { Lang } from "../model";
+import { lang, t } from "../i18n";
 import { variants } from "../plot/gallery";
 import { Plots } from "../plot/section";
-import { keep } from "../prefs";
 import { Runs, type Entry } from "../state";
-import { setTheme } from "../theme";
-import { copy, write } from "../link";
+import { write } from "../link";
 import { recolor } from "../view/details";
-import { foot, story, topBar, type Controls } from "../view/header";
+import { foot, story, topBar } from "../view/header";
 import { notice } from "../view/notice";
 import { path } from "../view/path";
 import { table } from "../view/table";
 import { Builder } from "./builder";
 import { diagnose, dropped, show, type Diagnosed } from "./capture";
+import { pageControls } from "./controls";
 import type { Engine } from "./engine";
+import { FitBar, FitNote } from "./fit";
 import { Live, type Result, type Wish } from "./live";
 import type { ReadReply, Refusal } from "./model";
 import { Lessons, type LessonRun } from "./lessons";
@@ -53,7 +52,8 @@ export class Explorer {
   private operating: Operating;
   private builder = new Builder((sets) => { for (const [key, value] of sets) this.source.set(key, value); void this.reread(true); });
   /** A capture that is shown instead of the simulator. */
-  private diagnosed: Diagnosed | null = null;
+  private diagnosed: (Diagnosed & { fit: FitBar }) | null = null;
+  private note = new FitNote();
   /** What is waited for: the next exact result. */
   private next: (() => void) | null = null;
 
@@ -97,7 +97,9 @@ export class Explorer {
     if (file.name.endsWith(".toml")) return this.side.takeText(await file.text());
     this.side.progress(0);
     try {
-      this.diagnosed = await diagnose(this.engine, file, (share) => this.side.progress(share)).done;
+      const diagnosed = await diagnose(this.engine, file, (share) => this.side.progress(share)).done;
+      this.diagnosed?.fit.cancel();
+      this.diagnosed = { ...diagnosed, fit: new FitBar(this.engine, file, (of) => this.start(this.note.take(of))) };
       this.draw();
       scrollTo(0, 0);
     } catch (e) {
@@ -107,27 +109,24 @@ export class Explorer {
     this.side.progress(null);
   }
 
+  /** A text that was fitted to a capture is the scenario from here on. */
+  private start(text: string): void {
+    this.diagnosed = null;
+    this.draw();
+    this.side.takeText(text);
+    this.note.focus();
+  }
+
   /** All of the page in the language as it is. */
   draw(): void {
     this.plots?.destroy();
     this.plots = this.curves = null;
-    const controls: Controls = {
-      setLang: (to: Lang) => {
-        keep("lang", to);
-        setLang(to);
-        this.draw();
-        document.getElementById(`lang-${to}`)?.focus();
-      },
-      setTheme: (choice) => {
-        setTheme(choice);
-        for (const id of ["auto", "light", "dark"]) document.getElementById(`theme-${id}`)?.setAttribute("aria-pressed", String(id === choice));
-        this.repaint(false);
-      },
-      copyLink: async () => copy(`${location.href.replace(/#.*$/, "")}#${await written(this.source, lang())}`),
-    };
+    const controls = pageControls(() => this.draw(), () => this.repaint(false), async () => `${location.href.replace(/#.*$/, "")}#${await written(this.source, lang())}`);
     delete this.root.dataset.capture;
     if (this.diagnosed) {
-      this.plots = show(this.root, this.diagnosed, controls, () => { this.diagnosed = null; this.draw(); });
+      const { fit } = this.diagnosed;
+      fit.draw();
+      this.plots = show(this.root, this.diagnosed, controls, () => { fit.cancel(); this.diagnosed = null; this.draw(); }, fit.root);
       return;
     }
     this.side.draw(!this.lessons.root.hidden);
@@ -136,6 +135,7 @@ export class Explorer {
     this.builder.draw();
     this.sliders.show(this.said?.variant.tunables ?? []);
     this.side.say(this.said);
+    this.note.follow(this.source.text);
     this.runs = null;
     this.moment?.stop();
     this.moment = null;
@@ -143,7 +143,7 @@ export class Explorer {
     const notes: [string, string][] = NOTES.map((note) => [t(`ui.col.${note}`), t(`ui.note.${note}`)]);
     this.root.replaceChildren(
       h("header", { class: "top" }, topBar(controls)),
-      h("div", { class: "explorer" }, this.side.root, h("div", { class: "shown" }, this.lessons.root, this.shown)),
+      h("div", { class: "explorer" }, this.side.root, h("div", { class: "shown" }, this.note.root, this.lessons.root, this.shown)),
       foot(notes, this.last?.page.longfat ?? ""),
     );
     if (this.last) this.result(this.last);
@@ -157,6 +157,7 @@ export class Explorer {
   private async opened(): Promise<void> {
     this.live.forget();
     this.sliders.forget();
+    this.note.follow(this.source.text);
     await this.reread(true);
   }
 

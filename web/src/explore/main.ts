@@ -9,6 +9,9 @@
 // #progress                how far the exact run is
 // #operating              data-points: how many of the curve are there; #operating-draw
 // #lessons                 the studies' questions: data-right once answered; button[data-option] (data-right), #lesson-next, #lesson-look
+// #fit #fit-progress #fit-cancel #fit-refused   above a capture: the search for its path's scenario
+// #fitted                  what that search tells: data-limiter, data-whole; tr[data-number] in #fitted-numbers, #fitted-compared,
+//                          #fitted-untold, #fitted-close
 // #text #apply #file #save #command   the scenario's text, taken up, opened, saved; the command line of the same run
 // location.hash            s (built in) or z (packed text), v, set…, lang
 

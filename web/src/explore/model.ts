@@ -1,4 +1,4 @@
-// What the engine answers: crates/explore/src/read.rs, tunable.rs, request.rs.
+// What the engine answers: crates/explore/src/read.rs, tunable.rs, request.rs, fit_capture.rs.
 
 import type { Run } from "../model";
 
@@ -82,4 +82,37 @@ export interface ScenarioText {
 export interface Beside {
   label: string;
   run: Run;
+}
+
+export interface FitFigures {
+  goodput_mbps: number;
+  rtt_min_ms: number;
+  rtt_p50_ms: number;
+  rtt_p95_ms: number;
+  /** Share, 0 to 1. */
+  resent: number;
+}
+
+/** What the page shows of a fit (docs/fit.schema.json). */
+export interface FitData {
+  limiter: string;
+  confidence: number;
+  policers?: { flows: string[]; rate_mbps: number; bucket_kb: number }[];
+  compared: { captured: FitFigures; fitted: FitFigures };
+  not_told: string[];
+  simulated: { runs: number; seconds: number };
+  scenario: string;
+}
+
+export interface PathNumber {
+  name: string;
+  value: number;
+  unit: string;
+  /** What fits nearly as well; null: the search did not come so far. */
+  range: [number, number] | null;
+}
+
+export interface CaptureFitReply {
+  fit: FitData;
+  numbers: PathNumber[];
 }

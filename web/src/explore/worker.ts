@@ -25,7 +25,7 @@ function read(at: number, length: number): number {
   if (offset >= held.from + held.bytes.length || offset < held.from) {
     const part = file.slice(offset, offset + STRETCH);
     held = { from: offset, bytes: new Uint8Array(new FileReaderSync().readAsArrayBuffer(part)) };
-    postMessage({ id: current, told: [offset, file.size] });
+    postMessage({ id: current, told: [offset, file.size, true] });
   }
   const some = held.bytes.subarray(offset - held.from, offset - held.from + length);
   new Uint8Array(engine!.memory.buffer, at, some.length).set(some);

@@ -1,6 +1,6 @@
 // The explorer: its numbers are the command line's, its sliders move them, and everybody can use it.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -199,6 +199,116 @@ test("a capture is diagnosed in the page as on the command line, and asks nothin
     await p.setInputFiles("#capture-file", { name: "no.pcap", mimeType: "application/octet-stream", buffer: Buffer.from("hello, this is no capture") });
     await p.waitForSelector("#refused:not([hidden])");
     assert.match(await p.textContent("#refused"), /not a pcap/);
+  });
+});
+
+/** Some seconds of an upload through a policer of 20 Mbit/s with a bucket of 100 kB, as its sender captures them. */
+function policed() {
+  const file = join(folder, "policed.toml");
+  writeFileSync(file, `
+name = "policed"
+duration = "6s"
+[links.path]
+between = ["sender", "receiver"]
+forward = [
+    { kind = "link", rate = "1Gbit/s" },
+    { kind = "policer", rate = "20Mbit/s", burst = "100kB" },
+    { kind = "delay", delay = "15ms" },
+]
+backward = [{ kind = "delay", delay = "15ms" }]
+[flows.upload]
+from = "sender"
+to = "receiver"
+cc = "cubic"
+`);
+  const out = join(folder, "explore-policed");
+  cli("run", file, "--pcap", out, "--no-progress", "--force", "--out", join(folder, "explore-run"));
+  return join(out, "default", "sender.pcap");
+}
+
+/** What is far from `right`, by more than this share, is wrong. */
+const near = (value, right, share, what) => assert.ok(Math.abs(value / right - 1) < share, `${what}: ${value}, should be ${right}`);
+
+test("a diagnosed capture becomes a scenario: its policer is found, its run is shown, it can be shared", async (t) => {
+  const pcap = policed();
+  await visit(page, {}, async (p) => {
+    await exact(p, 0);
+    const n = await run(p);
+    await p.setInputFiles("#capture-file", pcap);
+    await p.waitForSelector('#report[data-capture="true"]');
+    // By the keyboard, and given up at first.
+    await p.focus("#fit");
+    await p.keyboard.press("Enter");
+    await p.waitForSelector("#fit-progress");
+    assert.equal(await p.evaluate(() => document.activeElement.id), "fit-cancel", "the focus stays where the button was");
+    await p.keyboard.press("Enter");
+    await p.waitForSelector("#fit");
+    assert.equal(await p.locator("#fit-refused").count(), 0, "who ends it knows why");
+    const began = performance.now();
+    await p.click("#fit");
+    await p.click("#lang-zh");
+    await p.waitForSelector("#fitted", { timeout: 60_000 });
+    t.diagnostic(`fitted in ${((performance.now() - began) / 1e3).toFixed(1)} s, whole search: ${await p.getAttribute("#fitted", "data-whole")}`);
+    await p.click("#lang-en");
+    await exact(p, n);
+    assert.equal(await p.getAttribute("#fitted", "data-limiter"), "policer");
+    // The scenario itself, as the engine reads it.
+    const text = await p.inputValue("#text");
+    const own = await engine();
+    const { tables } = JSON.parse(own.ask({ do: "read", file: "scenario.toml", text, sets: [], variant: null })[0]).variant;
+    const policers = Object.values(tables.links).flatMap((l) => l.forward).filter((s) => s.kind === "policer");
+    assert.equal(policers.length, 1);
+    const plain = (value, units) => { const [, number, unit] = /^([\d.]+)\s*(\S+)$/.exec(value); return Number(number) * units[unit]; };
+    near(plain(policers[0].rate, { "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6 }), 20e6, 0.02, "rate");
+    near(plain(policers[0].burst, { B: 1, kB: 1e3 }), 100e3, 0.2, "bucket");
+    // What is told of it, and how much else fits.
+    const rows = await p.$$eval("#fitted-numbers tr[data-number]", (all) => all.map((r) => [r.dataset.number, ...[...r.cells].map((c) => c.textContent)]));
+    const rate = rows.find(([key]) => key === "rate");
+    assert.match(rate[2], /^(19|20)\.\d\sMbit\/s$/);
+    assert.match(rate[3], /^\d+\.\d to \d+\.\d\sMbit\/s$/);
+    // What is shown is the scenario's own run: the goodput of the capture, not that of the example before.
+    assert.equal(await p.inputValue("#scenario"), "");
+    const goodput = Number(await p.textContent('#variants td[data-col="goodput"]'));
+    const captured = Number.parseFloat(await p.textContent("#fitted-compared tbody tr:first-child td"));
+    near(goodput, captured, 0.1, "goodput");
+    // A slider moves it on, and the address holds it.
+    const slider = p.locator('.tune[data-what="rate"] input').first();
+    await slider.focus();
+    const m = await run(p);
+    for (let i = 0; i < 12; i++) await p.keyboard.press("ArrowLeft");
+    await exact(p, m);
+    await p.waitForFunction((was) => Number(document.querySelector('#variants td[data-col="goodput"]').textContent) < was, goodput);
+    await p.waitForFunction(() => location.hash.includes("z="));
+    await p.click("#fitted-close");
+    assert.equal(await p.locator("#fitted").count(), 0);
+  });
+});
+
+test("a capture that tells of no path says why there is no scenario, on a phone in the dark", async () => {
+  const pcap = policed();
+  // The file's head, and a handshake's worth of packets.
+  const few = { name: "few.pcap", mimeType: "application/octet-stream", buffer: readFileSync(pcap).subarray(0, 2_000) };
+  await visit(page, { ...PHONE, colorScheme: "dark" }, async (p) => {
+    await exact(p, 0);
+    await p.setInputFiles("#capture-file", few);
+    await p.waitForSelector('#report[data-capture="true"]');
+    await p.tap("#fit");
+    await p.waitForSelector("#fit-refused");
+    assert.match(await p.textContent("#fit-refused"), /data packets; less than \d+ do not tell of a path/);
+    await p.tap("#back");
+    await p.setInputFiles("#capture-file", pcap);
+    await p.waitForSelector('#report[data-capture="true"]');
+    await p.tap("#fit");
+    await p.waitForSelector("#fitted", { timeout: 60_000 });
+    await p.evaluate(axe);
+    for (const lang of ["en", "zh"]) {
+      await p.tap(`#lang-${lang}`);
+      const [wide, inner] = await p.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      assert.equal(wide, inner, lang);
+      assert.doesNotMatch(await p.textContent("#fitted"), /explore\./);
+      const { violations } = await p.evaluate(() => globalThis.axe.run("#fitted"));
+      assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 120)}`), []);
+    }
   });
 });
 

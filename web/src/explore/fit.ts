@@ -1,0 +1,185 @@
+// A diagnosed capture made a scenario: `fit` in the engine, and what of the path it could not tell.
+//
+// Two searches run at once, each in a worker of its own: the whole one, which gives what `longfat fit` gives, and a shorter one
+// whose result counts where time is up before the whole one is over.
+
+import { button, fill, h, name } from "../dom";
+import { known, t } from "../i18n";
+import { millis, percent, short } from "../number";
+import { CANCELLED, type Engine, type Job } from "./engine";
+import type { CaptureFitReply, FitFigures, PathNumber, Refusal } from "./model";
+
+/** Packets that each search may simulate, about: all that `longfat fit` may, and some that most machines do within the time. */
+const WHOLE = 2_500_000;
+const SHORT = 500_000;
+/** Milliseconds after which the shorter search is enough. */
+const MOST_MS = 10_000;
+/** Goodput that is off by a greater share is badly fitted (as `longfat fit` has it). */
+const BADLY = 0.17;
+
+export interface Fitted {
+  reply: CaptureFitReply;
+  file: string;
+  /** It is the whole search's. */
+  whole: boolean;
+  ms: number;
+}
+
+/** Begins both searches; `told` gets the packets that the whole one has simulated so far, about. */
+function search(engine: Engine, file: File, told: (packets: number) => void): { done: Promise<Fitted>; cancel(): void } {
+  const began = performance.now();
+  const ask = (packets: number): Job =>
+    engine.ask({ do: "fit", file: file.name, packets }, (now, _, reading) => { if (packets === WHOLE && !reading) told(now); }, file);
+  const jobs = [ask(WHOLE), ask(SHORT)];
+  const cancel = (): void => jobs.forEach((job) => job.cancel());
+  const late = setTimeout(() => jobs[0].cancel(), MOST_MS);
+  // Where the whole one comes first nobody asks for the other.
+  jobs[1].done.catch(() => {});
+  let whole = true;
+  const done = jobs[0].done
+    .catch(() => { whole = false; return jobs[1].done; })
+    .then(({ pieces }) => {
+      const reply = JSON.parse(new TextDecoder().decode(pieces[0])) as CaptureFitReply & { refused?: Refusal };
+      if (reply.refused) throw new Error(reply.refused.message);
+      return { reply, file: file.name, whole, ms: performance.now() - began };
+    })
+    .finally(() => { clearTimeout(late); cancel(); });
+  return { done, cancel };
+}
+
+/** The button above a capture's page, and how far the search is. */
+export class FitBar {
+  readonly root = h("div", { class: "fit-bar" });
+  private running: { cancel(): void } | null = null;
+  private bar = h("progress", { id: "fit-progress", max: 1 });
+  private words = h("span", { class: "hint", role: "status" });
+  private refused = "";
+
+  constructor(
+    private engine: Engine,
+    private file: File,
+    private taken: (of: Fitted) => void,
+  ) {}
+
+  /** In the page's language. */
+  draw(): void {
+    const focus = document.activeElement?.id ?? "";
+    this.bar.setAttribute("aria-label", t("explore.fit.running"));
+    if (this.running) fill(this.root, button({ id: "fit-cancel" }, () => this.cancel(), t("explore.fit.cancel")), this.bar, this.words);
+    else fill(this.root, button({ id: "fit", class: "main", title: t("explore.fit.hint") }, () => void this.begin(), t("explore.fit")), this.words);
+    // What it says are the words of the engine, which are English.
+    if (this.refused) this.root.append(h("p", { id: "fit-refused", class: "refused", role: "alert" }, t("explore.fit.refused"), " ", h("span", { lang: "en" }, this.refused)));
+    if (/^fit(-cancel)?$/.test(focus)) this.root.querySelector("button")?.focus();
+  }
+
+  cancel(): void {
+    this.running?.cancel();
+  }
+
+  private async begin(): Promise<void> {
+    this.refused = "";
+    let packets = 0;
+    const began = performance.now();
+    const search_ = search(this.engine, this.file, (now) => { packets = now; });
+    this.running = search_;
+    const tick = (): void => {
+      this.bar.value = Math.min(1, Math.max(packets / WHOLE, (performance.now() - began) / MOST_MS));
+      this.words.textContent = packets > 0 ? t("explore.fit.packets", { n: short(packets) }) : t("explore.fit.reading");
+    };
+    tick();
+    this.draw();
+    const ticks = setInterval(tick, 250);
+    let fitted: Fitted | null = null;
+    try {
+      fitted = await search_.done;
+    } catch (e) {
+      const message = e instanceof Error ? e.message : String(e);
+      if (message !== CANCELLED) this.refused = message;
+    }
+    clearInterval(ticks);
+    this.running = null;
+    this.words.textContent = "";
+    if (fitted) this.taken(fitted);
+    else this.draw();
+  }
+}
+
+const unit = (x: number, of: string): string => `${short(x)}\u00a0${of}`;
+
+const numberRow = ({ name: what, value, unit: of, range }: PathNumber): HTMLElement =>
+  h("tr", { "data-number": what },
+    h("th", { class: "text", scope: "row" }, numberName(what)),
+    h("td", {}, unit(value, of)),
+    h("td", {}, range ? t("explore.fit.range", { low: short(range[0]), high: unit(range[1], of) }) : t("explore.fit.unsearched")));
+
+const numberName = (what: string): string => known(`explore.fit.number.${what.replaceAll(" ", "-")}`) ?? what;
+
+/** What the capture cannot tell: of a number's range in the page's language, else in the engine's words, which are English. */
+function untold(line: string, numbers: PathNumber[]): HTMLElement {
+  const of = numbers.find((n) => n.range && line.startsWith(`${n.name}: anything from`));
+  if (!of?.range) return h("li", { lang: "en" }, line);
+  const [low, high] = of.range;
+  return h("li", {}, t("explore.fit.wide", { name: numberName(of.name), low: short(low), high: unit(high, of.unit) }));
+}
+
+/** What is compared, and how it is spelled. */
+const FIGURES: [string, (f: FitFigures) => string][] = [
+  ["goodput", (f) => unit(f.goodput_mbps, "Mbit/s")],
+  ["least", (f) => `${millis(f.rtt_min_ms)}\u00a0ms`],
+  ["median", (f) => `${millis(f.rtt_p50_ms)}\u00a0ms`],
+  ["p95", (f) => `${millis(f.rtt_p95_ms)}\u00a0ms`],
+  ["again", (f) => `${percent(f.resent)}\u00a0%`],
+];
+
+/** What a fit tells. */
+function told({ reply: { fit, numbers }, file, whole }: Fitted, close: () => void): HTMLElement {
+  const { captured, fitted } = fit.compared;
+  const badly = Math.abs(fitted.goodput_mbps / Math.max(captured.goodput_mbps, 1e-9) - 1) > BADLY;
+  const kind = known(`name.element.${fit.limiter}`) ?? fit.limiter;
+  const policers = fit.policers ?? [];
+  // The numbers of several policers are each one's own.
+  const own = policers.length > 1 ? numbers.filter((n) => n.name !== "rate" && n.name !== "bucket") : numbers;
+  const head = (...keys: string[]) => h("thead", {}, h("tr", {}, h("td", {}), ...keys.map((key) => h("th", { scope: "col" }, t(key)))));
+  return h("section", { class: "card fitted", id: "fitted", "data-limiter": fit.limiter, "data-whole": String(whole), "aria-labelledby": "fitted-title" },
+    h("div", { class: "fitted-head" },
+      h("h2", { id: "fitted-title", tabindex: -1 }, t("explore.fit.title"), " ", name(file)),
+      button({ id: "fitted-close", "aria-label": t("explore.fit.close") }, close, "×")),
+    h("p", { class: "verdict" }, fit.limiter === "none" ? t("explore.fit.none") : t("explore.fit.kind", { kind, p: fit.confidence > 0.99 ? ">\u00a099" : (100 * fit.confidence).toFixed(0) })),
+    badly && h("p", { class: "badly" }, t("explore.fit.badly")),
+    h("div", { class: "fitted-tables" },
+      h("table", { id: "fitted-numbers" }, head("explore.fit.value", "explore.fit.nearly"),
+        h("tbody", {}, ...own.map(numberRow), ...policers.filter(() => policers.length > 1).map((p) =>
+          h("tr", {}, h("th", { class: "text", scope: "row" }, name(p.flows.join(", "))), h("td", {}, unit(p.rate_mbps, "Mbit/s")), h("td", {}, unit(p.bucket_kb, "kB")))))),
+      h("table", { id: "fitted-compared" }, head("explore.fit.captured", "explore.fit.simulated"),
+        h("tbody", {}, ...FIGURES.map(([key, spell]) =>
+          h("tr", {}, h("th", { class: "text", scope: "row" }, t(`explore.fit.figure.${key}`)), h("td", {}, spell(captured)), h("td", {}, spell(fitted))))))),
+    fit.not_told.length > 0 && h("h3", {}, t("explore.fit.untold")),
+    fit.not_told.length > 0 && h("ul", { id: "fitted-untold" }, ...fit.not_told.map((line) => untold(line, numbers))),
+    h("p", { class: "hint" }, t("explore.fit.runs", { n: fit.simulated.runs, s: short(fit.simulated.seconds) }), whole ? "" : ` ${t("explore.fit.cut")}`));
+}
+
+/** What the last fit tells, above the scenario that came of it, as long as that is the one that is shown. */
+export class FitNote {
+  readonly root = h("div", {});
+  private fitted: Fitted | null = null;
+  private text = "";
+
+  /** Takes up a fit and gives its scenario. */
+  take(fitted: Fitted): string {
+    this.fitted = fitted;
+    return fitted.reply.fit.scenario;
+  }
+
+  /** `text` is the scenario now, or the language is another. */
+  follow(text: string): void {
+    this.text = text;
+    const { fitted } = this;
+    const close = (): void => { this.fitted = null; this.follow(this.text); };
+    fill(this.root, fitted?.reply.fit.scenario === text && told(fitted, close));
+  }
+
+  focus(): void {
+    scrollTo(0, 0);
+    document.getElementById("fitted-title")?.focus({ preventScroll: true });
+  }
+}
