@@ -15,20 +15,16 @@ const BADLY: f64 = 17.0;
 /// What the path is, and how well it fits.
 pub fn headline(fit: &Fit) -> String {
     let value = |name: &str| fit.values.iter().find(|v| v.name == name);
-    let told = |name: &str| value(name).map(|v| format!("{} {}", short(v.value), v.unit));
-    let rate = told("rate").unwrap_or_default();
+    let number =
+        |name: &str| value(name).map_or_else(String::new, |v| format!("{} {}", short(v.value), v.unit));
+    let (rate, bucket) = (number("rate"), number("bucket"));
     let what = match fit.limiter.as_str() {
         "policer" => match &fit.policers[..] {
-            [] => format!("a policer of {rate} with a bucket of {}", told("bucket").unwrap_or_default()),
-            [one] if one.per_flow => {
-                format!(
-                    "a policer for each flow, of {rate} with a bucket of {}",
-                    told("bucket").unwrap_or_default()
-                )
-            }
+            [] => format!("a policer of {rate} with a bucket of {bucket}"),
+            [one] if one.per_flow => format!("a policer for each flow, of {rate} with a bucket of {bucket}"),
             all => policers_in_words(all),
         },
-        "shaper" => format!("a shaper of {rate} with a bucket of {}", told("bucket").unwrap_or_default()),
+        "shaper" => format!("a shaper of {rate} with a bucket of {bucket}"),
         "link" => format!("a line of {rate}"),
         _ => "a path without a limit that shows".into(),
     };
@@ -42,7 +38,7 @@ pub fn headline(fit: &Fit) -> String {
     format!(
         "The path is {what}, base RTT {}: simulated, goodput differs by {goodput:+.1} % from the capture's and the 95th \
          percentile of RTTs by {p95:+.1} %.{badly}",
-        told("base RTT").unwrap_or_default()
+        number("base RTT")
     )
 }
 

@@ -7,7 +7,7 @@
 //! decide ([`super::model::refilled`]).
 
 use super::departures::{Departure, Departures};
-use super::model::refilled::RefilledModel;
+use super::model::refilled::{RefilledModel, SeenDepartures};
 use super::virtual_queue::quantile;
 
 /// Long ones last for this share of an interval at least: who comes to an empty bucket waits for what is left of it.
@@ -56,27 +56,35 @@ pub(super) fn find_ticks(
     size: f64,
 ) -> Option<RefillTicks> {
     let departures = departures.known();
+    let seen = SeenDepartures { departures: &departures, link, noise, size };
     let holds = holds(&departures, floor);
     let long = long(&holds);
     let told = SHORT.into_iter().flat_map(|short| {
         let ticks: Vec<usize> = holds.iter().filter(|h| h.1 > short * long).map(|h| h.0).collect();
         let times: Vec<f64> = ticks.iter().map(|i| departures.get(*i).at).collect();
-        intervals(&times)
-            .into_iter()
-            .filter(|interval| long > LEFT * interval)
-            .filter_map(|interval| {
-                let is = |i: &usize| is_tick(&times, *i, interval);
-                let ticks: Vec<usize> = (0..ticks.len()).filter(is).map(|i| ticks[i]).collect();
-                let refill = bytes_per_interval(&departures, &ticks, interval, size)?;
-                let times: Vec<f64> = ticks.iter().map(|i| departures.get(*i).at).collect();
-                let model = RefilledModel { interval, refill };
-                Some((model, model.told(&departures, &times, link, noise, size)?))
-            })
-            .collect::<Vec<_>>()
+        let intervals = intervals(&times).into_iter().filter(|interval| long > LEFT * interval);
+        intervals.flat_map(|interval| told(seen, (&ticks, &times), interval)).collect::<Vec<_>>()
     });
-    let (RefilledModel { interval, refill }, left) = told.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (RefilledModel { interval, refill, .. }, left) = told.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let mut waits: Vec<f32> = departures.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
     Some(RefillTicks { interval, burst: refill, most: quantile(&mut waits, 0.98) as f64, sure: 1.0 - left })
+}
+
+/// The buckets of an interval that are told, with or without room for a second refill, and what each leaves. `ticks`: departures that held
+/// the packets behind them back, and when, of which those at ticks of the interval count.
+fn told(
+    seen: SeenDepartures,
+    (ticks, times): (&[usize], &[f64]),
+    interval: f64,
+) -> Vec<(RefilledModel, f64)> {
+    let at_ticks = |i: &usize| is_tick(times, *i, interval);
+    let (ticks, times): (Vec<usize>, Vec<f64>) =
+        (0..ticks.len()).filter(at_ticks).map(|i| (ticks[i], times[i])).unzip();
+    let Some(refill) = bytes_per_interval(seen.departures, &ticks, interval, seen.size) else {
+        return Vec::new();
+    };
+    let models = [refill, 2.0 * refill].map(|capacity| RefilledModel { interval, refill, capacity });
+    models.into_iter().filter_map(|model| Some((model, model.told(seen, &times)?))).collect()
 }
 
 /// What passes in an interval of which all was used, bytes; `size` is a packet's.

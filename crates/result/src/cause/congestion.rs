@@ -90,7 +90,7 @@ fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
     let mark = "senders slow down by a mark, without a loss (RFC 3168)";
     let marked = Remedy::new(RemedyKind::Ecn, RemedyPlace::Limiter, mark).named("tcp_ecn");
     // It is managed already: neither longer nor under another law would it lose fewer.
-    if a.limiter.is_some_and(|l| l.aqm.is_some()) {
+    if a.is_managed() {
         return [Some(marked), fewer].into_iter().flatten().collect();
     }
     if let Some(queue) = a.limiter.and_then(|l| l.queue_bytes).filter(|&q| q < SHORT_QUEUE * bdp) {

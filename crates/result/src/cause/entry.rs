@@ -105,6 +105,11 @@ impl<'a> AffectedFlows<'a> {
         told.map(|l| l.rate_mbps).filter(|&r| r > 0.0)
     }
 
+    /// Whether the limiter's queue drops early, by a law.
+    pub fn is_managed(&self) -> bool {
+        self.limiter.is_some_and(|l| l.aqm.is_some())
+    }
+
     /// The limiter's longest queue, ms, where it is known.
     pub fn queue_ms(&self) -> Option<f64> {
         self.limiter.and_then(|l| l.queue_ms).filter(|ms| ms.is_finite())

@@ -53,8 +53,7 @@ pub(super) const FULL_RATE: &[AdviceTemplate] = &[
 pub(super) fn at_a_full_rate(a: &AffectedFlows) -> Vec<Remedy> {
     let why = "the rate is used up";
     let mut list = vec![Remedy::new(RemedyKind::HigherRate, RemedyPlace::Limiter, why)];
-    let managed = a.limiter.is_some_and(|l| l.aqm.is_some());
-    if let Some(ms) = a.queue_ms().filter(|&ms| ms >= LONG_QUEUE_MS && !managed) {
+    if let Some(ms) = a.queue_ms().filter(|&ms| ms >= LONG_QUEUE_MS && !a.is_managed()) {
         let why = "it lets no queue stand that only delays, and serves flows in turn (RFC 8290)";
         let delay = RemedyEffect {
             measure: EffectMeasure::QueueDelay,

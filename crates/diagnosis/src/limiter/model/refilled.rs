@@ -21,14 +21,27 @@ const ABOUT: f64 = 1.5;
 /// Laplace's noise of one time is exceeded so many times over by one packet in fifty ([`super::noise::PASSES`]: ln 50).
 const FAR: f64 = 4.0;
 
-/// A bucket that gets `refill` bytes each `interval` seconds, and holds that and as much again or not (Cisco's Bc and Be, of which the
-/// second is the first's if nothing is said).
+/// A bucket that gets `refill` bytes each `interval` seconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RefilledModel {
     /// Seconds between two ticks.
     pub interval: f64,
     /// Bytes.
     pub refill: f64,
+    /// The most that it holds, bytes: a refill, or as much again (Cisco's Bc and Be, of which the second is the first's if nothing is said).
+    pub capacity: f64,
+}
+
+/// Packets that leave, and what else is known there.
+#[derive(Clone, Copy)]
+pub(crate) struct SeenDepartures<'a> {
+    pub departures: &'a Departures<'a>,
+    /// The rate of a link that it may be instead, bytes a second.
+    pub link: f64,
+    /// By how much times differ at least, seconds.
+    pub noise: f64,
+    /// Bytes of a packet.
+    pub size: f64,
 }
 
 /// What the bucket holds, bytes, and since which tick, seconds.
@@ -36,8 +49,6 @@ struct RefilledBucket {
     model: RefilledModel,
     /// `None` where more has left than it held: until the next tick.
     holds: Option<f64>,
-    /// The most that it holds.
-    capacity: f64,
     tick: f64,
     /// By how much times differ at least, seconds.
     noise: f64,
@@ -46,11 +57,11 @@ struct RefilledBucket {
 impl RefilledBucket {
     /// When the packet leaves that may at `from` and left at `at`, seconds. Where the bucket is about empty either is foretold.
     fn leaves(&mut self, from: f64, at: f64, bytes: f64) -> f64 {
-        let RefilledModel { interval, refill } = self.model;
+        let RefilledModel { interval, refill, capacity } = self.model;
         let passed = ((from - self.tick) / interval).floor();
         if passed >= 1.0 {
             self.tick += passed * interval;
-            self.holds = Some((self.holds.unwrap_or(0.0) + passed * refill).min(self.capacity));
+            self.holds = Some((self.holds.unwrap_or(0.0) + passed * refill).min(capacity));
         }
         let next = self.tick + interval;
         match self.holds.map(|holds| holds - bytes).filter(|left| left.abs() > ABOUT * bytes) {
@@ -81,42 +92,22 @@ impl RefilledBucket {
 
 impl RefilledModel {
     /// What it leaves of what a link or nothing leaves unexplained, if it is told: less than [`LEAVES`], and it is likelier by what its numbers
-    /// cost. `ticks`: when some were seen, seconds; `link`: the rate of another link that it may be, bytes a second; `noise`: by how much
-    /// times differ at least, seconds; `size`: bytes of a packet.
-    pub fn told(
-        &self,
-        departures: &Departures,
-        ticks: &[f64],
-        link: f64,
-        noise: f64,
-        size: f64,
-    ) -> Option<f64> {
-        let (count, left) = (ticks.len() as f64, self.left(departures, ticks, link, noise, size));
+    /// cost. `ticks`: when some were seen, seconds.
+    pub fn told(&self, seen: SeenDepartures, ticks: &[f64]) -> Option<f64> {
+        let (count, left) = (ticks.len() as f64, self.left(seen, *ticks.first()?));
         (left < LEAVES && -count * left.ln() > SURE + NUMBERS * cost_of_number(count)).then_some(left)
     }
 
-    /// What it leaves unexplained of the times at which packets leave, as a share of what the best other model leaves: of the packets of
-    /// which the two foretell another time.
-    fn left(&self, departures: &Departures, ticks: &[f64], link: f64, noise: f64, size: f64) -> f64 {
-        let by = |capacity: f64| self.left_by(capacity, departures, ticks, link, noise, size);
-        by(self.refill).min(by(2.0 * self.refill))
-    }
-
-    fn left_by(
-        &self,
-        capacity: f64,
-        departures: &Departures,
-        ticks: &[f64],
-        link: f64,
-        noise: f64,
-        size: f64,
-    ) -> f64 {
-        let Some(first) = ticks.first().filter(|_| self.refill > 2.0 * ABOUT * size) else { return 1.0 };
-        let mut bucket =
-            RefilledBucket { model: *self, holds: Some(self.refill), capacity, tick: *first, noise };
+    /// What it leaves unexplained of the times at which packets leave from the first tick on, as a share of what the best other model leaves:
+    /// of the packets of which the two foretell another time.
+    fn left(&self, SeenDepartures { departures, link, noise, size }: SeenDepartures, first: f64) -> f64 {
+        if self.refill <= 2.0 * ABOUT * size {
+            return 1.0;
+        }
+        let mut bucket = RefilledBucket { model: *self, holds: Some(self.refill), tick: first, noise };
         // Of each other model how far off the ticks are, and it is, seconds.
         let (mut off, mut before) = ([[0.0f64; 2]; 3], f64::NEG_INFINITY);
-        for d in departures.iter().filter(|d| d.at >= *first) {
+        for d in departures.iter().filter(|d| d.at >= first) {
             let came = d.at - d.wait;
             let from = before.max(came);
             let by_link = |rate: f64| came.max(before + d.bytes / rate);
