@@ -147,6 +147,11 @@ class Result:
         return list(self._run.get("warnings", []))
 
     @property
+    def notices(self) -> list[str]:
+        """What runs on the kernel told of themselves: programs that failed, packets that the machine lost."""
+        return self._native.notices
+
+    @property
     def variants(self) -> list[Variant]:
         """The variants, in the scenario's order."""
         return [Variant(v, self._native, i) for i, v in enumerate(self._run["variants"])]

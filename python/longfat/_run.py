@@ -25,6 +25,7 @@ def run(
     jobs: int | None = None,
     allow_tools: bool = False,
     allow_files: bool = False,
+    user: str | None = None,
 ) -> Result:
     """Runs a scenario; what `longfat run` does, without writing a file.
 
@@ -32,10 +33,10 @@ def run(
     `Scenario`. `seed`: the first repeat's, the scenario's own unless given; `repeat`: how often each variant runs, each
     time with the next seed. `variants`: names, all unless given. `set`: overrides by dotted path
     (`{"flows.up.cc": "bbr"}`). `on`: the clock; the kernel's needs Linux and root. `progress`: True for a bar (in
-    notebooks and terminals), or a function that is called with a `Progress` ten times a second. `controls`: by the name of a flow what makes its congestion control, a class
-    derived from `Control` (simulated runs only). `jobs`: runs at a time,
-    one for each core unless given. `allow_tools`: a scenario may start programs on this machine; `allow_files`: it may
-    read files outside its folder.
+    notebooks and terminals), or a function that is called with a `Progress` ten times a second. `controls`: by the name of
+    a flow what makes its congestion control, a class derived from `Control` (simulated runs only). `jobs`: runs at a time,
+    one for each core unless given. `allow_tools`: a scenario may start programs on this machine; `user`: as whom they run,
+    root's as nobody unless given; `allow_files`: it may read files outside its folder.
 
     Other Python threads go on meanwhile, and Ctrl-C ends the runs. Same scenario and seed: the same result.
 
@@ -50,6 +51,7 @@ def run(
         "jobs": jobs,
         "on": on,
         "allow_tools": allow_tools,
+        "user": user,
     }
     with watcher(progress) as told:
         return Result(_native.run(read, wish, list((controls or {}).items()), told))

@@ -8,7 +8,7 @@
 //! * `captures.rs`: captures diagnosed and fitted, plans;
 //! * `sweep.rs`: sweeps, their cells run here or anywhere; `many.rs`: many captures, diagnosed in the same way;
 //! * `control.rs`, `view.rs`: congestion controls written in Python; `tcp.rs`: an end of a connection, step by step;
-//! * `world.rs`: the environment for learning;
+//! * `world.rs`: the environment for learning; `live.rs`: a sender in real time that an actor steers as there;
 //! * `columns.rs`: time series as Arrow columns, without copying; `table.rs`: tables of them as capsules;
 //! * `errors.rs`: what went wrong as the package's exceptions.
 
@@ -17,6 +17,8 @@ mod columns;
 mod control;
 mod errors;
 mod held;
+#[cfg(target_os = "linux")]
+mod live;
 mod load;
 mod many;
 mod run;
@@ -33,6 +35,9 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::captures::{FitOutput, diagnose, fit_path, plan};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::live::{LiveSender, live_receive};
     #[pymodule_export]
     use super::load::{LoadedScenario, examples, load};
     #[pymodule_export]

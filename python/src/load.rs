@@ -54,6 +54,16 @@ impl LoadedScenario {
         commands::warn::of_scenario(&self.read.experiment).into_iter().map(|(text, _)| text).collect()
     }
 
+    /// How long a variant lasts, seconds.
+    fn duration_s(&self, variant: usize) -> Option<f64> {
+        Some(self.read.experiment.variants.get(variant)?.scenario.duration.as_secs_f64())
+    }
+
+    /// One variant alone, as TOML without variants.
+    fn variant_toml(&self, variant: usize) -> Option<String> {
+        Some(self.read.experiment.variants.get(variant)?.scenario.to_toml())
+    }
+
     /// All that it came to, as commented TOML that reads back to the same.
     fn to_toml(&self) -> String {
         self.read.experiment.to_toml()

@@ -25,6 +25,7 @@ use std::ops::ControlFlow;
 pub struct RunOutput {
     json: String,
     series: RunSeries,
+    notices: Vec<String>,
 }
 
 #[pymethods]
@@ -33,6 +34,12 @@ impl RunOutput {
     #[getter]
     fn json(&self) -> &str {
         &self.json
+    }
+
+    /// What the kernel's runs told of themselves, as the command prints it.
+    #[getter]
+    fn notices(&self) -> Vec<String> {
+        self.notices.clone()
     }
 
     /// The time series of all flows, a batch for each flow of each repeat of each variant. `variant`, `repeat` and `flow`
@@ -64,6 +71,7 @@ pub struct RunWish {
     jobs: Option<NonZeroUsize>,
     on: String,
     allow_tools: bool,
+    user: Option<String>,
 }
 
 impl RunWish {
@@ -109,14 +117,15 @@ pub fn run(
     let mut warnings = of_scenario(&experiment);
     warnings.extend(thinned);
     let settings = RunSettings::of(&loaded.overrides, &experiment, &order);
-    let outcomes = played(py, &experiment, &order, &own, progress.as_ref())?;
+    let outcomes = played(py, &experiment, &order, &own, wish.user.as_deref(), progress.as_ref())?;
     if let Some(failed) = outcomes.failed.first() {
         return Err(raise(py, "RunError", &failed.to_string()));
     }
     Ok(py.detach(|| {
         let mut run = run_summary(&outcomes, warnings, !outcomes.is_complete());
         run.run_id = run_id(&experiment, &settings, &run);
-        RunOutput { json: to_json(&run), series: RunSeries::of(outcomes) }
+        let notices = outcomes.notices.iter().map(|n| format!("kernel, {}: {}", n.variant, n.text)).collect();
+        RunOutput { json: to_json(&run), notices, series: RunSeries::of(outcomes) }
     }))
 }
 
@@ -126,6 +135,7 @@ fn played(
     experiment: &Experiment,
     order: &Order,
     own: &OwnControls<'_>,
+    user: Option<&str>,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<Outcomes> {
     let mut raised = None;
@@ -147,7 +157,7 @@ fn played(
     let make = |job: &RunJob, flow, _| own.make(job, flow);
     let controls = (!own.controls.is_empty()).then_some(&make as &ControlMaker<'_>);
     let outcomes = py.detach(|| {
-        let hooks = Hooks { progress: Some(&mut watch), controls, ..Hooks::default() };
+        let hooks = Hooks { progress: Some(&mut watch), controls, user, ..Hooks::default() };
         experiment::run(experiment, order, hooks)
     });
     raised.or_else(|| own.fault.take()).map_or(Ok(outcomes), Err)

@@ -115,3 +115,76 @@ def test_what_cannot_be_had_is_said() -> None:
         env.step([0.0, 1.0])
     with pytest.raises(ValueError, match="one unit"):
         gym.CongestionEnv(POLICED, ranges={"duration": gym.Range("1s", "200ms")}).reset(seed=1)
+
+
+SHAPED = POLICED.replace('{ kind = "policer", rate = "10Mbit/s", burst = "40kB" }',
+                         '{ kind = "link", rate = "10Mbit/s", queue = { kind = "fifo", packets = 200 } }')
+
+
+def a_policy(scheme: str, width: int, outputs: int, value: float, **more) -> gym.Policy:
+    """That does the same whatever it sees."""
+    return gym.Policy([(np.zeros((outputs, width)), np.full(outputs, value))], scheme=scheme, step_s=0.02, **more)
+
+
+def test_a_policy_is_kept_as_a_file_and_says_what_it_said(tmp_path) -> None:
+    random = np.random.default_rng(1)
+    layers = [(random.standard_normal((8, 30)), random.standard_normal(8)), (random.standard_normal((5, 8)), np.zeros(5))]
+    for of in ({"output": "tanh", "scale": 0.3}, {"output": "argmax", "between": "relu"}, {}):
+        policy = gym.Policy(layers, scheme="aurora", step_s=0.02, **of)
+        policy.save(tmp_path / "p.json")
+        kept = gym.Policy.load(tmp_path / "p.json")
+        assert (kept.scheme, kept.step_s) == ("aurora", 0.02)
+        seen = random.standard_normal(30)
+        assert np.array_equal(kept(seen), policy(seen))
+    hidden = np.tanh(layers[0][0] @ seen + layers[0][1])
+    assert np.allclose(kept(seen), layers[1][0] @ hidden)
+    assert isinstance(gym.Policy(layers, scheme="mvfst-rl", step_s=0.02, output="argmax")(seen), int)
+
+
+def test_what_is_no_policy_is_said(tmp_path) -> None:
+    file = tmp_path / "p.json"
+    for text in ("", "[]", "{}", '{"layers": [{"weights": [[1]], "constants": [1, 2]}], "scheme": "orca", "step_s": 1}'):
+        file.write_text(text)
+        with pytest.raises(ValueError, match=r"p\.json: no policy"):
+            gym.Policy.load(file)
+    with pytest.raises(ValueError, match="layer 1: .* after 3 outputs"):
+        gym.Policy([(np.ones((3, 2)), np.ones(3)), (np.ones((1, 4)), np.ones(1))], scheme="orca", step_s=0.1)
+    with pytest.raises(ValueError, match="'tanh' or 'relu'"):
+        a_policy("orca", 7, 1, 0.0, between="sigmoid")
+
+
+def lab(*args, **more) -> gym.Episode:
+    """`on_kernel`, where this machine lets us."""
+    try:
+        return gym.on_kernel(*args, **more)
+    except longfat.RunError as e:
+        if "root" in str(e) and "no episode" not in str(e):
+            pytest.skip(f"SKIPPED, this needs root: {e}")
+        raise
+
+
+def test_in_the_lab_the_sender_does_what_it_does_in_the_simulator() -> None:
+    reno = lab(None, SHAPED, classic="reno", variant="cubic", seconds=2.5)
+    simulated = gym.classic("reno", SHAPED, seed=1, scheme="direct")
+    assert reno.goodput_mbps == pytest.approx(simulated.goodput_mbps, rel=0.05)
+    # A queue of 200 packets of 1.2 ms stands in both.
+    assert reno.rtt_ms == pytest.approx(simulated.rtt_ms, rel=0.3)
+
+
+def test_a_policy_acts_in_the_lab() -> None:
+    # The second of the five moves halves the window, which ends at the least, two.
+    shrinking = a_policy("mvfst-rl", 100, 5, 0.0, output="argmax")
+    shrinking.layers[0][1][1] = 1.0
+    few = lab(shrinking, SHAPED, seconds=2.0)
+    # Two packets a round trip of 30 ms.
+    assert few.steps == 100 and few.goodput_mbps == pytest.approx(2 * 1448 * 8e-6 / 0.030, rel=0.15)
+    assert few.rtt_ms < 45 and few.loss == 0
+    more = a_policy("aurora", 30, 1, 0.02)
+    assert lab(more, SHAPED, seconds=2.0).goodput_mbps > 3 * few.goodput_mbps
+
+
+def test_what_a_policy_cannot_do_in_the_lab_is_said() -> None:
+    with pytest.raises(longfat.RunError, match="no episode: .*matmul"):
+        lab(a_policy("orca", 8, 1, 0.0), SHAPED, seconds=1.0)
+    with pytest.raises(ValueError, match="either"):
+        gym.on_kernel(None, SHAPED)

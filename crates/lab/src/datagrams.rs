@@ -1,4 +1,4 @@
-//! iperf3's datagrams, counted on their way: the kernel keeps no numbers of a UDP socket, so packet
+//! Programs' datagrams, counted on their way: the kernel keeps no numbers of a UDP socket, so packet
 //! sockets (packet(7)) in both hosts see a copy of each, its headers only.
 
 use crate::options::receive_buffer;

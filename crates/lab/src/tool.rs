@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use std::{io, thread};
+use std::{fs, io, thread};
 use units::{Span, Time};
 
 /// Between two looks at the sockets.
@@ -106,6 +106,15 @@ fn disagrees(plan: &FlowPlan, leg: &Leg, other: &Leg) -> bool {
 /// Whether a program takes what its host has, having no way to choose.
 fn needs_default(flow: &PlannedFlow) -> bool {
     matches!(&flow.tool, Some(tool @ Tool::Command { .. }) if !tool.uses("cc"))
+}
+
+/// Whether a UDP socket has this port in the namespace that the thread is in; `sock_diag` of them is a module that not every
+/// kernel has.
+fn bound(port: u16) -> bool {
+    let tables = ["/proc/thread-self/net/udp", "/proc/thread-self/net/udp6"].map(fs::read_to_string);
+    let port = format!(":{port:04X}");
+    let local = |line: &str| line.split_whitespace().nth(1).is_some_and(|local| local.ends_with(&port));
+    tables.into_iter().flatten().any(|table| table.lines().skip(1).any(local))
 }
 
 /// Runs a step in a namespace.
@@ -200,11 +209,19 @@ impl<'a> Tools<'a> {
                 |s: &&Sock| s.listens() && (tally.mine() != Mine::Port(port) || s.local.port() == port);
             socks.iter().filter(mine).count()
         };
-        let before = self.sockets(flow.to).map(listening)?;
+        // iperf3's server is asked for over TCP.
+        let by_datagrams = flow.is_udp() && flow.tool != Some(Tool::Iperf3);
+        let ready = |this: &mut Self| {
+            if by_datagrams {
+                return inside(this.network.namespaces[flow.to].as_fd(), || Ok(bound(port).into()));
+            }
+            this.sockets(flow.to).map(listening)
+        };
+        let before = ready(self)?;
         let namespace = self.network.namespaces[flow.to].as_fd();
         let mut server = RunningProgram::start(namespace, &self.hosts_file, &self.identity, command)?;
         for _ in 0..PATIENCE {
-            if self.sockets(flow.to).map(listening)? > before {
+            if ready(self)? > before {
                 return Ok(server);
             }
             if server.has_ended() {
@@ -326,13 +343,13 @@ impl<'a> Tools<'a> {
                 p.tally.close(flow, ended);
             }
             match p.tally.control() {
-                None => {
+                None if !flow.is_udp() => {
                     self.notices.push(format!("flow {}: `{}` made no connection", flow.name, p.command[0]))
                 }
                 Some(cc) if !cc.is_empty() && cc != flow.control.name && !flow.is_udp() => {
                     self.notices.push(format!("flow {}: it used {cc}, not {}", flow.name, flow.cc));
                 }
-                Some(_) => {}
+                _ => {}
             }
             all.push((p.tally.flow, p.series));
         }

@@ -185,6 +185,29 @@ fn datagrams_of_iperf3_are_counted() {
     assert_eq!((f.cc.as_str(), f.retransmitted_packets), ("udp", 0));
 }
 
+/// Those of a command are known by the flow's port: 50 of them, of which the path loses one.
+#[test]
+fn datagrams_of_a_command_are_counted() {
+    let text = r#"
+        duration = "3s"
+        [links.path]
+        between = ["a", "b"]
+        forward = [{ kind = "loss", model = "list", packets = [7] }, { kind = "delay", delay = "10ms" }]
+        backward = [{ kind = "delay", delay = "10ms" }]
+        [flows.f]
+        from = "a"
+        to = "b"
+        app = { kind = "udp", rate = "1Mbit/s" }
+        tool = "python3 -c 'import socket, sys, time; s = socket.socket(type=socket.SOCK_DGRAM); [(s.sendto(bytes(1000), (sys.argv[1], int(sys.argv[2]))), time.sleep(0.01)) for _ in range(50)]' {to} {port}"
+        server = "python3 -c 'import socket, sys, time; s = socket.socket(type=socket.SOCK_DGRAM); s.bind((sys.argv[1], int(sys.argv[2]))); time.sleep(60)' {to} {port}"
+        "#;
+    let Some((o, notices)) = run(text) else { return };
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    let f = &o.variant.flows[0];
+    assert_eq!((f.sent_packets, f.lost_packets, f.delivered_bytes), (50, Some(1), 49_000));
+    assert_eq!(f.cc, "udp");
+}
+
 /// A download: the data come from `to`, under the flow's congestion control.
 #[test]
 fn curl_fetches_a_file() {

@@ -80,10 +80,13 @@ impl Tool {
     pub(crate) fn check(&self, app: &App) -> Result<(), (&'static str, String)> {
         let wrong = |key, message: &str| Err((key, message.to_string()));
         match (self, app) {
-            (Tool::Command { .. }, app) if app.is_datagrams() => wrong(
-                "kind",
-                "datagrams of a command cannot be counted; with `udp` the tool is iperf3, with `voice` and `probe` none",
-            ),
+            (Tool::Command { .. }, App::Udp { .. }) if !self.uses("port") => {
+                wrong("kind", "datagrams of a command are known by their port: it has to use {port}")
+            }
+            (Tool::Command { .. }, App::Udp { .. }) => Ok(()),
+            (Tool::Command { .. }, app) if app.is_datagrams() => {
+                wrong("kind", "no program plays `voice` and `probe`; leave `tool` out")
+            }
             (Tool::Command { .. }, _) => Ok(()),
             (Tool::Iperf3, App::Bulk { duration: Some(_), bytes: Some(_) }) => {
                 wrong("bytes", "iperf3 ends after a time or a number of bytes, not whichever is first")

@@ -320,8 +320,11 @@ stagger = "1ms""#,
 "flows.bulk.count" = 129"#,
         "34:22: flows.bulk.count: in the variant one: 129 is out of range (allowed: 1 to 128 with iperf3)"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "udp", rate = "1Mbit/s" }
+tool = "nc -u {to} 5001""#,
+        "30:16: flows.bulk.app.kind: datagrams of a command are known by their port: it has to use {port}"),
+    (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "probe" }
 tool = "nc -u {to} {port}""#,
-        "30:16: flows.bulk.app.kind: datagrams of a command cannot be counted; with `udp` the tool is iperf3, with `voice` and `probe` none"),
+        "30:16: flows.bulk.app.kind: no program plays `voice` and `probe`; leave `tool` out"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "udp", rate = "1Mbit/s", size = 43 }
 tool = "iperf3""#,
         "30:48: flows.bulk.app.size: iperf3 sends no datagrams below 44 bytes of IP packet"),

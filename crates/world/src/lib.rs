@@ -7,12 +7,19 @@
 //! What is seen, done and rewarded is a [`Scheme`]: a file and a line each. [`StepFigures`] is what a step measured, and what
 //! all of them are made of. A world without an actor is played by the control that its [`WorldWish`] names: a
 //! classic control beside the learned ones, with the same rewards.
+//!
+//! [`WindowActor`] is what of it knows neither clock nor wire: whoever has a sender in real time uses it as the world does, and
+//! sends its segments as datagrams ([`encode_segment`]).
 
+mod actor;
+mod datagram;
 mod figures;
 mod scheme;
 mod tally;
 mod world;
 
+pub use actor::WindowActor;
+pub use datagram::{decode_segment, encode_segment};
 pub use figures::StepFigures;
 pub use scheme::{ActionSpace, SCHEMES, Scheme, scheme};
 pub use tally::{AckTally, TalliedControl};

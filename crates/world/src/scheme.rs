@@ -34,7 +34,7 @@ pub enum ActionSpace {
 }
 
 /// A way to see, act and be rewarded. It has no state beside what it says it keeps.
-pub trait Scheme: Send {
+pub trait Scheme: Send + Sync {
     /// What an action is.
     fn action_space(&self) -> ActionSpace;
 

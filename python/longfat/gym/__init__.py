@@ -14,11 +14,16 @@ Needs gymnasium and numpy: `pip install 'longfat[gym]'`.
 | `mvfst-rl` | one of five moves of the window | ten figures of ten steps | Sivakumar et al., 2019 |
 | `direct` | window and pacing rate, each times 2^a | six figures of a step | – |
 
+A learned policy is kept as a `Policy`, and `on_kernel` plays it in real time between real hosts.
+
 What differs from the papers stands in a table at the head of each scheme's file (`crates/world/src/scheme`).
 """
 
+from .._episode import Episode
+from .._policy import Policy
 from ._env import CongestionEnv, CongestionVectorEnv
-from ._play import Episode, classic, play
+from ._kernel import on_kernel
+from ._play import classic, play
 from ._ranges import Range
 
-__all__ = ["CongestionEnv", "CongestionVectorEnv", "Episode", "Range", "classic", "play"]
+__all__ = ["CongestionEnv", "CongestionVectorEnv", "Episode", "Policy", "Range", "classic", "on_kernel", "play"]

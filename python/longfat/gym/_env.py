@@ -109,6 +109,16 @@ class CongestionEnv(gymnasium.Env[Observation, Any]):
         self._world: _native.NativeWorld | None = None
         self._steps = 0
 
+    @property
+    def scheme(self) -> str:
+        """What is seen, done and rewarded."""
+        return self._worlds.scheme
+
+    @property
+    def step_s(self) -> float:
+        """The time between two actions, seconds."""
+        return self._worlds.step_s
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:

@@ -7,7 +7,7 @@ same worlds, and the matrix moves along the best of them, by what they gained ov
     python -m longfat.gym.learn --seconds 240
 
 learns behind a policer whose rate, bucket and round trip are drawn anew for each episode, and holds what it learned against CUBIC
-in worlds that it has not seen.
+in worlds that it has not seen; `--kernel 5` plays the first five of these in the lab too, beside the kernel's CUBIC.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import Scenario, delay, policer
-from ._env import CongestionEnv, Observation
-from ._play import Episode, play
+from .. import Scenario, delay, policer, run
+from .._episode import Episode
+from .._policy import Policy
+from ._env import CongestionEnv
+from ._kernel import on_kernel
+from ._play import play
 from ._ranges import Range
 
 #: Directions a round, and how many of the best move the policy.
@@ -32,28 +34,29 @@ _STEP, _NOISE = 0.3, 0.3
 _GAIN = 0.3
 
 
-class LinearPolicy:
+def linear(weights: NDArray[np.float64], env: CongestionEnv) -> Policy:
     """An action is the weights times what is seen and a constant, squashed into the middle of the space: steps are short."""
-
-    def __init__(self, weights: NDArray[np.float64]) -> None:
-        self.weights = weights
-
-    def __call__(self, seen: Observation) -> NDArray[np.float32]:
-        return (_GAIN * np.tanh(self.weights[:, :-1] @ seen + self.weights[:, -1])).astype(np.float32)
+    layer = (weights[:, :-1], weights[:, -1])
+    return Policy([layer], output="tanh", scale=_GAIN, scheme=env.scheme, step_s=env.step_s)
 
 
-def worlds(scheme: str, classic: str | None = None, seconds: float = 10.0) -> CongestionEnv:
-    """A path with a policer: 5 to 50 Mbit/s, a bucket of 10 to 100 kB, a round trip of 20 to 80 ms."""
+def policed(seconds: float = 10.0) -> Scenario:
+    """A path with a policer."""
     path = Scenario(name="policed", duration=f"{seconds:g}s")
     path.link("wan", "a", "b", forward=[policer("20Mbit/s", burst="50kB"), delay("20ms")], backward=[delay("20ms")])
     path.flow("up", "a", "b")
+    return path
+
+
+def worlds(scheme: str, classic: str | None = None, seconds: float = 10.0) -> CongestionEnv:
+    """Such paths: 5 to 50 Mbit/s, a bucket of 10 to 100 kB, a round trip of 20 to 80 ms."""
     ranges = {
         "links.wan.forward.policer.rate": Range("5Mbit/s", "50Mbit/s", log=True),
         "links.wan.forward.policer.burst": Range("10kB", "100kB", log=True),
         "links.wan.forward.delay.delay": Range("10ms", "40ms"),
         "links.wan.backward.delay.delay": Range("10ms", "40ms"),
     }
-    return CongestionEnv(path, scheme=scheme, step_s=0.02, ranges=ranges, classic=classic)
+    return CongestionEnv(policed(seconds), scheme=scheme, step_s=0.02, ranges=ranges, classic=classic)
 
 
 def learn(
@@ -62,7 +65,7 @@ def learn(
     seconds: float,
     seed: int = 0,
     told: Callable[[int, float], object] | None = None,
-) -> LinearPolicy:
+) -> Policy:
     """Searches for so many seconds of this thread; `told` hears of each round and the mean reward of its best."""
     random = np.random.default_rng(seed)
     seen = (env.observation_space.shape or (1,))[0]
@@ -75,7 +78,7 @@ def learn(
         starts = random.integers(2**31, size=_DIRECTIONS)
         gained = np.array(
             [
-                [_reward(env, weights + sign * _NOISE * d, int(start)) for sign in (1, -1)]
+                [_reward(env, linear(weights + sign * _NOISE * d, env), int(start)) for sign in (1, -1)]
                 for d, start in zip(directions, starts, strict=True)
             ]
         )
@@ -85,26 +88,30 @@ def learn(
         weights = weights + _STEP / (_BEST * spread) * moves.sum(axis=0)
         if told is not None:
             told(rounds, float(gained[best].max(axis=1).mean()))
-    return LinearPolicy(weights)
+    return linear(weights, env)
 
 
-def _reward(env: CongestionEnv, weights: NDArray[np.float64], seed: int) -> float:
-    policy = LinearPolicy(weights)
-    seen, _ = env.reset(seed=seed)
-    total, steps = 0.0, 0
-    while True:
-        seen, reward, done, over, _ = env.step(policy(seen))
-        total, steps = total + reward, steps + 1
-        if done or over:
-            return total / steps
+def _reward(env: CongestionEnv, policy: Policy, seed: int) -> float:
+    episode = play(env, policy, seed=seed)
+    return episode.reward / episode.steps
 
 
-def compared(
-    policy: Callable[[Observation], Any], scheme: str, seeds: Sequence[int]
-) -> tuple[list[Episode], list[Episode]]:
+def compared(policy: Policy, seeds: Sequence[int]) -> tuple[list[Episode], list[Episode]]:
     """Episodes of the policy, and of CUBIC in the same worlds."""
-    ours, theirs = worlds(scheme), worlds(scheme, classic="cubic")
+    ours, theirs = worlds(policy.scheme), worlds(policy.scheme, classic="cubic")
     return [play(ours, policy, seed=s) for s in seeds], [play(theirs, seed=s) for s in seeds]
+
+
+def on_both_clocks(policy: Policy, seed: int) -> tuple[Episode, Episode, float, float]:
+    """The policy's episode in a world that is drawn by this seed, and in the lab; then CUBIC's goodput, Mbit/s, simulated and
+    the kernel's."""
+    env = worlds(policy.scheme)
+    _, values = env.reset(seed=seed)
+    simulated = play(env, policy, seed=seed)
+    kernel = on_kernel(policy, policed(), set=values, seed=seed)
+    cubic = run(policed(), on="both", set=values | {"flows.up.cc": "cubic"}, seed=seed)
+    sim, real = (v.flows[0].goodput_mbps for v in cubic.variants)
+    return simulated, kernel, sim, real
 
 
 def _mean(episodes: Sequence[Episode]) -> float:
@@ -117,12 +124,17 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=240.0)
     options.add_argument("--scheme", default="aurora")
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--save", metavar="FILE", help="keeps the policy")
+    options.add_argument("--load", metavar="FILE", help="learns nothing, plays this one")
+    options.add_argument("--kernel", type=int, default=0, metavar="N", help="plays N worlds in the lab too, beside CUBIC")
     args = options.parse_args()
     begun = time.monotonic()
-    policy = learn(worlds(args.scheme), seconds=args.seconds, seed=args.seed)
+    policy = Policy.load(args.load) if args.load else learn(worlds(args.scheme), seconds=args.seconds, seed=args.seed)
     took = time.monotonic() - begun
+    if args.save:
+        policy.save(args.save)
     seeds = range(1_000_000, 1_000_040)
-    ours, cubic = compared(policy, args.scheme, seeds)
+    ours, cubic = compared(policy, seeds)
     wins = sum(a.goodput_mbps > b.goodput_mbps for a, b in zip(ours, cubic, strict=True))
     print(f"learned for {took:.0f} s; {len(seeds)} worlds not seen before, goodput in Mbit/s, RTT in ms, loss:")
     for name, episodes in (("learned", ours), ("CUBIC", cubic)):
@@ -130,6 +142,20 @@ def main() -> None:
         loss = sum(e.loss for e in episodes) / len(episodes)
         print(f"  {name:8}{_mean(episodes):8.2f}{rtt:8.1f}{loss:9.2%}")
     print(f"  more goodput in {wins} of {len(seeds)}, {_mean(ours) / _mean(cubic) - 1:+.0%}")
+    gains = []
+    for seed in seeds[: args.kernel]:
+        sim, kernel, cubic_sim, cubic_kernel = on_both_clocks(policy, seed)
+        gains.append((sim.goodput_mbps / cubic_sim, kernel.goodput_mbps / cubic_kernel))
+        print(
+            f"  world {seed}: learned {sim.goodput_mbps:.2f} simulated, {kernel.goodput_mbps:.2f} in the lab; CUBIC "
+            f"{cubic_sim:.2f} and {cubic_kernel:.2f} (the kernel's): {gains[-1][0]:.2f} and {gains[-1][1]:.2f} times",
+            flush=True,
+        )
+    if gains:
+        simulated, real = (sum(g[i] for g in gains) / len(gains) for i in (0, 1))
+        off = sorted(abs(k / s - 1) for s, k in gains)
+        print(f"  gain {simulated:.2f} times simulated, {real:.2f} in the lab; in {sum(o <= 0.15 for o in off)} of {len(off)} "
+              f"worlds within 15 %, median {off[len(off) // 2]:.1%} off")
 
 
 if __name__ == "__main__":

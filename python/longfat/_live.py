@@ -1,0 +1,86 @@
+"""A sender in user space and whoever receives from it, as programs of a flow in the lab: `longfat.gym.on_kernel` starts them.
+
+    python -m longfat._live receive JOB PORT
+    python -m longfat._live send JOB ADDRESS:PORT
+
+JOB is a folder: `scenario.toml` and `job.json`; `send` leaves `done.json` there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from . import _native
+from ._episode import played
+from ._scenario import loaded
+
+
+def _read(job: Path) -> tuple[dict[str, Any], _native.LoadedScenario]:
+    return json.loads((job / "job.json").read_text()), loaded(job / "scenario.toml", {}, True)
+
+
+def receive(job: Path, port: int) -> None:
+    """Receives until it is killed."""
+    wish, scenario = _read(job)
+    _native.live_receive(scenario, wish["flow"], port)
+
+
+class _Sender:
+    """A sender under way, step by step."""
+
+    def __init__(self, sender: _native.LiveSender, step_s: float, span_s: float) -> None:
+        self._sender, self._step_s = sender, step_s
+        self._start = sender.figures()["time_s"]
+        self._steps, self._last = 0, max(1, round(span_s / step_s))
+
+    def step(self, action: Any, /) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Steps last from the beginning on: one that was late does not move the next."""
+        self._steps += 1
+        until = self._start + self._steps * self._step_s
+        seen, reward = self._sender.step(action, round(until * 1e9))
+        return seen, reward, False, self._steps >= self._last, {}
+
+    def figures(self) -> dict[str, float]:
+        return self._sender.figures()
+
+
+def send(job: Path, to: str) -> None:
+    """Sends by the policy, or by a classic control, for so long as the episode is; leaves what it came to."""
+    import numpy as np
+
+    from ._policy import Policy
+
+    wish, scenario = _read(job)
+    classic = wish["classic"]
+    policy = Policy.load(job / "policy.json") if classic is None else None
+
+    def act(seen: bytes) -> list[float] | None:
+        if policy is None:
+            return None
+        action: list[float] = np.atleast_1d(policy(np.frombuffer(seen, np.float32))).astype(float).tolist()
+        return action
+
+    sender = _native.LiveSender(
+        scenario, flow=wish["flow"], to=to, seed=wish["seed"], scheme=wish["scheme"], classic=classic
+    )
+    done = played(_Sender(sender, wish["step_s"], wish["span_s"]), act, sender.observation())
+    part = job / "done.part"
+    part.write_text(json.dumps(done._asdict()))
+    os.replace(part, job / "done.json")
+
+
+def main() -> None:
+    """One of the two."""
+    what, job, where = sys.argv[1:]
+    if what == "receive":
+        receive(Path(job), int(where))
+    else:
+        send(Path(job), where)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,278 @@
+//! A sender in real time, outside of the kernel: what the environment for learning steps in simulated time, on sockets.
+//!
+//! Its segments are datagrams of UDP ([`world::encode_segment`]). While a step lasts this thread sleeps until a datagram or a
+//! timer is due, Python's lock released; pacing is the sender's own, a timer for each packet.
+
+use crate::errors::raise;
+use crate::load::LoadedScenario;
+use ::world::{WindowActor, WorldError, decode_segment, encode_segment};
+use congestion::Control;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use scenario::Scenario;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use transport::{Segment, Tcp};
+use units::{Span, Time};
+
+/// The largest UDP datagram.
+const LARGEST: usize = 65_535;
+/// How long a handshake may take: Linux gives a SYN up after 127 s, a lab's run is rarely so long.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What an application keeps written and unsent, bytes: all that any window takes.
+const WRITTEN: u64 = 1 << 40;
+/// Room for what comes while this thread does not run, bytes.
+const SOCKET_BUFFER: libc::c_int = 4 << 20;
+
+/// An end of a connection on a socket.
+struct LiveEnd {
+    socket: UdpSocket,
+    tcp: Tcp,
+    begun: Instant,
+    out: Vec<Segment>,
+    datagram: Vec<u8>,
+    arrived: Vec<u8>,
+}
+
+impl LiveEnd {
+    fn new(socket: UdpSocket, tcp: Tcp) -> io::Result<LiveEnd> {
+        socket.set_nonblocking(true)?;
+        let bytes = SOCKET_BUFFER;
+        for option in [libc::SO_RCVBUF, libc::SO_SNDBUF] {
+            // SAFETY: a live socket, and a value that lives as long as the call.
+            #[allow(unsafe_code)]
+            unsafe {
+                // What is refused is left as it is: a smaller buffer only costs packets.
+                let value = (&raw const bytes).cast();
+                let length = size_of_val(&bytes) as libc::socklen_t;
+                libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, value, length);
+            }
+        }
+        let (out, datagram) = (Vec::new(), Vec::new());
+        Ok(LiveEnd { socket, tcp, begun: Instant::now(), out, datagram, arrived: vec![0; LARGEST] })
+    }
+
+    fn now(&self) -> Time {
+        Time::from_nanos(self.begun.elapsed().as_nanos() as u64)
+    }
+
+    /// Sends what the end wants to leave. Where the socket's buffer is full the rest is lost, as in a full device.
+    fn send(&mut self) -> io::Result<()> {
+        for segment in self.out.drain(..) {
+            encode_segment(&segment, &mut self.datagram);
+            match self.socket.send(&self.datagram) {
+                // What an ICMP message said of an earlier one.
+                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                sent => sent.map(drop)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in all that has come, and lets timers fire.
+    fn turn(&mut self) -> io::Result<()> {
+        loop {
+            match self.socket.recv(&mut self.arrived) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                n => self.arrive(n?)?,
+            }
+        }
+        let now = self.now();
+        if self.tcp.next_wake().is_some_and(|due| due <= now) {
+            self.tcp.handle_wake(now, &mut self.out);
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, n: usize) -> io::Result<()> {
+        if let Some(segment) = decode_segment(&self.arrived[..n]) {
+            let now = self.now();
+            self.tcp.handle_segment(now, &segment, &mut self.out);
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    /// Sleeps until a datagram comes, a timer is due, or it is `until`.
+    fn wait(&self, until: Time) {
+        let due = self.tcp.next_wake().map_or(until, |due| due.min(until));
+        let left = due.since(self.now().min(due)).as_nanos();
+        let timeout = libc::timespec {
+            tv_sec: (left / 1_000_000_000) as libc::time_t,
+            tv_nsec: (left % 1_000_000_000) as libc::c_long,
+        };
+        let mut wanted = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one live entry, a timeout that lives as long as the call; no signals are masked.
+        #[allow(unsafe_code)]
+        unsafe {
+            // A signal ends it early, which costs a turn.
+            libc::ppoll(&raw mut wanted, 1, &raw const timeout, std::ptr::null());
+        }
+    }
+
+    fn play_until(&mut self, until: Time) -> io::Result<Time> {
+        loop {
+            self.turn()?;
+            let now = self.now();
+            if now >= until {
+                return Ok(now);
+            }
+            self.wait(until);
+        }
+    }
+}
+
+/// A thread's timers fire when they are due, not up to 50 µs later (`PR_SET_TIMERSLACK`).
+fn be_punctual() {
+    // SAFETY: takes numbers alone, and sets this thread's slack.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
+    }
+}
+
+fn usage(py: Python<'_>, e: impl ToString) -> PyErr {
+    raise(py, "UsageError", &e.to_string())
+}
+
+fn failed(py: Python<'_>, e: &io::Error) -> PyErr {
+    raise(py, "RunError", &format!("the socket of the sender: {e}"))
+}
+
+/// The scenario's end of a flow: its stack's limits, on a path of that MTU.
+fn limits(scenario: &Scenario, flow: usize, sends: bool) -> Option<transport::Limits> {
+    let flow = scenario.flows.get(flow)?;
+    let (here, there) = if sends { (flow.from, flow.to) } else { (flow.to, flow.from) };
+    let mtu = scenario.mtu(flow.from, flow.to) - scenario.longer_header(there);
+    let pacing = flow.max_pacing_rate.filter(|_| sends);
+    Some(scenario.hosts[here].stack.own_limits(mtu, pacing))
+}
+
+fn variant(loaded: &LoadedScenario) -> Option<&Scenario> {
+    loaded.read.experiment.variants.first().map(|v| &v.scenario)
+}
+
+/// A sender under way.
+#[pyclass(frozen, module = "longfat._native")]
+pub struct LiveSender(Mutex<(LiveEnd, WindowActor)>);
+
+#[pymethods]
+impl LiveSender {
+    /// A connection of the scenario's flow to whoever receives at `to`, until it is established and knows its round trip.
+    #[new]
+    #[pyo3(signature = (loaded, *, flow, to, seed, scheme, classic))]
+    fn new(
+        py: Python<'_>,
+        loaded: &LoadedScenario,
+        flow: usize,
+        to: &str,
+        seed: u64,
+        scheme: &str,
+        classic: Option<&str>,
+    ) -> PyResult<LiveSender> {
+        let known = |name: &str| {
+            Control::named(name).ok_or_else(|| usage(py, format!("no control is called `{name}`")))
+        };
+        let mut actor =
+            WindowActor::new(scheme, classic.map(known).transpose()?).map_err(|e| usage(py, e))?;
+        let to: SocketAddr = to.parse().map_err(|e| usage(py, format!("{to}: {e}")))?;
+        let limits = variant(loaded).and_then(|scenario| limits(scenario, flow, true));
+        let limits = limits.ok_or_else(|| usage(py, "no such flow"))?;
+        let tcp = Tcp::new(limits, actor.control(seed, &format!("world.{flow}")));
+        let end = py.detach(|| {
+            be_punctual();
+            let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+            let socket = UdpSocket::bind(any)?;
+            socket.connect(to)?;
+            let mut end = LiveEnd::new(socket, tcp)?;
+            let now = end.now();
+            end.tcp.connect(now, &mut end.out);
+            end.tcp.write(now, WRITTEN, false, &mut end.out);
+            end.send()?;
+            while !WindowActor::may_begin(&end.tcp) {
+                if end.begun.elapsed() > PATIENCE {
+                    return Err(io::Error::from(io::ErrorKind::TimedOut));
+                }
+                let until = end.now() + Span::from_millis(1);
+                end.play_until(until)?;
+            }
+            let now = end.now();
+            actor.begin(now, &mut end.tcp);
+            Ok(end)
+        });
+        let end = end.map_err(|e| failed(py, &e))?;
+        Ok(LiveSender(Mutex::new((end, actor))))
+    }
+
+    /// What is seen now.
+    fn observation<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        PyBytes::new(py, &bytes(held.1.observation()))
+    }
+
+    /// Carries out an action (None: none) and lasts until so many nanoseconds after the sender was made; the observation
+    /// and the reward.
+    fn step<'py>(
+        &self,
+        py: Python<'py>,
+        action: Option<Vec<f64>>,
+        until_ns: u64,
+    ) -> PyResult<(Bound<'py, PyBytes>, f64)> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (end, actor) = &mut *held;
+        if let Some(action) = action {
+            actor.act(&action, &mut end.tcp).map_err(|e: WorldError| usage(py, e))?;
+        }
+        let now = py.detach(|| end.play_until(Time::from_nanos(until_ns))).map_err(|e| failed(py, &e))?;
+        actor.measure(now, &end.tcp);
+        Ok((PyBytes::new(py, &bytes(actor.observation())), actor.reward()))
+    }
+
+    /// What the last step measured, by name, and the payload that was acknowledged in order.
+    fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = PyDict::new(py);
+        for (name, value) in held.1.figures().named() {
+            all.set_item(name, value)?;
+        }
+        all.set_item("delivered_bytes", held.0.tcp.tx.s.snd_una)?;
+        Ok(all)
+    }
+}
+
+/// An observation as doubles of four bytes, in memory order.
+fn bytes(seen: &[f32]) -> Vec<u8> {
+    seen.iter().flat_map(|x| x.to_ne_bytes()).collect()
+}
+
+/// Receives the scenario's flow at this port, one connection, until the process is killed or the socket fails.
+#[pyfunction]
+pub fn live_receive(py: Python<'_>, loaded: &LoadedScenario, flow: usize, port: u16) -> PyResult<()> {
+    let scenario = variant(loaded).and_then(|scenario| Some((scenario, scenario.flows.get(flow)?)));
+    let (scenario, of) = scenario.ok_or_else(|| usage(py, "no such flow"))?;
+    let limits = limits(scenario, flow, false).ok_or_else(|| usage(py, "no such flow"))?;
+    let tcp = Tcp::new(limits, of.cc.make(0, "live"));
+    let received = py.detach(|| -> io::Result<()> {
+        be_punctual();
+        let any = if scenario.address(of.to).is_ipv4() { "0.0.0.0" } else { "::" };
+        let socket = UdpSocket::bind((any, port))?;
+        let mut end = LiveEnd::new(socket, tcp)?;
+        end.socket.set_nonblocking(false)?;
+        let (n, from) = end.socket.recv_from(&mut end.arrived)?;
+        end.socket.connect(from)?;
+        end.socket.set_nonblocking(true)?;
+        end.arrive(n)?;
+        loop {
+            let until = end.now() + Span::from_secs(1);
+            end.play_until(until)?;
+        }
+    });
+    received.map_err(|e| failed(py, &e))
+}
