@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 export CARGO_TARGET_DIR=$target
 venv=$(sh tests/venv.sh python maturin pytest mypy numpy pyarrow polars duckdb pandas gymnasium matplotlib nbclient ipykernel \
-    distributed "moto[server,s3]" s3fs) || exit 0
+    distributed "moto[server,s3]" s3fs abi3audit pyright) || exit 0
 PATH=$venv/bin:$PATH
 cargo build -q --release -p longfat -p longfat-python
 # In the profile that the other tests have built, not that of what is handed out.
@@ -13,4 +13,7 @@ LONGFAT_PROGRAM=$target/release/longfat MATURIN_PEP517_ARGS="--profile release" 
     pip install -q --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall ./python
 LONGFAT=$venv/bin/longfat pytest -q -p no:cacheprovider python/tests
 (cd python && mypy --cache-dir "$target/mypy")
-if command -v pyright >/dev/null; then pyright --pythonpath "$venv/bin/python" python/longfat; else echo "python: pyright SKIPPED, not installed" >&2; fi
+# It runs in node.
+if command -v node >/dev/null; then (cd python && pyright --pythonpath "$venv/bin/python"); else echo "python: pyright SKIPPED, no node" >&2; fi
+# What it asks of Python is there from 3.10 on.
+abi3audit -s -S --assume-minimum-abi3 3.10 "$(python -c 'import longfat._native as it; print(it.__file__)')"

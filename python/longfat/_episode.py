@@ -25,9 +25,11 @@ class Steps(Protocol):
 
     def step(self, action: Any, /) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Carries an action out: what is seen, the reward, whether all is sent, whether the time is over."""
+        ...
 
     def figures(self) -> dict[str, float]:
         """What the last step measured, by name."""
+        ...
 
 
 def played(env: Steps, act: Callable[[Any], Any], seen: Any) -> Episode:
