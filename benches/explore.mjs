@@ -25,18 +25,19 @@ function move() {
   return new Promise((done) => {
     const began = performance.now();
     slider.dispatchEvent(new Event("input", { bubbles: true }));
-    let first = 0;
-    // Plots are drawn in the frame after the result came; a task after that frame's end has it on the screen.
+    let [first, framed] = [0, {}];
+    // What came before a frame begins is drawn in it, plots by then or by the frame's own callbacks; a task after that frame's
+    // end has it on the screen.
     const { port1, port2 } = new MessageChannel();
-    const look = () => requestAnimationFrame(() => port2.postMessage(0));
-    let came = 0;
+    const look = () => requestAnimationFrame(() => {
+      framed = { ...root.dataset };
+      port2.postMessage(0);
+    });
     port1.onmessage = () => {
-      const { run, exact } = root.dataset;
       const now = performance.now();
-      if (Number(run) > before && came !== Number(run)) came = Number(run);
-      else if (came > before) {
+      if (Number(framed.run) > before) {
         first ||= now - began;
-        if (exact === "true") return done([first, now - began]);
+        if (framed.exact === "true") return done([first, now - began]);
       }
       look();
     };

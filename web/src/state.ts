@@ -36,7 +36,7 @@ export interface Range {
 }
 
 export type Side = "a" | "b";
-type Topic = "pick" | "range" | "cursor" | "flows" | "table";
+export type Topic = "pick" | "range" | "cursor" | "flows" | "table";
 
 export class State<E extends Subject = Subject> {
   /** Null shows all. */
@@ -44,7 +44,7 @@ export class State<E extends Subject = Subject> {
   /** Seconds; null hides it. */
   cursor: number | null = null;
   /** Names of the flows that the reader chose to see, by entry. */
-  private listeners = new Map<Topic, Set<() => void>>();
+  protected listeners = new Map<Topic, Set<() => void>>();
 
   constructor(
     readonly entries: E[],
@@ -57,10 +57,9 @@ export class State<E extends Subject = Subject> {
     this.listeners.set(topic, set.add(listener));
   }
 
-  /** Forgets the listeners, all of them or those to these: what they are of is about to be made anew. */
-  silence(...topics: Topic[]): void {
-    if (topics.length) topics.forEach((topic) => this.listeners.delete(topic));
-    else this.listeners.clear();
+  /** Forgets all listeners: what they are of is about to be made anew. */
+  silence(): void {
+    this.listeners.clear();
   }
 
   protected tell(topic: Topic): void {
@@ -143,7 +142,7 @@ export interface Sort {
 /** What flows are put together by in the table; null: as each variant has it unasked. */
 export type Group = "cc" | "direction" | "name" | "from" | "none" | null;
 
-function entriesOf(page: Page, data: (s: Series) => Data): Entry[] {
+export function entriesOf(page: Page, data: (s: Series) => Data): Entry[] {
   const of = (s: Series | null | undefined) => (s ? data(s) : null);
   return page.results
     .flatMap((result) => result.run.variants.map((variant, i) => ({ result, variant, figures: result.figures[i], data: of(result.series[i]) })))
@@ -170,12 +169,6 @@ export class Runs extends State<Entry> {
     const told = page.story.about.map(([r, v]) => entries.find((e) => e.result === page.results[r] && e.variant === e.result.run.variants[v]));
     const a = told[0] ?? entries[0];
     super(entries, a, told[1] ?? entries.find((e) => e !== a) ?? null);
-  }
-
-  /** The same variants run anew: each entry stays and holds what is new. Whoever draws must be told by the caller. */
-  renew(page: Page, data: (s: Series) => Data): void {
-    entriesOf(page, data).forEach((entry, i) => Object.assign(this.entries[i] ?? {}, entry));
-    this.page = page;
   }
 
   /** Sorts by a column; by the one it is sorted by, the other way round. */

@@ -3,8 +3,7 @@
 import { fill, h } from "../dom";
 import { lang, t } from "../i18n";
 import { variants } from "../plot/gallery";
-import { Plots } from "../plot/section";
-import { Runs, type Entry } from "../state";
+import type { Plots } from "../plot/section";
 import { write } from "../link";
 import { recolor } from "../view/details";
 import { foot, story, topBar } from "../view/header";
@@ -21,7 +20,10 @@ import type { ReadReply, Refusal } from "./model";
 import { Lessons, type LessonRun } from "./lessons";
 import { Moment } from "./moment";
 import { bdpOf, Operating } from "./operating";
+import { Parts } from "./parts";
 import { beside, MOST_PINS, pinned, together, type Pin } from "./pins";
+import { LivePlots } from "./plots";
+import { LiveRuns } from "./runs";
 import { Sliders } from "./sliders";
 import { read, Source, written } from "./source";
 import { Side } from "./side";
@@ -35,10 +37,10 @@ export class Explorer {
   private said: ReadReply | null = null;
   private pins: Pin[] = [];
   private last: Result | null = null;
-  private runs: Runs | null = null;
-  private plots: Pick<Plots<Entry>, "retheme" | "destroy"> | null = null;
+  private runs: LiveRuns | null = null;
+  private plots: Pick<Plots, "retheme" | "destroy"> | null = null;
   /** Of runs; null while a capture is shown. */
-  private curves: Plots<Entry> | null = null;
+  private curves: LivePlots | null = null;
   private side: Side;
   private sliders = new Sliders({ moving: (sets) => this.moving(sets), moved: () => void this.reread() });
   private shown = h("div", {});
@@ -47,6 +49,7 @@ export class Explorer {
   /** What every result makes anew: above the plots, and below. */
   private above = h("div", {});
   private below = h("div", {});
+  private parts = new Parts();
   private moment: Moment | null = null;
   private lessons: Lessons;
   private operating: Operating;
@@ -63,7 +66,7 @@ export class Explorer {
   ) {
     this.live = new Live(engine, {
       result: (of, wish) => this.result(of, wish),
-      refused: (why) => this.refused(why),
+      refused: (why) => this.side.refused(why),
       progress: (share) => this.side.progress(share),
     });
     this.lessons = new Lessons(engine, (scenario, runs) => void this.look(scenario, runs));
@@ -104,7 +107,7 @@ export class Explorer {
       scrollTo(0, 0);
     } catch (e) {
       const message = e instanceof Error ? e.message : String(e);
-      this.refused({ message, text: message, line: 0, key: "" });
+      this.side.refused({ message, text: message, line: 0, key: "" });
     }
     this.side.progress(null);
   }
@@ -181,7 +184,7 @@ export class Explorer {
     const { pieces } = await this.engine.ask({ do: "read", ...this.source.asked() }).done;
     if (reading !== this.reading) return;
     const said = JSON.parse(new TextDecoder().decode(pieces[0])) as ReadReply & { refused?: Refusal };
-    if (said.refused) return this.refused(said.refused);
+    if (said.refused) return this.side.refused(said.refused);
     this.said = said;
     this.sliders.show(said.variant.tunables);
     this.side.say(said);
@@ -206,10 +209,6 @@ export class Explorer {
     this.following = setTimeout(() => void written(this.source, lang()).then((text) => { write(text); this.side.command(); }), 250);
   }
 
-  private refused(why: Refusal): void {
-    this.side.refused(why);
-  }
-
   private result(of: Result, wish: Wish | null = null): void {
     this.side.refused(null);
     this.side.coarse(of.exact ? null : (of.page.results[0].run.variants[0]?.duration_s ?? 0));
@@ -219,7 +218,7 @@ export class Explorer {
     if (this.runs && this.runs.entries.length === page.results.flatMap((r) => r.run.variants).length) {
       this.runs.renew(page, data);
     } else {
-      this.runs = new Runs(page, data);
+      this.runs = new LiveRuns(page, data);
       this.plots?.destroy();
       this.plots = this.curves = null;
     }
@@ -239,23 +238,22 @@ export class Explorer {
     }
   }
 
-  private show(runs: Runs): void {
-    const fresh = !this.curves;
-    // Parts listen to the state: those of the last result are gone.
-    if (fresh) runs.silence();
-    else runs.silence("pick", "table");
-    fill(this.above, story(runs), notice(runs), table(runs));
-    fill(this.below, path(runs));
-    if (fresh || !this.curves) {
-      this.plots = this.curves = new Plots(runs, variants(runs));
-      this.moment ??= new Moment();
-      this.moment.follow(runs);
-      this.shown.replaceChildren(this.above, this.moment.root, this.curves.root, this.operating.root, this.below, this.builder.root);
-    } else {
-      this.moment?.renew();
-      this.curves.listen();
+  private show(runs: LiveRuns): void {
+    if (this.curves) {
+      this.parts.renew();
       void this.curves.renew();
+      return;
     }
+    this.moment ??= new Moment();
+    const { moment } = this;
+    moment.follow(runs);
+    this.parts.begin([
+      [this.above, runs.part(() => fill(this.above, story(runs), notice(runs), table(runs)))],
+      [moment.root, () => moment.renew()],
+      [this.below, runs.part(() => fill(this.below, path(runs)))],
+    ]);
+    this.plots = this.curves = new LivePlots(runs, variants(runs));
+    this.shown.replaceChildren(this.above, moment.root, this.curves.root, this.operating.root, this.below, this.builder.root);
   }
 
   private pin(called?: string): void {
@@ -293,7 +291,7 @@ export class Explorer {
   private async toml(): Promise<string> {
     const { pieces } = await this.engine.ask({ do: "toml", ...this.source.asked() }).done;
     const said = JSON.parse(new TextDecoder().decode(pieces[0])) as { toml?: string; refused?: Refusal };
-    if (said.refused) this.refused(said.refused);
+    if (said.refused) this.side.refused(said.refused);
     return said.toml ?? this.source.text;
   }
 }

@@ -5,8 +5,8 @@ import type { Page } from "../model";
 import { CANCELLED, type Engine, type Job } from "./engine";
 import type { Beside, Refusal, RunReply, ScenarioText } from "./model";
 
-/** Milliseconds that a run may take while the slider moves: a frame is late at 100, and drawing wants its part. */
-const FAST_MS = 45;
+/** Milliseconds that a run may take while the slider moves: at 60 a frame is late, and drawing and the screen want their part. */
+const FAST_MS = 20;
 /** Milliseconds of rest after which what is coarse becomes exact. */
 const REST_MS = 140;
 /** Seconds of the first run of a scenario, whose cost nobody knows. */
@@ -74,8 +74,11 @@ export class Live {
   private run(wish: Wish, until: number | null): void {
     const question = { do: "run", scenario: wish.scenario, until_s: until, label: wish.label, beside: wish.beside };
     const expected = this.cost === null ? 0 : this.cost * (until ?? wish.duration);
-    const job = this.engine.ask(question, (seconds, all) => { if (this.running?.job === job) this.audience.progress(seconds / all); });
-    const running = { job, fast: until !== null || expected <= FAST_MS, wish };
+    const fast = until !== null || expected <= FAST_MS;
+    // How far a run is that is soon over nobody sees.
+    const told = (seconds: number, all: number): void => { if (!fast && this.running?.job === job) this.audience.progress(seconds / all); };
+    const job = this.engine.ask(question, told);
+    const running = { job, fast, wish };
     this.running = running;
     job.done.then(
       ({ pieces, ms }) => {

@@ -48,6 +48,9 @@ function grown(time: Float64Array, of: Float64Array | null, at: number): number 
   return of ? of[row(time, at)] - of[row(time, Math.max(0, at - JUST_NOW))] : 0;
 }
 
+/** How full it is, 0 to 1. */
+const share = (now: number, full: number): number => (full > 0 ? Math.min(1, Math.max(0, now / full)) : 0);
+
 export class Moment {
   readonly root: HTMLElement;
   private slider = h("input", { type: "range", id: "moment", min: 0, max: PLACES, value: 0 });
@@ -60,6 +63,8 @@ export class Moment {
   private runs: Runs | null = null;
   private element: string | null = null;
   private columns: Columns | null = null;
+  /** What is drawn, in short. */
+  private looks = "";
 
   constructor() {
     this.play = button({ id: "moment-play" }, () => (this.playing ? this.stop() : this.start()));
@@ -98,7 +103,6 @@ export class Moment {
     this.stop();
     this.runs = runs;
     runs.on("cursor", () => this.draw());
-    this.renew();
   }
 
   /** The state holds another result. */
@@ -110,7 +114,9 @@ export class Moment {
     const all = (data?.series.elements ?? []).filter(has).sort((a, b) => (worth.get(b.name) ?? 0) - (worth.get(a.name) ?? 0)).slice(0, 12);
     this.root.hidden = all.length === 0;
     if (!all.some((e) => e.name === this.element)) this.element = all[0]?.name ?? null;
-    fill(this.choice, ...all.map((e) => h("option", { value: e.name, selected: e.name === this.element }, e.name)));
+    const names = all.map((e) => e.name);
+    if ([...this.choice.options].map((o) => o.value).join() !== names.join()) fill(this.choice, ...names.map((name) => h("option", { value: name }, name)));
+    this.choice.value = this.element ?? "";
     void data?.load().then(() => { if (entry === this.entry) this.read(); });
   }
 
@@ -156,14 +162,7 @@ export class Moment {
     this.slider.setAttribute("aria-valuetext", `${seconds(at)} s`);
     const i = row(c.time, at);
     const drops = grown(c.time, c.dropped, at);
-    const parts: SVGElement[] = [];
-    let x = 8;
-    if (c.tokens) {
-      parts.push(...this.bucket(x, c.tokens[i] || 0, c.mostTokens));
-      x += 132;
-    }
-    parts.push(...this.queue(x, c.queue?.[i] ?? 0, c.mostQueue), ...this.drops(x, drops));
-    this.drawing.replaceChildren(...parts);
+    this.picture(c.tokens && share(c.tokens[i] || 0, c.mostTokens), c.queue?.[i] ?? 0, c.mostQueue, drops);
     const words = [
       `${seconds(at)} s`,
       c.tokens && t("explore.moment.tokens", { now: bytes(c.tokens[i] || 0), most: bytes(c.mostTokens) }),
@@ -173,6 +172,17 @@ export class Moment {
     ];
     this.words.textContent = words.filter(Boolean).join(" · ");
     this.drawing.setAttribute("aria-label", this.words.textContent);
+  }
+
+  /** Draws the limiter; what looks as before stays. */
+  private picture(level: number | null, queued: number, mostQueued: number, drops: number): void {
+    const each = Math.max(1, Math.ceil(mostQueued / CELLS));
+    const filled = Math.ceil(queued / each);
+    const looks = [level, mostQueued > 0, each, filled, drops].join();
+    if (looks === this.looks && this.drawing.firstChild) return;
+    this.looks = looks;
+    const bucket = level === null ? [] : this.bucket(8, level);
+    this.drawing.replaceChildren(...bucket, ...this.queue(level === null ? 8 : 140, mostQueued > 0, each, filled), ...this.drops(level === null ? 8 : 140, drops));
   }
 
   /** Of all flows, in the last moments. */
@@ -185,9 +195,9 @@ export class Moment {
     return ((data?.series.flows ?? []).reduce((sum, f) => sum + of(f), 0) * 8e-6) / JUST_NOW;
   }
 
-  private bucket(x: number, now: number, full: number): SVGElement[] {
+  private bucket(x: number, part: number): SVGElement[] {
     const [top, tall] = [10, 84];
-    const level = full > 0 ? Math.min(1, Math.max(0, now / full)) * tall : 0;
+    const level = part * tall;
     return [
       svg("rect", { x, y: top, width: 92, height: tall, rx: 6, class: "outline" }),
       svg("rect", { x: x + 2, y: top + tall - level + (level > 2 ? 2 : 0), width: 88, height: Math.max(0, level - 4), rx: 4, class: "tokens" }),
@@ -195,19 +205,17 @@ export class Moment {
     ];
   }
 
-  private queue(x: number, now: number, full: number): SVGElement[] {
-    const each = Math.max(1, Math.ceil(full / CELLS));
+  private queue(x: number, any: boolean, each: number, filled: number): SVGElement[] {
     const wide = (WIDTH - x - 96) / CELLS;
-    const filled = Math.ceil(now / each);
     const cell = (_: unknown, k: number): SVGElement =>
       svg("rect", { x: x + (CELLS - 1 - k) * wide, y: 34, width: wide - 2, height: 36, rx: 2, class: k < filled ? "packet" : "slot" });
-    const cells = full > 0 ? Array.from({ length: CELLS }, cell) : [];
-    const label = full > 0 ? t("explore.moment.cells", { n: each }) : t("explore.moment.none");
+    const cells = any ? Array.from({ length: CELLS }, cell) : [];
+    const label = any ? t("explore.moment.cells", { n: each }) : t("explore.moment.none");
     const end = WIDTH - 88;
     return [
       ...cells,
       svg("path", { d: `M${end} 52h66m-10 -7l10 7l-10 7`, class: "arrow" }),
-      svg("text", { x: x + (CELLS * wide) / 2, y: full > 0 ? 24 : 56, class: "label" }, label),
+      svg("text", { x: x + (CELLS * wide) / 2, y: any ? 24 : 56, class: "label" }, label),
     ];
   }
 

@@ -162,7 +162,8 @@ export class Side {
 
   /** What is shown is so many seconds of a run whose whole follows; null: it is the whole. */
   coarse(seconds: number | null): void {
-    this.beginning.textContent = seconds === null ? "" : t("explore.beginning", { s: short(seconds) });
+    const words = seconds === null ? "" : t("explore.beginning", { s: short(seconds) });
+    if (this.beginning.textContent !== words) this.beginning.textContent = words;
   }
 
   progress(share: number | null): void {

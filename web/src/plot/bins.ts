@@ -14,8 +14,16 @@ export function nice(x: number): number {
   return (times <= 1 + 1e-9 ? 1 : times <= 2 + 1e-9 ? 2 : times <= 5 + 1e-9 ? 5 : 10) * power;
 }
 
+const intervals = new WeakMap<Float64Array, number>();
+
 /** The median distance of the first samples: how often was sampled. */
 export function interval(times: Float64Array): number {
+  let known = intervals.get(times);
+  if (known === undefined) intervals.set(times, (known = firstInterval(times)));
+  return known;
+}
+
+function firstInterval(times: Float64Array): number {
   const few = Math.min(times.length - 1, 101);
   if (few < 1) return 0;
   const gaps = Array.from({ length: few }, (_, i) => times[i + 1] - times[i]).sort((a, b) => a - b);

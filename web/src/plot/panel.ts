@@ -28,8 +28,13 @@ export class Panel {
   private legend = h("ul", { class: "legend" });
   /** Of tracks and ribbons, in their order. */
   private outputs: HTMLElement[] = [];
+  private levels: HTMLElement[] = [];
+  /** What the legend lists. */
+  private lines = "";
   private chart: uPlot | null = null;
   private built: Plot | null = null;
+  /** Its subject has other data than what is built. */
+  private old = false;
   private frame: Frame;
   private drawn: { points: Aligned; view: Range } | null = null;
 
@@ -64,11 +69,22 @@ export class Panel {
   }
 
   get plot(): Plot {
-    if (!this.built) {
-      this.built = this.build();
+    const { built, old } = this;
+    if (built && !old) return built;
+    this.old = false;
+    const fresh = this.build();
+    const shape = (p: Plot) => JSON.stringify([p.tracks.map((t) => [t.id, t.kind, t.axis]), p.right === null, p.ribbons.length]);
+    // The chart holds the old one: where the curves are alike the new data take their place.
+    if (built && shape(fresh) === shape(built)) {
+      Object.assign(built, fresh);
       this.describe();
+      return built;
     }
-    return this.built;
+    this.destroy();
+    this.built = fresh;
+    this.describe();
+    this.words();
+    return fresh;
   }
 
   private get height(): number {
@@ -131,8 +147,20 @@ export class Panel {
     return `${seconds(time)} s: ${list.map((r) => `${r.label.slice(0, 60)} ${r.shown}`).join(", ")}`;
   }
 
-  /** The legend, and words for those who do not see the canvas. */
+  /** The legend; where it has the same lines only what levels are called is new. */
   private describe(): void {
+    const { plot } = this;
+    const states = stateLegend(plot.ribbons);
+    const lines = JSON.stringify([
+      plot.tracks.map((k) => [k.id, k.label, k.part, k.kind, k.color, k.dash]), plot.levels.map((l) => l.color), plot.spans,
+      plot.marks.map((m) => [m.label, m.shape, m.color]), states, plot.ribbons.map((r) => r.name), plot.note,
+    ]);
+    if (lines !== this.lines) this.listLines(states);
+    this.lines = lines;
+    plot.levels.forEach((l, i) => { this.levels[i].textContent = l.label; });
+  }
+
+  private listLines(states: ReturnType<typeof stateLegend>): void {
     const { plot } = this;
     const swatch = (kind: string, color: string) => {
       const el = h("i", { class: `swatch ${kind}`, "aria-hidden": "true" });
@@ -159,14 +187,18 @@ export class Panel {
       return value;
     });
     if (parts.size > 0) items.push(h("li", { class: "parts" }, [...parts].join(" / ")));
-    for (const l of plot.levels) items.push(h("li", { class: "level" }, swatch("dashed", l.color), l.label));
+    this.levels = plot.levels.map((l) => {
+      const label = h("span");
+      items.push(h("li", { class: "level" }, swatch("dashed", l.color), label));
+      return label;
+    });
     for (const s of plot.spans) items.push(h("li", { "data-fault": s.label.slice(0, 200) }, swatch("mark", s.color + "40"), name(s.label)));
     const seen = new Set<string>();
     for (const m of plot.marks) {
       if (!seen.has(m.label)) items.push(h("li", {}, swatch(m.shape, m.color), m.label));
       seen.add(m.label);
     }
-    for (const s of stateLegend(plot.ribbons)) items.push(h("li", { "data-state": s.state }, swatch("mark", s.color), stateName(s.state)));
+    for (const s of states) items.push(h("li", { "data-state": s.state }, swatch("mark", s.color), stateName(s.state)));
     const rows = plot.ribbons.map((r) => {
       const value = output(r.name);
       this.outputs.push(value);
@@ -174,6 +206,11 @@ export class Panel {
     });
     if (plot.note) items.push(h("li", { class: "parts", "data-note": "repeats" }, plot.note));
     fill(this.legend, ...items, ...rows, h("li", { class: "at" }));
+  }
+
+  /** Words for those who do not see the canvas. */
+  words(): void {
+    const { plot } = this;
     const words = inWords(plot, (label, min, mean, max) => t("ui.words", { label, min, mean, max }));
     this.canvas.setAttribute("aria-label", [`${this.title}, ${this.entry.name.slice(0, 80)}`, plot.left, words].filter(Boolean).join(": "));
   }
@@ -200,15 +237,9 @@ export class Panel {
     this.chart = null;
   }
 
-  /** Its subject has other data: they take the place of the old where the curves are alike, else all is made anew. */
+  /** Its subject has other data: they are looked at when it is drawn, or asked for. */
   renew(): void {
-    if (!this.built) return;
-    const fresh = this.build();
-    const shape = (p: Plot) => JSON.stringify([p.tracks.map((t) => [t.id, t.kind, t.axis]), p.right === null, p.ribbons.length]);
-    if (!this.chart || shape(fresh) !== shape(this.built)) return this.reset();
-    // The chart holds the old one.
-    Object.assign(this.built, fresh);
-    this.describe();
+    this.old = true;
   }
 
   /** Forgets what was built in other colours. */

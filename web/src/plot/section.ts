@@ -33,16 +33,13 @@ export interface Gallery<E extends Subject> {
 /** Milliseconds of drawing in one go; what is left waits for the next frame. */
 const BUDGET = 60;
 
-function inSight(el: HTMLElement): boolean {
-  const { top, bottom } = el.getBoundingClientRect();
-  return bottom > 0 && top < innerHeight;
-}
-
 interface Group {
   kind: string;
   root: HTMLElement;
   panels: Panel[];
+  /** In the window, or soon. */
   near: boolean;
+  seen: boolean;
   stale: boolean;
 }
 
@@ -52,18 +49,19 @@ export class Plots<E extends Subject = Subject> {
   private heads = h("div", { class: "plots-heads" });
   private range: HTMLElement;
   private speech: HTMLElement;
-  private groups: Group[] = [];
+  protected groups: Group[] = [];
   private width = 0;
   private waiting = false;
-  private near: IntersectionObserver;
+  private near = this.observer("near", 300);
+  private seen = this.observer("seen", 0);
   private sizes = new ResizeObserver(() => this.resized());
-  private generation = 0;
+  protected generation = 0;
   private wanted: string | null = null;
 
   /** `prefix`: before all ids, where there are other plots on the page, whose kinds have other names. */
   constructor(
-    private state: State<E>,
-    private gallery: Gallery<E>,
+    protected state: State<E>,
+    protected gallery: Gallery<E>,
     private prefix = "",
     title = t("ui.plots"),
   ) {
@@ -78,18 +76,12 @@ export class Plots<E extends Subject = Subject> {
       this.body,
       this.speech,
     );
-    this.near = new IntersectionObserver((seen) => this.seen(seen), { rootMargin: "300px 0px" });
-    this.listen();
+    state.on("pick", () => void this.rebuild());
     state.on("flows", () => void this.rebuild(false));
     state.on("range", () => this.restale());
     state.on("cursor", () => this.point());
     this.sizes.observe(this.body);
     void this.rebuild();
-  }
-
-  /** Follows which subjects are shown. */
-  listen(): void {
-    this.state.on("pick", () => void this.rebuild());
   }
 
   /** Scrolls to the plot of this kind once it is there. */
@@ -102,7 +94,7 @@ export class Plots<E extends Subject = Subject> {
     const generation = ++this.generation;
     const { state } = this;
     for (const g of this.groups) g.panels.forEach((p) => p.destroy());
-    this.near.disconnect();
+    this.unobserve();
     this.groups = [];
     const shown = state.shown().map((entry, i) => ({ entry, side: (i ? "b" : "a") as Side }));
     this.root.dataset.columns = String(shown.length);
@@ -131,21 +123,7 @@ export class Plots<E extends Subject = Subject> {
     this.wanted = null;
   }
 
-  /** The subjects' data are others now: the same plots anew where they stand, or all where others are to be drawn. */
-  async renew(): Promise<void> {
-    const generation = this.generation;
-    const { gallery } = this;
-    const shown = this.state.shown();
-    const ready = await Promise.all(shown.map((entry) => this.load(entry)));
-    if (generation !== this.generation) return;
-    const kinds = gallery.kinds.filter((kind) => shown.some((e, i) => gallery.present(kind, e, ready[i])));
-    const alike = (g: Group): boolean => g.panels.every((p) => gallery.present(g.kind, p.entry as E, true)) && shown.filter((e, i) => gallery.present(g.kind, e, ready[i])).length === g.panels.length;
-    if (kinds.join() !== this.groups.map((g) => g.kind).join() || !this.groups.every(alike)) return this.rebuild();
-    for (const g of this.groups) g.panels.forEach((p) => p.renew());
-    this.restale();
-  }
-
-  private async load(entry: E): Promise<boolean> {
+  protected async load(entry: E): Promise<boolean> {
     if (!entry.data) return false;
     try {
       await entry.data.load();
@@ -178,16 +156,26 @@ export class Plots<E extends Subject = Subject> {
     });
     const root = h("section", { class: "group", "data-kind": kind, "aria-labelledby": `title-${kind}` }, h("h3", { id: `title-${kind}` }, title), h("div", { class: "pair" }, ...cells));
     this.body.append(root);
-    this.groups.push({ kind, root, panels, near: false, stale: true });
+    this.groups.push({ kind, root, panels, near: false, seen: false, stale: true });
     this.near.observe(root);
+    this.seen.observe(root);
   }
 
-  private seen(entries: IntersectionObserverEntry[]): void {
-    for (const e of entries) {
-      const group = this.groups.find((g) => g.root === e.target);
-      if (group) group.near = e.isIntersecting;
-    }
-    this.soon();
+  /** Tells groups whether they are in the window, or so many pixels from it. */
+  private observer(what: "near" | "seen", margin: number): IntersectionObserver {
+    const tell = (all: IntersectionObserverEntry[]): void => {
+      for (const e of all) {
+        const group = this.groups.find((g) => g.root === e.target);
+        if (group) group[what] = e.isIntersecting;
+      }
+      this.soon();
+    };
+    return new IntersectionObserver(tell, { rootMargin: `${margin}px 0px` });
+  }
+
+  private unobserve(): void {
+    this.near.disconnect();
+    this.seen.disconnect();
   }
 
   /** Everything must be drawn again, what is near first. */
@@ -202,18 +190,18 @@ export class Plots<E extends Subject = Subject> {
     this.waiting = true;
     requestAnimationFrame(() => {
       this.waiting = false;
-      const began = performance.now();
-      // What is seen comes first, what is only near when there is time.
-      const todo = this.groups.filter((g) => g.near && g.stale);
-      const seen = todo.filter((g) => inSight(g.root));
-      for (const group of [...seen, ...todo.filter((g) => !seen.includes(g))]) {
-        if (performance.now() - began > (seen.includes(group) ? BUDGET : BUDGET / 4)) {
-          this.soon();
-          return;
-        }
-        this.draw(group);
-      }
+      this.drawSome();
     });
+  }
+
+  /** Draws what is seen; only when all of that is drawn what is near. */
+  protected drawSome(): void {
+    const began = performance.now();
+    const todo = this.groups.filter((g) => g.near && g.stale);
+    const seen = todo.filter((g) => g.seen);
+    const [now, budget] = seen.length ? [seen, BUDGET] : [todo, BUDGET / 4];
+    for (const group of now) if (performance.now() - began <= budget) this.draw(group);
+    if (todo.some((g) => g.stale && this.width > 0)) this.soon();
   }
 
   private draw(group: Group): void {
@@ -243,7 +231,7 @@ export class Plots<E extends Subject = Subject> {
     for (const g of this.groups) if (g.near && !g.stale) g.panels.forEach((p) => p.point(cursor));
   }
 
-  private say(): void {
+  protected say(): void {
     const { from, to } = this.state.view();
     const digits = Math.max(0, Math.ceil(-Math.log10((to - from) / 100)));
     const round = (x: number) => seconds(Number(x.toFixed(Math.min(digits, 6))));
@@ -292,7 +280,7 @@ export class Plots<E extends Subject = Subject> {
 
   destroy(): void {
     this.generation++;
-    this.near.disconnect();
+    this.unobserve();
     this.sizes.disconnect();
     for (const g of this.groups) g.panels.forEach((p) => p.destroy());
   }

@@ -1,0 +1,37 @@
+// Plots whose subjects get other data while they are looked at.
+
+import { Plots } from "../plot/section";
+import type { Entry } from "../state";
+import { REST_MS } from "./parts";
+
+export class LivePlots extends Plots<Entry> {
+  private resting = 0;
+
+  /** The subjects' data are others now: the same plots anew where they stand, or all where others are to be drawn. What is seen
+   * is drawn at once and not in the next frame, which then only shows it. */
+  async renew(): Promise<void> {
+    const { generation, gallery, groups } = this;
+    const shown = this.state.shown();
+    const ready = await Promise.all(shown.map((entry) => this.load(entry)));
+    if (generation !== this.generation) return;
+    const drawable = (kind: string): Entry[] => shown.filter((entry, i) => gallery.present(kind, entry, ready[i]));
+    const kinds = gallery.kinds.filter((kind) => drawable(kind).length > 0);
+    const alike = kinds.join() === groups.map((g) => g.kind).join() && groups.every((g) => same(g.panels.map((p) => p.entry as Entry), drawable(g.kind)));
+    if (!alike) return this.rebuild();
+    for (const g of groups) {
+      g.panels.forEach((p) => p.renew());
+      g.stale = true;
+    }
+    this.say();
+    this.drawSome();
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.groups.forEach((g) => g.panels.forEach((p) => p.words())), REST_MS);
+  }
+
+  override destroy(): void {
+    clearTimeout(this.resting);
+    super.destroy();
+  }
+}
+
+const same = <T>(a: T[], b: T[]): boolean => a.length === b.length && a.every((x, i) => x === b[i]);
