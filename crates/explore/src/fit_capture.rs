@@ -5,10 +5,11 @@ use crate::{Told, json};
 use capture::CaptureReader;
 use diagnosis::{capture_info, diagnose_tracks};
 use experiment::Progress;
-use fit::{Fit, FitWish, MadeFit, ObservedPath};
+use fit::{Fit, FitError, FitWish, FitWords, MadeFit, ObservedPath};
 use serde::Serialize;
 use std::io::Read;
 use track::TrackerOptions;
+use units::Label;
 
 /// What the page is told of a fit.
 #[derive(Serialize)]
@@ -17,6 +18,8 @@ struct CaptureFitReply {
     fit: Fit,
     /// The path's numbers, those too whose range the search did not come to.
     numbers: Vec<PathNumber>,
+    /// What the capture could not tell, in both languages.
+    untold: Vec<FitWords>,
 }
 
 /// A number of the path.
@@ -24,6 +27,8 @@ struct CaptureFitReply {
 struct PathNumber {
     /// As [`fit::FitValue::name`].
     name: &'static str,
+    /// What people call it.
+    label: FitWords,
     /// In `unit`.
     value: f64,
     unit: &'static str,
@@ -38,26 +43,32 @@ pub(crate) fn fit_capture(
     told: &mut Told<'_>,
     file: Box<dyn Read + Send>,
 ) -> Result<Vec<Vec<u8>>, Refusal> {
-    let plain = |e: &dyn ToString| Refusal::plain(e.to_string());
-    let reader = CaptureReader::from_reader(file, &asked.file).map_err(|e| plain(&e))?;
+    let reader = CaptureReader::from_reader(file, &asked.file).map_err(|e| Refusal::plain(e.to_string()))?;
     let all = track::track_datagrams_too(reader, TrackerOptions::default(), None, &mut |_, _| ());
     let facts = fit::facts(&all.tracks);
     let diagnosis = diagnose_tracks(all.tracks, capture_info(all.file, &all.totals));
-    let seen = ObservedPath::of(&diagnosis, &facts).map_err(|e| plain(&e))?;
+    let seen = ObservedPath::of(&diagnosis, &facts).map_err(|e| refused(&e))?;
     let wish = FitWish { packets: asked.packets, ..FitWish::default() };
     let mut gauge = SearchGauge::of(&seen);
     let mut watch = |p: &Progress| told(gauge.packets(p), asked.packets as f64);
-    let made: MadeFit = fit::fit(&seen, &wish, Some(&mut watch)).map_err(|e| plain(&e))?;
+    let made: MadeFit = fit::fit(&seen, &wish, Some(&mut watch)).map_err(|e| refused(&e))?;
     let numbers = numbers(&made);
-    Ok(vec![json(&CaptureFitReply { fit: made.fit, numbers })])
+    Ok(vec![json(&CaptureFitReply { fit: made.fit, numbers, untold: made.untold })])
+}
+
+fn refused(why: &FitError) -> Refusal {
+    let FitWords { en, zh } = why.words();
+    Refusal::in_both(en, zh)
 }
 
 /// What was searched.
 fn numbers(made: &MadeFit) -> Vec<PathNumber> {
     let one = |&(parameter, _): &(fit::FitParameter, f64)| {
         let (name, unit) = parameter.title();
+        let Label { en, zh } = parameter.label();
+        let label = FitWords { en: en.into(), zh: zh.into() };
         let range = made.fit.values.iter().find(|v| v.name == name).map(|v| v.range);
-        PathNumber { name, value: parameter.told(made.path.get(parameter)), unit, range }
+        PathNumber { name, label, value: parameter.told(made.path.get(parameter)), unit, range }
     };
     made.path.free.iter().map(one).collect()
 }
@@ -188,6 +199,21 @@ mod tests {
         assert!((number("base RTT") - 30.0).abs() < 1.0, "{}", number("base RTT"));
         assert!(told.windows(2).all(|w| w[0].0 <= w[1].0), "progress falls");
         assert!(told.last().is_some_and(|(now, all)| *now > 20_000.0 && *all == 200_000.0), "{told:?}");
+    }
+
+    #[test]
+    fn a_search_that_ends_before_its_first_round_names_no_number() {
+        let (reply, _) = fitted(policed(5.0), 1);
+        let headline = reply["fit"]["headline"].as_str().unwrap();
+        assert!(headline.starts_with("The path is a policer: simulated, "), "{headline}");
+        assert!(reply["numbers"].as_array().unwrap().iter().all(|n| n["range"].is_null()));
+        let untold = reply["untold"].as_array().unwrap();
+        let english: Vec<_> = untold.iter().map(|words| words["en"].clone()).collect();
+        assert_eq!(reply["fit"]["not_told"].as_array().unwrap(), &english);
+        assert!(untold.iter().any(|w| w["en"].as_str().unwrap().contains("first guesses")), "{untold:?}");
+        let han = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+        assert!(untold.iter().all(|w| han(w["zh"].as_str().unwrap())), "{untold:?}");
+        assert!(reply["numbers"].as_array().unwrap().iter().all(|n| han(n["label"]["zh"].as_str().unwrap())));
     }
 
     #[test]

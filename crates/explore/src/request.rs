@@ -94,6 +94,9 @@ pub struct Refusal {
 struct Why {
     /// In a line.
     message: String,
+    /// The same in Chinese, where it is known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    zh: String,
     /// Several lines, with the place in the text and a caret.
     text: String,
     /// Line of the file, from 1; 0 where it is in an override.
@@ -105,14 +108,20 @@ struct Why {
 impl Refusal {
     /// In words alone.
     pub fn plain(message: String) -> Refusal {
-        Refusal { refused: Why { text: message.clone(), message, ..Why::default() } }
+        Refusal::in_both(message, String::new())
+    }
+
+    /// In words alone, English and Chinese.
+    pub(crate) fn in_both(message: String, zh: String) -> Refusal {
+        Refusal { refused: Why { text: message.clone(), message, zh, ..Why::default() } }
     }
 }
 
 impl From<ScenarioError> for Refusal {
     fn from(e: ScenarioError) -> Refusal {
         let line = if e.file().starts_with("--set") { 0 } else { e.line() };
-        let why = Why { message: e.to_string(), text: e.render(), line, key: e.key().into() };
+        let why =
+            Why { message: e.to_string(), text: e.render(), line, key: e.key().into(), ..Why::default() };
         Refusal { refused: why }
     }
 }

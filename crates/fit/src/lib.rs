@@ -30,6 +30,7 @@ mod ss_log;
 mod summary;
 mod text;
 mod trial;
+mod untold;
 mod write;
 
 pub use cross::CrossSpan;
@@ -46,6 +47,7 @@ pub use policers::{OwnPolicer, PolicerScope};
 pub use ss_log::{is_ss_log, of_ss_log};
 pub use summary::of_result;
 pub use text::text;
+pub use untold::FitWords;
 
 /// The fit as one JSON object, ended by a newline.
 pub fn to_json(fit: &Fit) -> String {

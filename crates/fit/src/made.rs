@@ -10,6 +10,7 @@ use crate::path_model::FittedPath;
 use crate::policers;
 use crate::search::{PathSearch, TriedPath};
 use crate::trial::{PathShape, TrialFrame, TrialRunner, scenario};
+use crate::untold::{self, FitWords};
 use crate::write;
 use experiment::{BatchRunner, Unfinished, Watcher};
 use scenario::Scenario;
@@ -72,6 +73,24 @@ impl fmt::Display for FitError {
 
 impl std::error::Error for FitError {}
 
+impl FitError {
+    /// The same in both languages.
+    pub fn words(&self) -> FitWords {
+        let zh = match self {
+            FitError::NoFlow => "其中没有带数据的 TCP 流：没有可拟合的内容".into(),
+            FitError::TooFew(n, least) => {
+                format!("最大的流只有 {n} 个数据包；少于 {least} 个无法说明路径")
+            }
+            FitError::OneWay => "最大的流只抓到一个方向：没有它的 ACK 就没有往返时延".into(),
+            FitError::NoRtt => "最大的流没有可测的往返时延".into(),
+            FitError::Malformed { line, key, why } => format!("第 {line} 行：`{key}`：{why}"),
+            FitError::Stopped => "在得到结果之前已结束".into(),
+            FitError::Failed(why) => format!("运行失败：{why}"),
+        };
+        FitWords { en: self.to_string(), zh }
+    }
+}
+
 /// How much is tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FitWish {
@@ -94,6 +113,8 @@ impl Default for FitWish {
 pub struct MadeFit {
     /// As data.
     pub fit: Fit,
+    /// [`Fit::not_told`] in all languages.
+    pub untold: Vec<FitWords>,
     /// The scenario.
     pub scenario: Scenario,
     /// Scenarios that fit nearly as well: the same hosts, links, flows and places of stages, other numbers, or a limiter of another
@@ -203,10 +224,11 @@ pub fn fit(
         simulated: runs,
         scenario: String::new(),
     };
-    fit.not_told = write::not_told(seen, best, &fit);
+    let untold = untold::untold(seen, best, &fit);
+    fit.not_told = untold.iter().map(|words| words.en.clone()).collect();
     fit.headline = write::headline(&fit);
     fit.scenario = write::scenario(&fit, best, &frame);
-    Ok(MadeFit { fit, scenario, alternatives, path: best.path.clone(), flows: best.flows.clone() })
+    Ok(MadeFit { fit, untold, scenario, alternatives, path: best.path.clone(), flows: best.flows.clone() })
 }
 
 /// A congestion control told with this confidence is not doubted.

@@ -2,6 +2,7 @@
 
 use crate::cross::CrossSpan;
 use crate::policers::PolicerScope;
+use units::Label;
 
 /// Wire bytes of a full packet, IP.
 pub const FULL_PACKET: f64 = 1500.0;
@@ -80,6 +81,22 @@ impl FitParameter {
             FitParameter::Jitter => ("jitter", "ms"),
             FitParameter::SendBuffer => ("send buffer", "kB"),
             FitParameter::Window => ("receive window", "kB"),
+        }
+    }
+
+    /// What people call it where there is room.
+    pub fn label(self) -> Label {
+        match self {
+            FitParameter::Rate => Label::new("Rate", "速率"),
+            FitParameter::Bucket => Label::new("Bucket", "令牌桶"),
+            FitParameter::Queue => Label::new("Queue", "队列"),
+            FitParameter::Access => Label::new("Line before it", "前方链路"),
+            FitParameter::Rtt => Label::new("Round trip without queues", "无排队往返时延"),
+            FitParameter::Loss => Label::new("Random loss", "随机丢包"),
+            FitParameter::LossRun => Label::new("Losses in a row", "连续丢包数"),
+            FitParameter::Jitter => Label::new("Jitter", "抖动"),
+            FitParameter::SendBuffer => Label::new("Send buffer", "发送缓冲区"),
+            FitParameter::Window => Label::new("Receive window", "接收窗口"),
         }
     }
 

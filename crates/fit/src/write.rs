@@ -1,8 +1,6 @@
 //! The scenario as a commented file, and the sentences of a fit.
 
-use crate::flows::FittedFlow;
-use crate::model::{Fit, FitKind, FitPolicer};
-use crate::observed::ObservedPath;
+use crate::model::{Fit, FitPolicer};
 use crate::search::TriedPath;
 use crate::trial::{PathShape, TrialFrame, scenario_text};
 use std::fmt::Write as _;
@@ -14,18 +12,22 @@ const BADLY: f64 = 17.0;
 
 /// What the path is, and how well it fits.
 pub fn headline(fit: &Fit) -> String {
-    let value = |name: &str| fit.values.iter().find(|v| v.name == name);
-    let number =
-        |name: &str| value(name).map_or_else(String::new, |v| format!("{} {}", short(v.value), v.unit));
-    let (rate, bucket) = (number("rate"), number("bucket"));
+    // What was not searched is not named.
+    let number = |lead: &str, name: &str| {
+        let value = fit.values.iter().find(|v| v.name == name);
+        value.map_or_else(String::new, |v| format!("{lead}{} {}", short(v.value), v.unit))
+    };
+    let (rate, bucket) = (number(" of ", "rate"), number(" with a bucket of ", "bucket"));
     let what = match fit.limiter.as_str() {
         "policer" => match &fit.policers[..] {
-            [] => format!("a policer of {rate} with a bucket of {bucket}"),
-            [one] if one.per_flow => format!("a policer for each flow, of {rate} with a bucket of {bucket}"),
+            [] => format!("a policer{rate}{bucket}"),
+            [one] if one.per_flow => {
+                format!("a policer for each flow{}{rate}{bucket}", comma(&rate, &bucket))
+            }
             all => policers_in_words(all),
         },
-        "shaper" => format!("a shaper of {rate} with a bucket of {bucket}"),
-        "link" => format!("a line of {rate}"),
+        "shaper" => format!("a shaper{rate}{bucket}"),
+        "link" => format!("a line{rate}"),
         _ => "a path without a limit that shows".into(),
     };
     let (a, b) = (&fit.compared.captured, &fit.compared.fitted);
@@ -36,10 +38,15 @@ pub fn headline(fit: &Fit) -> String {
         false => "",
     };
     format!(
-        "The path is {what}, base RTT {}: simulated, goodput differs by {goodput:+.1} % from the capture's and the 95th \
+        "The path is {what}{}: simulated, goodput differs by {goodput:+.1} % from the capture's and the 95th \
          percentile of RTTs by {p95:+.1} %.{badly}",
-        number("base RTT")
+        number(", base RTT ", "base RTT")
     )
+}
+
+/// What stands before numbers, where there are any.
+fn comma(rate: &str, bucket: &str) -> &'static str {
+    if rate.is_empty() && bucket.is_empty() { "" } else { "," }
 }
 
 /// Policers of their own.
@@ -55,65 +62,6 @@ fn policers_in_words(all: &[FitPolicer]) -> String {
         range(|p| p.rate_mbps),
         range(|p| p.bucket_kb)
     )
-}
-
-/// What the capture could not tell.
-pub fn not_told(seen: &ObservedPath, best: &TriedPath, fit: &Fit) -> Vec<String> {
-    let mut all: Vec<String> = fit.other_kinds.iter().map(other_kind).collect();
-    if fit.limiter == "none" {
-        let known = seen.flows.iter().any(|f| f.facts.line_rate.is_some());
-        all.push(if known {
-            "the line was never full for long: its rate is that at which packets of a burst follow each other, and how long its \
-             queue can be is not known"
-                .into()
-        } else {
-            "no rate limit shows in what was captured: the line's rate is no more than what fits, and others fit as well".into()
-        });
-    }
-    if !fit.cross.is_empty() {
-        all.push("cross traffic that was there all the time: the rate of the line is what it left".into());
-    }
-    for v in fit.values.iter().filter(|v| v.range[1] > 1.22 * v.range[0]) {
-        all.push(format!(
-            "{}: anything from {} to {} {} fits nearly as well",
-            v.name,
-            short(v.range[0]),
-            short(v.range[1]),
-            v.unit
-        ));
-    }
-    if fit.policers.iter().any(|p| p.per_flow) {
-        all.push(
-            "whether one more connection gets a policer of its own: it does here, as each of those captured"
-                .into(),
-        );
-    }
-    for f in best.flows.iter().filter(|f| !f.cc_is_told()) {
-        all.push(format!("the congestion control of {}: {} is assumed", named(f), f.cc));
-    }
-    if seen.left_out > 0 {
-        all.push(format!(
-            "{} other flows of the capture are left out: on another path, too short, or not in what was simulated",
-            seen.left_out
-        ));
-    }
-    all
-}
-
-/// A kind that is not ruled out.
-fn other_kind(k: &FitKind) -> String {
-    let rate = format!("{} Mbit/s", short(k.rate_mbps));
-    let what = match k.limiter.as_str() {
-        "policer" => format!("a policer of {rate} with a bucket of {} kB", short(k.bucket_kb)),
-        "shaper" => format!("a shaper of {rate} with a bucket of {} kB", short(k.bucket_kb)),
-        _ => format!("a line of {rate} with a queue of {} kB", short(k.queue_kb)),
-    };
-    format!("the limiter's kind: {what} may be as well (likely to {:.0} %)", 100.0 * k.probability)
-}
-
-/// A flow, or how many.
-fn named(f: &FittedFlow) -> String {
-    if f.count > 1 { format!("{} ({} connections)", f.name, f.count) } else { f.name.clone() }
 }
 
 /// The scenario's text, with what is known of its numbers as comments.
@@ -158,4 +106,59 @@ pub fn scenario(fit: &Fit, best: &TriedPath, frame: &TrialFrame) -> String {
         text
     };
     scenario_text(&best.path, &best.flows, frame, PathShape::default(), &notes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::headline;
+    use crate::model::{Fit, FitPolicer, FitRuns, FitValue};
+
+    fn fitted(limiter: &str, values: &[(&str, &str)], policers: Vec<FitPolicer>) -> String {
+        let value = |&(name, unit): &(&str, &str)| FitValue {
+            name: name.into(),
+            value: 20.0,
+            unit: unit.into(),
+            range: [19.0, 21.0],
+        };
+        headline(&Fit {
+            schema: String::new(),
+            headline: String::new(),
+            limiter: limiter.into(),
+            confidence: 1.0,
+            other_kinds: Vec::new(),
+            policers,
+            compared: Default::default(),
+            misfit: 1.0,
+            values: values.iter().map(value).collect(),
+            cross: Vec::new(),
+            not_told: Vec::new(),
+            simulated: FitRuns { runs: 1, seconds: 1.0, packets: 1 },
+            scenario: String::new(),
+        })
+    }
+
+    #[test]
+    fn the_headline_names_what_was_searched() {
+        let all = [("rate", "Mbit/s"), ("bucket", "kB"), ("base RTT", "ms")];
+        let told = |limiter: &str, known: usize| fitted(limiter, &all[..known], Vec::new());
+        let begins = |text: String, with: &str| assert!(text.starts_with(with), "{text}");
+        begins(
+            told("policer", 3),
+            "The path is a policer of 20.0 Mbit/s with a bucket of 20.0 kB, base RTT 20.0 ms: simulated",
+        );
+        begins(told("shaper", 2), "The path is a shaper of 20.0 Mbit/s with a bucket of 20.0 kB: simulated");
+        begins(told("shaper", 1), "The path is a shaper of 20.0 Mbit/s: simulated");
+        // The search ended before its first round.
+        begins(told("policer", 0), "The path is a policer: simulated");
+        begins(told("shaper", 0), "The path is a shaper: simulated");
+        begins(told("link", 0), "The path is a line: simulated");
+        begins(told("none", 0), "The path is a path without a limit that shows: simulated");
+        let each =
+            || vec![FitPolicer { flows: vec!["f1".into()], rate_mbps: 5.0, bucket_kb: 9.0, per_flow: true }];
+        begins(
+            fitted("policer", &all, each()),
+            "The path is a policer for each flow, of 20.0 Mbit/s with a bucket of 20.0 kB, base",
+        );
+        begins(fitted("policer", &[], each()), "The path is a policer for each flow: simulated");
+    }
 }

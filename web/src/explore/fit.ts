@@ -4,7 +4,7 @@
 // whose result counts where time is up before the whole one is over.
 
 import { button, fill, h, name } from "../dom";
-import { known, t } from "../i18n";
+import { known, lang, t } from "../i18n";
 import { millis, percent, short } from "../number";
 import { CANCELLED, type Engine, type Job } from "./engine";
 import type { CaptureFitReply, FitFigures, PathNumber, Refusal } from "./model";
@@ -26,7 +26,7 @@ export interface Fitted {
 }
 
 /** Begins both searches; `told` gets the packets that the whole one has simulated so far, about. */
-function search(engine: Engine, file: File, told: (packets: number) => void): { done: Promise<Fitted>; cancel(): void } {
+function search(engine: Engine, file: File, told: (packets: number) => void): { done: Promise<Fitted | Refusal>; cancel(): void } {
   const began = performance.now();
   const ask = (packets: number): Job =>
     engine.ask({ do: "fit", file: file.name, packets }, (now, _, reading) => { if (packets === WHOLE && !reading) told(now); }, file);
@@ -40,8 +40,7 @@ function search(engine: Engine, file: File, told: (packets: number) => void): { 
     .catch(() => { whole = false; return jobs[1].done; })
     .then(({ pieces }) => {
       const reply = JSON.parse(new TextDecoder().decode(pieces[0])) as CaptureFitReply & { refused?: Refusal };
-      if (reply.refused) throw new Error(reply.refused.message);
-      return { reply, file: file.name, whole, ms: performance.now() - began };
+      return reply.refused ?? { reply, file: file.name, whole, ms: performance.now() - began };
     })
     .finally(() => { clearTimeout(late); cancel(); });
   return { done, cancel };
@@ -53,7 +52,7 @@ export class FitBar {
   private running: { cancel(): void } | null = null;
   private bar = h("progress", { id: "fit-progress", max: 1 });
   private words = h("span", { class: "hint", role: "status" });
-  private refused = "";
+  private refused: Pick<Refusal, "message" | "zh"> | null = null;
 
   constructor(
     private engine: Engine,
@@ -67,8 +66,12 @@ export class FitBar {
     this.bar.setAttribute("aria-label", t("explore.fit.running"));
     if (this.running) fill(this.root, button({ id: "fit-cancel" }, () => this.cancel(), t("explore.fit.cancel")), this.bar, this.words);
     else fill(this.root, button({ id: "fit", class: "main", title: t("explore.fit.hint") }, () => void this.begin(), t("explore.fit")), this.words);
-    // What it says are the words of the engine, which are English.
-    if (this.refused) this.root.append(h("p", { id: "fit-refused", class: "refused", role: "alert" }, t("explore.fit.refused"), " ", h("span", { lang: "en" }, this.refused)));
+    if (this.refused) {
+      const { message, zh } = this.refused;
+      // Of what broke the engine has English words alone.
+      const why = lang() === "zh" && zh ? zh : h("span", { lang: "en" }, message);
+      this.root.append(h("p", { id: "fit-refused", class: "refused", role: "alert" }, t("explore.fit.refused"), " ", why));
+    }
     if (/^fit(-cancel)?$/.test(focus)) this.root.querySelector("button")?.focus();
   }
 
@@ -77,7 +80,7 @@ export class FitBar {
   }
 
   private async begin(): Promise<void> {
-    this.refused = "";
+    this.refused = null;
     let packets = 0;
     const began = performance.now();
     const search_ = search(this.engine, this.file, (now) => { packets = now; });
@@ -91,10 +94,12 @@ export class FitBar {
     const ticks = setInterval(tick, 250);
     let fitted: Fitted | null = null;
     try {
-      fitted = await search_.done;
+      const came = await search_.done;
+      if ("reply" in came) fitted = came;
+      else this.refused = came;
     } catch (e) {
       const message = e instanceof Error ? e.message : String(e);
-      if (message !== CANCELLED) this.refused = message;
+      if (message !== CANCELLED) this.refused = { message };
     }
     clearInterval(ticks);
     this.running = null;
@@ -106,21 +111,11 @@ export class FitBar {
 
 const unit = (x: number, of: string): string => `${short(x)}\u00a0${of}`;
 
-const numberRow = ({ name: what, value, unit: of, range }: PathNumber): HTMLElement =>
+const numberRow = ({ name: what, label, value, unit: of, range }: PathNumber): HTMLElement =>
   h("tr", { "data-number": what },
-    h("th", { class: "text", scope: "row" }, numberName(what)),
+    h("th", { class: "text", scope: "row" }, label[lang()]),
     h("td", {}, unit(value, of)),
     h("td", {}, range ? t("explore.fit.range", { low: short(range[0]), high: unit(range[1], of) }) : t("explore.fit.unsearched")));
-
-const numberName = (what: string): string => known(`explore.fit.number.${what.replaceAll(" ", "-")}`) ?? what;
-
-/** What the capture cannot tell: of a number's range in the page's language, else in the engine's words, which are English. */
-function untold(line: string, numbers: PathNumber[]): HTMLElement {
-  const of = numbers.find((n) => n.range && line.startsWith(`${n.name}: anything from`));
-  if (!of?.range) return h("li", { lang: "en" }, line);
-  const [low, high] = of.range;
-  return h("li", {}, t("explore.fit.wide", { name: numberName(of.name), low: short(low), high: unit(high, of.unit) }));
-}
 
 /** What is compared, and how it is spelled. */
 const FIGURES: [string, (f: FitFigures) => string][] = [
@@ -132,7 +127,7 @@ const FIGURES: [string, (f: FitFigures) => string][] = [
 ];
 
 /** What a fit tells. */
-function told({ reply: { fit, numbers }, file, whole }: Fitted, close: () => void): HTMLElement {
+function told({ reply: { fit, numbers, untold }, file, whole }: Fitted, close: () => void): HTMLElement {
   const { captured, fitted } = fit.compared;
   const badly = Math.abs(fitted.goodput_mbps / Math.max(captured.goodput_mbps, 1e-9) - 1) > BADLY;
   const kind = known(`name.element.${fit.limiter}`) ?? fit.limiter;
@@ -153,8 +148,8 @@ function told({ reply: { fit, numbers }, file, whole }: Fitted, close: () => voi
       h("table", { id: "fitted-compared" }, head("explore.fit.captured", "explore.fit.simulated"),
         h("tbody", {}, ...FIGURES.map(([key, spell]) =>
           h("tr", {}, h("th", { class: "text", scope: "row" }, t(`explore.fit.figure.${key}`)), h("td", {}, spell(captured)), h("td", {}, spell(fitted))))))),
-    fit.not_told.length > 0 && h("h3", {}, t("explore.fit.untold")),
-    fit.not_told.length > 0 && h("ul", { id: "fitted-untold" }, ...fit.not_told.map((line) => untold(line, numbers))),
+    untold.length > 0 && h("h3", {}, t("explore.fit.untold")),
+    untold.length > 0 && h("ul", { id: "fitted-untold" }, ...untold.map((words) => h("li", {}, words[lang()]))),
     h("p", { class: "hint" }, t("explore.fit.runs", { n: fit.simulated.runs, s: short(fit.simulated.seconds) }), whole ? "" : ` ${t("explore.fit.cut")}`));
 }
 

@@ -1,10 +1,12 @@
 // What the engine answers: crates/explore/src/read.rs, tunable.rs, request.rs, fit_capture.rs.
 
-import type { Run } from "../model";
+import type { Lang, Run } from "../model";
 
 /** Why something cannot be done. */
 export interface Refusal {
   message: string;
+  /** The message in Chinese, where the engine has it. */
+  zh?: string;
   /** Several lines: the place and a caret. */
   text: string;
   /** Line of the file; 0 where it is in an override. */
@@ -99,13 +101,16 @@ export interface FitData {
   confidence: number;
   policers?: { flows: string[]; rate_mbps: number; bucket_kb: number }[];
   compared: { captured: FitFigures; fitted: FitFigures };
-  not_told: string[];
   simulated: { runs: number; seconds: number };
   scenario: string;
 }
 
+/** What the engine says in both languages. */
+export type FitWords = Record<Lang, string>;
+
 export interface PathNumber {
   name: string;
+  label: FitWords;
   value: number;
   unit: string;
   /** What fits nearly as well; null: the search did not come so far. */
@@ -115,4 +120,6 @@ export interface PathNumber {
 export interface CaptureFitReply {
   fit: FitData;
   numbers: PathNumber[];
+  /** What the capture cannot tell. */
+  untold: FitWords[];
 }

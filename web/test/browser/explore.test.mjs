@@ -295,6 +295,8 @@ test("a capture that tells of no path says why there is no scenario, on a phone 
     await p.tap("#fit");
     await p.waitForSelector("#fit-refused");
     assert.match(await p.textContent("#fit-refused"), /data packets; less than \d+ do not tell of a path/);
+    await p.tap("#lang-zh");
+    assert.match(await p.textContent("#fit-refused"), /^无法拟合：.*少于 \d+ 个无法说明路径$/);
     await p.tap("#back");
     await p.setInputFiles("#capture-file", pcap);
     await p.waitForSelector('#report[data-capture="true"]');
@@ -306,6 +308,9 @@ test("a capture that tells of no path says why there is no scenario, on a phone 
       const [wide, inner] = await p.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
       assert.equal(wide, inner, lang);
       assert.doesNotMatch(await p.textContent("#fitted"), /explore\./);
+      // What is told of numbers and of what no capture tells has a word of Chinese in each line, or none at all.
+      const lines = await p.$$eval("#fitted-numbers th[scope=row], #fitted-untold li", (all) => all.map((e) => e.textContent));
+      assert.ok(lines.length > 2 && lines.every((line) => /\p{Script=Han}/u.test(line) === (lang === "zh")), `${lang}: ${lines}`);
       const { violations } = await p.evaluate(() => globalThis.axe.run("#fitted"));
       assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 120)}`), []);
     }
