@@ -7,6 +7,8 @@ import type { Beside, Refusal, RunReply, ScenarioText } from "./model";
 
 /** Milliseconds that a run may take while the slider moves: at 60 a frame is late, and drawing and the screen want their part. */
 const FAST_MS = 20;
+/** Milliseconds that all of it may take: a beginning that is nearly the whole would only be run twice. */
+const WHOLE_MS = 25;
 /** Milliseconds of rest after which what is coarse becomes exact. */
 const REST_MS = 140;
 /** Seconds of the first run of a scenario, whose cost nobody knows. */
@@ -66,15 +68,15 @@ export class Live {
   private begin(): void {
     const { wish } = this;
     if (!wish) return;
-    const fast = this.cost !== null && this.cost * wish.duration <= FAST_MS;
-    const seconds = this.cost === null ? FIRST_S : FAST_MS / this.cost;
-    this.run(wish, fast || seconds >= wish.duration ? null : seconds);
+    const { cost } = this;
+    const seconds = cost === null ? FIRST_S : cost * wish.duration <= WHOLE_MS ? wish.duration : FAST_MS / cost;
+    this.run(wish, seconds >= wish.duration ? null : seconds);
   }
 
   private run(wish: Wish, until: number | null): void {
     const question = { do: "run", scenario: wish.scenario, until_s: until, label: wish.label, beside: wish.beside };
     const expected = this.cost === null ? 0 : this.cost * (until ?? wish.duration);
-    const fast = until !== null || expected <= FAST_MS;
+    const fast = until !== null || expected <= WHOLE_MS;
     // How far a run is that is soon over nobody sees.
     const told = (seconds: number, all: number): void => { if (!fast && this.running?.job === job) this.audience.progress(seconds / all); };
     const job = this.engine.ask(question, told);
