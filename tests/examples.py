@@ -7,6 +7,9 @@ An example is a fenced block that begins with `$ longfat`. Its commands run in o
 lines behind a command are its output (of a pipe standard output alone), `...` alone on a line stands for lines left out.
 What is neither `longfat` nor `sed` is not run: `sudo` wants a kernel and real seconds. `--bless` writes what is printed
 now.
+
+An error fails whatever the page shows, and is not blessed, but below a line `<!-- shows an error -->`: one command of that
+block has to end in one.
 """
 
 import re
@@ -17,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LEFT_OUT = "..."
+MEANT = "<!-- shows an error -->"
 
 
 def commands(lines):
@@ -70,6 +74,11 @@ def blessed(shown, printed):
     return printed[:head] + [LEFT_OUT] + (printed[-tail:] if tail else [])
 
 
+def is_error(done):
+    """Whether a command ended in an error: 1 only says that nothing arrived, and of a pipe the exit code is its end's."""
+    return done.returncode > 1 or re.search(r"^error:", done.stderr, flags=re.M) is not None
+
+
 def check(path, longfat, bless):
     text = path.read_text()
     passed, failed = 0, 0
@@ -87,6 +96,7 @@ def check(path, longfat, bless):
                 out.append(block)
                 continue
             fence, body, new, at = lines[0], lines[1:-1], [], 0
+            meant, errors = out[-1].endswith(f"{MEANT}\n"), 0
             for command, begin, end in commands(body):
                 shown = body[begin:end]
                 while shown and not shown[-1].strip():
@@ -102,6 +112,14 @@ def check(path, longfat, bless):
                 told = done.stdout if "|" in command else done.stdout + done.stderr
                 printed = [line.rstrip() for line in told.rstrip("\n").split("\n")]
                 printed = [] if printed == [""] else printed
+                if is_error(done):
+                    errors += 1
+                    if not meant or done.returncode != 2:
+                        failed += 1
+                        new += body[begin:end]
+                        print(f"{path.relative_to(ROOT)}: $ {command}\nis an error (exit code {done.returncode}) that "
+                              f"`{MEANT}` does not allow:\n{done.stderr}")
+                        continue
                 if matches(shown, printed):
                     passed += 1
                     new += body[begin:end]
@@ -110,6 +128,9 @@ def check(path, longfat, bless):
                 if not bless:
                     failed += 1
                     print(f"{path.relative_to(ROOT)}: $ {command}\nprints:\n" + "\n".join(printed[:60]))
+            if meant and not errors:
+                failed += 1
+                print(f"{path.relative_to(ROOT)}: `{MEANT}`, but no command ends in one: $ {body[0][2:]}")
             out.append("\n".join([fence, *new, lines[-1]]))
     if bless:
         path.write_text("".join(out))
