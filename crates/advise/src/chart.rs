@@ -34,7 +34,7 @@ impl ChartAxis {
         let most = if most > 0.0 { most } else { 1.0 };
         // 1, 2 or 5 times a power of ten.
         let rough = most / TICKS;
-        let power = 10f64.powf(rough.log10().floor());
+        let power = units::ten_to(rough.log10().floor() as i32);
         let step =
             [1.0, 2.0, 5.0, 10.0].map(|k| k * power).into_iter().find(|s| *s >= rough).unwrap_or(rough);
         ChartAxis { most, step }

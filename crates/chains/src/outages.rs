@@ -148,7 +148,7 @@ impl OrdinarySilences {
             return silence.len() >= lasts[1] - lasts[0];
         };
         let within = self.within.iter().filter(|s| s.touches(lasts)).count().max(1) as f64;
-        let factor = (within / BY_CHANCE).ln() / (self.apart.len() as f64).ln();
+        let factor = libm::log(within / BY_CHANCE) / libm::log(self.apart.len() as f64);
         silence.len() > factor.max(1.0) * longest + self.sample
     }
 }

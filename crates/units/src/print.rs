@@ -55,9 +55,22 @@ pub fn three_digits(x: f64) -> String {
     format!("{x:.decimals$}")
 }
 
+/// 10 to a whole power, the nearest number to it from -22 to 22: `powi` and `powf` are off below zero on Windows.
+pub fn ten_to(power: i32) -> f64 {
+    let whole = (0..power.unsigned_abs()).fold(1.0, |whole, _| whole * 10.0);
+    if power < 0 { 1.0 / whole } else { whole }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn powers_of_ten_are_as_they_are_written() {
+        for power in -22..=22 {
+            assert_eq!(Ok(ten_to(power)), format!("1e{power}").parse(), "{power}");
+        }
+    }
 
     #[test]
     fn three_digits_do_not_carry() {
