@@ -46,7 +46,7 @@ pub struct ResultFolder {
     path: PathBuf,
     lock: PathBuf,
     /// Closed, it is free.
-    _locked: File,
+    locked: Option<File>,
     new: PathBuf,
     old: PathBuf,
     /// Folders that were not there before, the innermost first.
@@ -93,7 +93,7 @@ impl ResultFolder {
             new: hidden(within, name, NEW),
             old: hidden(within, name, OLD),
             lock,
-            _locked: locked,
+            locked: Some(locked),
             made,
             beside,
             path: path.clone(),
@@ -176,6 +176,8 @@ impl Drop for ResultFolder {
     fn drop(&mut self) {
         drop(adopt(&self.new, &self.path));
         drop(fs::remove_file(&self.lock));
+        // On Windows a name is there until nobody has the file open any more, and the folder is not empty.
+        drop(self.locked.take());
         self.made.iter().for_each(|folder| drop(fs::remove_dir(folder)));
     }
 }
