@@ -4,7 +4,7 @@
 #[allow(dead_code)] // not all of it is needed here
 mod place;
 
-use place::{Place, json, stderr, stdout};
+use place::{Place, json, native, stderr, stdout};
 use std::fs;
 use std::process::{Command, Stdio};
 
@@ -25,7 +25,7 @@ fn examples_are_listed_shown_and_copied() {
     let copy = |args: &[&str]| place.longfat(&[&["examples", "copy", "home-line"], args].concat());
     assert_eq!(stdout(&copy(&[])), "home-line.toml\n");
     fs::create_dir(place.0.join("folder")).unwrap();
-    assert_eq!(stdout(&copy(&["folder"])), "folder/home-line.toml\n");
+    assert_eq!(stdout(&copy(&["folder"])), native("folder/home-line.toml\n"));
     assert_eq!(place.read("folder/home-line.toml"), text.as_bytes());
     // Never over what is there, but when told to.
     place.file("home-line.toml", "mine");
@@ -108,7 +108,12 @@ fn shells_complete_what_there_is() {
         }
     }
     let text = stdout(&place.longfat(&["completions", "bash"]));
-    let checked = Command::new("bash").args(["-n", "-c", &text]).output().unwrap();
+    let checked = Command::new("bash").args(["-n", "-c", &text]).output();
+    if cfg!(windows) && checked.is_err() {
+        eprintln!("SKIPPED: no bash to read its completions");
+        return;
+    }
+    let checked = checked.unwrap();
     assert!(checked.status.success(), "{}", stderr(&checked));
 }
 

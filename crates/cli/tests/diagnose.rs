@@ -7,7 +7,7 @@ mod place;
 #[path = "../../scenario/tests/common/mod.rs"]
 mod schema;
 
-use place::{Place, json, on_terminal, stderr, stdout};
+use place::{Place, json, native, on_terminal, stderr, stdout};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::process::{Command, Output, Stdio};
@@ -425,7 +425,7 @@ fn the_page_and_the_folder_are_written_and_the_same_twice() {
         let d = done(&out);
         let files = ["flows.parquet", "diagnosis.json", "packets.parquet"].map(|f| format!("{dir}/{f}"));
         for file in files.iter().chain([&page]) {
-            assert!(stderr(&out).lines().any(|l| l == file), "{file}: {}", stderr(&out));
+            assert!(stderr(&out).lines().any(|l| l == native(file)), "{file}: {}", stderr(&out));
         }
         assert_eq!(place.read(&files[1]), out.stdout);
         for parquet in [&files[0], &files[2]] {
@@ -541,20 +541,24 @@ fn of_a_folder_each_capture_is_told_and_what_is_none_is_named() {
     let d = done(&out);
     let told: Vec<_> =
         d.as_array().unwrap().iter().map(|d| (&d["capture"]["file"], &d["capture"]["packets"])).collect();
-    assert_eq!(told, [(&"caps/a.pcap".into(), &3.into()), (&"caps/b.pcap".into(), &2.into())]);
+    assert_eq!(
+        told,
+        [(&native("caps/a.pcap").into(), &3.into()), (&native("caps/b.pcap").into(), &2.into())]
+    );
     let schema = json(&stdout(&place.longfat(&["schema", "diagnosis"])));
     d.as_array().unwrap().iter().for_each(|d| schema::validate(&schema, d).unwrap());
     for file in ["out/a.pcap/diagnosis.json", "out/b.pcap/flows.parquet", "out/b.pcap/packets.parquet"] {
-        assert!(stderr(&out).lines().any(|l| l == file) && !place.read(file).is_empty(), "{file}");
+        assert!(stderr(&out).lines().any(|l| l == native(file)) && !place.read(file).is_empty(), "{file}");
     }
     assert_eq!(json(&String::from_utf8(place.read("out/a.pcap/diagnosis.json")).unwrap()), d[0]);
 
     let out = place.longfat(&["diagnose", "caps"]);
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let text = stdout(&out);
-    assert!(text.starts_with("caps/a.pcap\n3 flows, 10.0.0.1:1024"), "{text}");
+    assert!(text.starts_with(&native("caps/a.pcap\n3 flows, 10.0.0.1:1024")), "{text}");
     assert!(text.contains("\nfile    flows  Mbit/s"), "{text}");
-    assert!(text.contains("\nLeft out: caps/inner: no file\nLeft out: caps/notes.txt: not a"), "{text}");
+    let left = native("\nLeft out: caps/inner: no file\nLeft out: caps/notes.txt: not a");
+    assert!(text.contains(&left), "{text}");
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
 
     // One that is cut makes it the worst.
@@ -589,5 +593,6 @@ fn files_of_one_capture_joined_are_that_capture() {
     one["capture"]["file"] = "ring".into();
     let out = place.longfat(&["diagnose", "ring", "--joined", "--json"]);
     assert_eq!(done(&out), one);
-    assert!(stderr(&out).starts_with("Left out: ring/notes.txt: not a pcap"), "{}", stderr(&out));
+    let left = native("Left out: ring/notes.txt: not a pcap");
+    assert!(stderr(&out).starts_with(&left), "{}", stderr(&out));
 }

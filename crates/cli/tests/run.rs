@@ -4,7 +4,7 @@
 #[allow(dead_code)] // not all of it is needed here
 mod place;
 
-use place::{Place, json, on_terminal, stderr, stdout};
+use place::{Place, json, native, on_terminal, stderr, stdout};
 use std::path::Path;
 use std::process::Command;
 
@@ -37,7 +37,7 @@ fn a_run_prints_a_table_and_leaves_a_folder() {
     let text = stdout(&out);
     assert!(text.starts_with("“policer” carries ") && text.contains("\nvariant"), "{text}");
     assert!(text.contains("\npolicer ") && text.contains("\nthree "), "{text}");
-    assert!(text.ends_with("\nresults in longfat-results/small (open report.html)\n"), "{text}");
+    assert!(text.ends_with(&native("\nresults in longfat-results/small (open report.html)\n")), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(!text.contains('\x1b'), "no colour into a pipe");
     for name in ["flows.parquet", "elements.parquet"] {

@@ -66,6 +66,11 @@ pub fn on_terminal(place: &Place, columns: u32, no_color: &str, command: &str) -
     Some(text.rsplit("\x1b[2K").next().unwrap_or(&text).into())
 }
 
+/// A path as this system writes it, and so the program that made it of parts.
+pub fn native(path: &str) -> String {
+    path.replace('/', std::path::MAIN_SEPARATOR_STR)
+}
+
 pub fn stdout(out: &Output) -> String {
     String::from_utf8(out.stdout.clone()).unwrap()
 }
