@@ -128,8 +128,7 @@ impl HeatPanel<'_> {
                 let x = self.at.0 + column as f64 * self.column;
                 let color = self.range.color(value, self.look);
                 drawing.areas(vec![rectangle(x + 0.5, y + 0.5, self.column - 1.0, ROW - 1.0)], color);
-                let text = short(value);
-                if font::width(&text, SMALL) * SLACK < self.column - 4.0 {
+                if let Some(text) = self.number(value) {
                     let ink =
                         if light(color) { Color([0x11, 0x11, 0x11]) } else { Color([0xff, 0xff, 0xff]) };
                     drawing.text(
@@ -143,6 +142,13 @@ impl HeatPanel<'_> {
             }
         }
         self.columns(drawing, bottom);
+    }
+
+    /// A cell's number, where a cell has room for it: if need be with a digit less, as long as two are left.
+    fn number(&self, value: f64) -> Option<String> {
+        let two = (0.1..1.0).contains(&value.abs()).then(|| format!("{value:.2}"));
+        let fits = |text: &String| font::width(text, SMALL) * SLACK < self.column - 4.0;
+        [Some(short(value)), two].into_iter().flatten().find(fits)
     }
 
     /// The columns' values, as many as have room, and the axes' names.
@@ -173,4 +179,21 @@ fn light(color: Color) -> bool {
         if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
     });
     0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.179
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HeatMap, Look, heat};
+
+    #[test]
+    fn a_narrow_cell_has_a_digit_less_and_no_cell_has_one_digit() {
+        let x: Vec<String> = (0..40).map(|i| i.to_string()).collect();
+        let cells = |first: &[f64]| (0..40).map(|i| Some(*first.get(i).unwrap_or(&7.0))).collect();
+        let panels = vec![("p".to_string(), cells(&[0.964, 0.0123, -0.5]))];
+        let map = HeatMap { title: "t", x: ("x", &x), y: ("y", &["1".into()]), panels };
+        let look = Look { width: 40.0 * 28.0 + 60.0, ..Look::default() };
+        let svg = heat(&map, &look).expect("numbers").svg();
+        assert!(svg.contains(">0.96<"), "{svg}");
+        assert!(!svg.contains(">0.964<") && !svg.contains(">0.01<"), "{svg}");
+    }
 }
