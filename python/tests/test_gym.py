@@ -188,3 +188,10 @@ def test_what_a_policy_cannot_do_in_the_lab_is_said() -> None:
         lab(a_policy("orca", 8, 1, 0.0), SHAPED, seconds=1.0)
     with pytest.raises(ValueError, match="either"):
         gym.on_kernel(None, SHAPED)
+    with pytest.raises(ValueError, match="down.*up"):
+        gym.on_kernel(None, SHAPED, classic="reno", flow="down")
+    # Programs of the scenario's other flows are not started unasked.
+    more = SHAPED + '[flows.web]\nfrom = "office"\nto = "centre"\ntool = "touch /tmp/longfat-was-here"\n'
+    with pytest.raises(longfat.UsageError, match="allow_tools"):
+        gym.on_kernel(None, more.replace("[variants.cubic]", "").replace("[variants.bbr]", "").replace('"flows.up.cc" = "bbr"', ""),
+                      classic="reno")

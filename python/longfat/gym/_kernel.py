@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -25,6 +26,11 @@ def _is_root() -> bool:
     return os.geteuid() == 0 and "SUDO_UID" not in os.environ
 
 
+def _word(path: str) -> str:
+    """A path as a word of a scenario's command."""
+    return shlex.quote(path.replace("{", "{{").replace("}", "}}"))
+
+
 def on_kernel(
     policy: Policy | str | os.PathLike[str] | None,
     scenario: ScenarioLike,
@@ -37,6 +43,7 @@ def on_kernel(
     seed: int = 1,
     set: Mapping[str, Any] | None = None,
     seconds: float | None = None,
+    allow_tools: bool = False,
     user: str | None = None,
 ) -> Episode:
     """An episode in the lab: network namespaces, the scenario's links between them, real seconds.
@@ -47,8 +54,9 @@ def on_kernel(
     place: what the sender itself costs is seen by holding that against `longfat.run(…, on="kernel")`.
 
     `scheme` and `step_s`: the policy's own unless given. `seconds`: how long the episode is, the scenario's duration unless
-    given. `user`: as whom the sender and the receiver run, whoever calls unless given (through sudo: who called it); he must be
-    able to read Python and the package. They have no privileges in any case. Marks of ECN are not read.
+    given. `allow_tools`: other flows of the scenario may start programs on this machine. `user`: as whom the sender and the
+    receiver run, whoever calls unless given (through sudo: who called it); he must be able to read Python and the package. They
+    have no privileges in any case. Marks of ECN are not read.
 
     Needs Linux, and root or user namespaces. Raises `RunError` with what the programs said where no episode came of it.
     """
@@ -63,11 +71,14 @@ def on_kernel(
     read = loaded(scenario, set or {}, False, [variant] if variant else [])
     flows = read.flows(0)
     name = flow or flows[0]
+    if name not in flows:
+        raise ValueError(f"no flow is called {name!r}; there are: {', '.join(flows)}")
     text = read.variant_toml(0) or ""
-    # Who may run the programs is another user.
+    # Whoever runs the programs reads it, and leaves what came of it there.
     with tempfile.TemporaryDirectory(prefix="longfat-", dir="/tmp") as folder:
         job = Path(folder)
-        job.chmod(0o777)
+        if user or "SUDO_UID" in os.environ:
+            job.chmod(0o777)
         span = seconds or read.duration_s(0) or 0.0
         wish = {"flow": flows.index(name), "seed": seed, "scheme": scheme, "step_s": step_s, "span_s": span, "classic": classic}
         (job / "scenario.toml").write_text(text)
@@ -76,18 +87,18 @@ def on_kernel(
             held.save(job / "policy.json")
         for file in job.iterdir():
             file.chmod(0o644)
-        program = f"{sys.executable} -m longfat._live"
+        program = f"{_word(sys.executable)} -m longfat._live"
         result = run(
             text,
             on="kernel",
             seed=seed,
             set={
                 "duration": f"{span + _MARGIN_S:g}s",
-                f"flows.{name}.tool": f"{program} send {job} {{to}}:{{port}}",
-                f"flows.{name}.server": f"{program} receive {job} {{port}}",
+                f"flows.{name}.tool": f"{program} send {_word(folder)} {{to}}:{{port}}",
+                f"flows.{name}.server": f"{program} receive {_word(folder)} {{port}}",
                 f"flows.{name}.app": {"kind": "udp", "rate": "1Mbit/s"},
             },
-            allow_tools=True,
+            allow_tools=allow_tools,
             allow_files=True,
             user=user or ("root" if _is_root() else None),
         )
