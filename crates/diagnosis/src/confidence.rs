@@ -30,7 +30,7 @@ pub fn signs(flow: &FlowDiagnosis, limiters: &[Limiter]) -> [f64; SIGNS] {
         share(0) - share(1),
         f64::from(limiter),
         found.map_or(0.0, |l| log_odds(l.confidence)),
-        round_trips.max(0.0).ln_1p(),
+        libm::log1p(round_trips.max(0.0)),
     ];
     std::array::from_fn(|i| match i.checked_sub(GENERAL) {
         None => general[i],
@@ -41,13 +41,13 @@ pub fn signs(flow: &FlowDiagnosis, limiters: &[Limiter]) -> [f64; SIGNS] {
 /// Bounded, so that no limiter is certain.
 fn log_odds(p: f64) -> f64 {
     let p = p.clamp(0.01, 0.99);
-    (p / (1.0 - p)).ln()
+    libm::log(p / (1.0 - p))
 }
 
 /// The probability that goes with signs of these weights.
 pub fn probability<const N: usize>(signs: &[f64; N], weights: &[f64; N]) -> f64 {
     let sum: f64 = signs.iter().zip(weights).map(|(s, w)| s * w).sum();
-    1.0 / (1.0 + (-sum).exp())
+    1.0 / (1.0 + libm::exp(-sum))
 }
 
 /// How sure the main cause is, 0 to 1.

@@ -28,7 +28,8 @@ impl BucketSigns {
         // To a thousandth of the limit, and of no more than both sides.
         let apart = (b.spread / b.burst).clamp(1e-3, 1.0);
         let beyond = misclassified_beyond_a_packet(arrivals, b);
-        let signs = [1.0, b.gain.max(1.0).ln(), apart.ln(), b.misclassified.min(2.0), beyond.min(2.0)];
+        let signs =
+            [1.0, libm::log(b.gain.max(1.0)), libm::log(apart), b.misclassified.min(2.0), beyond.min(2.0)];
         BucketSigns { rates_mbps: (least * 8e-6, most * 8e-6), signs }
     }
 }
