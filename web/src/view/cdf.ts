@@ -1,4 +1,4 @@
-// How long transfers, exchanges and pages took: the share of them that took no longer, of A and B in one drawing.
+// How long transfers, exchanges, pages and round trips took: the share of them that took no longer, of A and B in one drawing.
 
 import { fill, h, name, svg } from "../dom";
 import { t } from "../i18n";
@@ -9,18 +9,20 @@ import { steps } from "./scale";
 
 const [WIDTH, HEIGHT] = [720, 240];
 const BOX = { left: 48, right: 704, top: 12, bottom: 196 };
-const KINDS = ["page", "response", "completion"] as const;
+const KINDS = ["page", "response", "completion", "rtt"] as const;
 type Kind = (typeof KINDS)[number];
 
 /** Fewer say nothing of how they are spread. */
 const FEW = 5;
 
-/** What took how long, seconds ascending: of exchanges where they were kept one by one, of whole flows. */
+/** What took how long, ascending, seconds: of exchanges where they were kept one by one, of whole flows; of round trips
+ * every sample of every flow, ms. */
 export function times({ variant, data }: Pick<Entry, "variant" | "data">, kind: Kind): Float64Array {
   const list =
     kind === "completion"
       ? variant.flows.flatMap((f) => f.completion_s ?? [])
       : (data?.series.flows ?? []).flatMap((f) => {
+          if (kind === "rtt") return [...(data?.column(f, "rtt_ms") ?? [])].filter((ms) => ms > 0);
           const page = data?.responses(f, "page");
           return [...(data?.responses(f, "seconds") ?? [])].filter((_, i) => (page?.[i] === 1) === (kind === "page"));
         });
@@ -55,7 +57,7 @@ function drawing(curves: Curve[], kind: Kind): SVGSVGElement {
   }
   seconds.forEach((s, i) => root.append(svg("text", { x: x(s), y: BOX.bottom + 18, "text-anchor": "middle" }, labels[i])));
   root.append(
-    svg("text", { x: (BOX.left + BOX.right) / 2, y: HEIGHT - 8, "text-anchor": "middle" }, t("ui.cdf.axis")),
+    svg("text", { x: (BOX.left + BOX.right) / 2, y: HEIGHT - 8, "text-anchor": "middle" }, t(kind === "rtt" ? "plot.axis.rtt" : "ui.cdf.axis")),
     svg("text", { transform: `translate(13 ${(BOX.top + BOX.bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, "%"),
   );
   for (const { side, times } of curves) {
@@ -65,14 +67,14 @@ function drawing(curves: Curve[], kind: Kind): SVGSVGElement {
   return root;
 }
 
-const spread = (times: Float64Array): string => `${short(quantile(times, 0.5))} / ${short(quantile(times, 0.95))} s`;
+const spread = (times: Float64Array, kind: Kind): string => `${short(quantile(times, 0.5))} / ${short(quantile(times, 0.95))} ${kind === "rtt" ? "ms" : "s"}`;
 
 const inWords = (curves: Curve[], kind: Kind): string =>
-  `${t(`ui.cdf.${kind}`)}: ${curves.map((c) => `${c.entry.name.slice(0, 80)}, p50 / p95 ${spread(c.times)}`).join("; ")}`;
+  `${t(`ui.cdf.${kind}`)}: ${curves.map((c) => `${c.entry.name.slice(0, 80)}, p50 / p95 ${spread(c.times, kind)}`).join("; ")}`;
 
 function figure(curves: Curve[], kind: Kind): HTMLElement {
   const legend = curves.map(({ entry, side, times }) =>
-    h("li", {}, h("span", { class: `badge ${side}` }, side.toUpperCase()), " ", name(entry.name), " ", h("span", { class: "dim" }, t("ui.cdf.of", { n: times.length, spread: spread(times) }))),
+    h("li", {}, h("span", { class: `badge ${side}` }, side.toUpperCase()), " ", name(entry.name), " ", h("span", { class: "dim" }, t("ui.cdf.of", { n: times.length, spread: spread(times, kind) }))),
   );
   return h("figure", { class: "cdf group", "data-of": kind }, h("h3", {}, t(`ui.cdf.${kind}`)), h("ul", { class: "legend" }, ...legend), drawing(curves, kind));
 }
