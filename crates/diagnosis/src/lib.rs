@@ -9,7 +9,7 @@ mod verdict;
 pub use limiter::{BUCKET_SIGNS, BucketSigns};
 pub use qlog::qlog_account;
 pub use udp::diagnose_udp;
-pub use verdict::{both_ends_info, bucket_signs, capture_info, diagnose_tracks};
+pub use verdict::{both_ends_info, bucket_signs, capture_info, diagnose_tracks, proposed_buckets};
 
 /// A diagnosis as [`result::to_json`] writes it. It stands here so that it is compiled as fast code as the diagnosis is:
 /// of thousands of short connections the text is a fifth of the work.

@@ -363,15 +363,27 @@ fn ask(
 /// ([`crate::BucketSigns`]).
 pub fn bucket_signs(tracks: &[Track]) -> Vec<BucketSigns> {
     let silences = silences(tracks);
-    let of = |members: &[usize]| -> Vec<BucketSigns> {
-        let asked = Asked::new(tracks, members, silent(&silences, &tracks[members[0]]));
-        let packets = asked.packets(&[]);
-        let sides = [true, false].into_iter().filter_map(|behind| path(&asked.tracks, behind));
-        sides.filter_map(|path| limiter::bucket_signs(&packets, path)).collect()
-    };
     let groups = groups(tracks);
     let alone = groups.iter().filter(|g| g.len() > 1).flat_map(|g| g.iter().map(|m| vec![*m]));
-    groups.iter().cloned().chain(alone).flat_map(|members| of(&members)).collect()
+    groups.iter().cloned().chain(alone).flat_map(|members| buckets_of(tracks, &members, &silences)).collect()
+}
+
+/// The same of the flows between the hosts of the first track alone, together: what may limit them where no verdict says what does.
+pub fn proposed_buckets(tracks: &[Track]) -> Vec<BucketSigns> {
+    let first = groups(tracks).into_iter().find(|members| members.contains(&0));
+    first.map_or_else(Vec::new, |members| buckets_of(tracks, &members, &silences(tracks)))
+}
+
+/// On either side of the capture.
+fn buckets_of(
+    tracks: &[Track],
+    members: &[usize],
+    silences: &BTreeMap<(Addr, Addr), Vec<AckSilence>>,
+) -> Vec<BucketSigns> {
+    let asked = Asked::new(tracks, members, silent(silences, &tracks[members[0]]));
+    let packets = asked.packets(&[]);
+    let sides = [true, false].into_iter().filter_map(|behind| path(&asked.tracks, behind));
+    sides.filter_map(|path| limiter::bucket_signs(&packets, path)).collect()
 }
 
 /// Times in which nothing of the track passed, and what was sent just before was lost.

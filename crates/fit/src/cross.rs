@@ -46,8 +46,11 @@ struct RateBin {
 
 /// The line's rate, bit/s, and the others on it; `None` where the capture shows none.
 pub fn cross(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<(f64, Vec<CrossSpan>)> {
-    let all = arrivals(flows, frame);
-    let (first, last) = (all.first()?.at, all.last()?.at);
+    let mut all = arrivals(flows, frame);
+    let first = all.first()?.at;
+    // What comes later is not simulated.
+    all.retain(|a| a.at < first + frame.seconds);
+    let last = all.last()?.at;
     let width = LEAST_BIN.max(BIN_ROUND_TRIPS * frame.rtt).max((last - first) / MOST_BINS);
     let count = ((last - first) / width) as usize;
     if count < LEAST_BINS {
@@ -152,6 +155,9 @@ mod tests {
         let s = spans[0];
         assert!((s.from - 5.0).abs() < 0.25 && (s.to - 8.0).abs() < 0.25, "{s:?}");
         assert!((s.rate / 4e6 - 1.0).abs() < 0.1, "{s:?}");
+        // Of six seconds no span is beyond them.
+        let (_, spans) = cross(&[&flow(4e6)], &SignatureFrame { seconds: 6.0, ..frame }).unwrap();
+        assert!(spans.iter().all(|s| s.from < 6.0 && s.to <= 6.0), "{spans:?}");
         assert_eq!(cross(&[&flow(0.0)], &frame), None);
     }
 }

@@ -1,7 +1,7 @@
 //! From the diagnosis to paths that may be the true one.
 
 use crate::cross::{CrossSpan, cross};
-use crate::observed::ObservedPath;
+use crate::observed::{ObservedPath, ProposedBucket};
 use crate::path_model::{FULL_PACKET, FitParameter, FittedLimiter, FittedPath, FittedQueue};
 use crate::policers::{self, BUCKET_KNOWN, PolicerScope, RATE_KNOWN};
 use crate::search::A_NUMBER;
@@ -17,6 +17,8 @@ const MANAGED: f64 = 36.0 / 38.0;
 const LINE_KNOWN: f64 = 0.02;
 /// How well a train of packets tells a line's rate.
 const TRAIN_KNOWN: f64 = 0.15;
+/// How well rate and bucket are known that losses propose and no verdict names.
+const PROPOSED: f64 = 0.1;
 /// How well a queue is known of which the diagnosis says nothing.
 const UNKNOWN: f64 = 1.5;
 /// A queue in which nobody waits long, packets.
@@ -46,9 +48,12 @@ pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<F
         }
         if seen.limiter.is_none() {
             unnamed(seen, &base, &curve, lost, &mut all);
+            all.extend(proposed(seen, &base));
         }
     }
-    if let Some((rate, spans)) = listening.and_then(|frame| cross(&flows, frame)) {
+    // Others begin while the flows are played.
+    let played = listening.map(|frame| SignatureFrame { seconds: frame.seconds.min(seen.span_s), ..*frame });
+    if let Some((rate, spans)) = played.and_then(|frame| cross(&flows, &frame)) {
         all.push(shared(seen, &base, rate, spans));
     }
     all
@@ -189,6 +194,35 @@ fn unnamed(
         path.free.retain(|(p, _)| *p != FitParameter::Queue);
         all.push(FittedPath { queue_kind, handicap: 2.0, ..path });
     }
+}
+
+/// What the losses alone propose: a policer, or a line whose queue is as short as its bucket.
+fn proposed(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
+    let buckets = seen.flows.iter().flat_map(|f| &f.facts.buckets);
+    let of = |bucket: &ProposedBucket| {
+        let line = FittedPath { rate: bucket.rate, access: 8.0 * bucket.rate, ..without_loss(base) };
+        let limiter = Limiter {
+            rate_mbps: bucket.rate / 1e6,
+            lost_share: 0.01,
+            burst_bytes: Some(bucket.bytes),
+            ..Limiter::default()
+        };
+        [LimiterKind::Policer, LimiterKind::Bottleneck].map(|kind| {
+            let mut path = of_kind(seen, &line, &limiter, kind);
+            if kind == LimiterKind::Bottleneck {
+                path.queue = bucket.bytes;
+            }
+            for (parameter, sure) in &mut path.free {
+                match parameter {
+                    FitParameter::Rate => *sure = bucket.rate_open.max(PROPOSED),
+                    FitParameter::Bucket | FitParameter::Queue => *sure = PROPOSED.max(bucket.rate_open),
+                    _ => {}
+                }
+            }
+            FittedPath { handicap: rarity(None, kind), ..path }
+        })
+    };
+    buckets.flat_map(of).collect()
 }
 
 /// A line on which others come and go.

@@ -40,7 +40,7 @@ pub use made::{FitError, FitWish, MadeFit, fit};
 pub use model::{
     FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitKind, FitPolicer, FitRuns, FitValue,
 };
-pub use observed::{CapturedFacts, ObservedFlow, ObservedPath, facts};
+pub use observed::{CapturedFacts, ObservedFlow, ObservedPath, ProposedBucket, facts};
 pub use packets::FitPacket;
 pub use path_model::{FitParameter, FittedLimiter, FittedPath, FittedQueue};
 pub use policers::{OwnPolicer, PolicerScope};

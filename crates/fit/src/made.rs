@@ -104,7 +104,7 @@ pub struct FitWish {
 
 impl Default for FitWish {
     fn default() -> FitWish {
-        FitWish { threads: None, packets: 2_500_000, seconds: 30.0 }
+        FitWish { threads: None, packets: 6_000_000, seconds: 30.0 }
     }
 }
 
@@ -128,8 +128,9 @@ pub struct MadeFit {
 
 /// Seeds of the runs that are told.
 const TOLD_SEEDS: u32 = 4;
-/// Trials that a search must be able to make.
+/// Trials that a search must be able to make, and data packets of one that say enough.
 const LEAST_TRIALS: u64 = 60;
+const TRIAL_PACKETS: u64 = 40_000;
 /// Congestion controls that are tried where the capture does not tell.
 const CONTROLS: [&str; 3] = ["cubic", "bbr", "reno"];
 
@@ -169,7 +170,7 @@ pub fn fit(
         return Err(FitError::NoFlow);
     }
     let packets: u64 = seen.flows.iter().map(|f| f.flow.measures.data_packets).sum();
-    let trial = (wish.packets / LEAST_TRIALS).max(1000) as f64;
+    let trial = (wish.packets / LEAST_TRIALS).clamp(1000, TRIAL_PACKETS) as f64;
     let most = wish.seconds.min(seen.span_s * trial / packets.max(1) as f64);
     let most = most.max(seen.span_s.min(LEAST_SECONDS));
     let mut seen = seen.within(most);
@@ -183,10 +184,17 @@ pub fn fit(
     let listening = misfit::listening(seen, seconds);
     let captured = misfit::captured(seen, listening.as_ref());
     let played = flows(seen);
-    let mut search =
-        PathSearch { runner: &mut runner, frame: &frame, captured, listening, budget: wish.packets };
+    let mut search = PathSearch {
+        runner: &mut runner,
+        frame: &frame,
+        captured,
+        listening,
+        budget: wish.packets,
+        tried: Vec::new(),
+    };
     let mut tried = search.run(guesses(seen, listening.as_ref()), &played, &other_flows(&played))?;
     search.evaluate(&mut tried, TOLD_SEEDS, None)?;
+    let on_the_way = search.tried;
     tried.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     let named = seen.limiter.is_some();
     let ranked = kinds::kinds(&tried);
@@ -202,7 +210,7 @@ pub fn fit(
         fitted: misfit::figures(&best.mean),
         spread: spread(best),
     };
-    let values = values(best, &nearly);
+    let values = values(best, &kinds::nearly(&on_the_way, best));
     let runs = FitRuns { runs: runner.batches.runs as u64, seconds: frame.seconds, packets: runner.packets };
     let mut fit = Fit {
         schema: FIT_SCHEMA.into(),
@@ -249,7 +257,8 @@ fn other_flows(flows: &[FittedFlow]) -> Vec<(Vec<FittedFlow>, f64)> {
             all.push((other, handicap));
         }
     }
-    let pauses = |f: &FittedFlow| matches!(f.app, FittedApp::OnOff(..));
+    // Who pauses most of the time does: as one that never does it would send a thousand times as much.
+    let pauses = |f: &FittedFlow| matches!(f.app, FittedApp::OnOff(on, off, _) if off < on);
     if flows.iter().any(pauses) {
         let mut bulk = all.clone();
         let change = |f: &mut FittedFlow| f.app = if pauses(f) { FittedApp::Bulk } else { f.app.clone() };
@@ -277,8 +286,9 @@ fn values(best: &TriedPath, nearly: &[&TriedPath]) -> Vec<FitValue> {
         let (name, unit) = parameter.title();
         let value = best.path.get(parameter);
         let others = || nearly.iter().map(|t| t.path.get(parameter));
-        let low = others().fold(value * (-half).exp(), f64::min);
-        let high = others().fold(value * half.exp(), f64::max);
+        // No further than makes sense: no run of losses is shorter than one packet.
+        let [low, high] = [-half, half].map(|by| best.path.with(parameter, value * by.exp()).get(parameter));
+        let (low, high) = (others().fold(low, f64::min), others().fold(high, f64::max));
         FitValue {
             name: name.into(),
             value: parameter.told(value),

@@ -30,6 +30,29 @@ pub struct CapturedFacts {
     pub line_rate: Option<f64>,
     /// Its data packets, from its first on.
     pub packets: Arc<[FitPacket]>,
+    /// Buckets that explain the losses of all flows between its hosts; of the capture's first track alone.
+    pub buckets: Vec<ProposedBucket>,
+}
+
+/// A bucket that explains losses better than chance: a policer's, or a queue that nobody waits long in.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ProposedBucket {
+    /// bit/s of IP bytes.
+    pub rate: f64,
+    /// Half of the logarithm of the greatest over the least rate that explain them as well.
+    pub rate_open: f64,
+    /// Bytes.
+    pub bytes: f64,
+}
+
+/// The buckets of the first track's path.
+fn buckets(tracks: &[Track]) -> Vec<ProposedBucket> {
+    let of = |b: diagnosis::BucketSigns| {
+        let (least, most) = b.rates_mbps;
+        let rate_open = (most / least).ln() / 2.0;
+        ProposedBucket { rate: b.best.0 * 1e6, rate_open, bytes: b.best.1 }
+    };
+    diagnosis::proposed_buckets(tracks).into_iter().map(of).collect()
 }
 
 /// What to keep of tracks before they are diagnosed.
@@ -45,8 +68,13 @@ pub fn facts(tracks: &[Track]) -> Vec<CapturedFacts> {
         app_bursts: app_bursts(t),
         line_rate: spacing::line_rate(t),
         packets: packets(t).into(),
+        buckets: Vec::new(),
     };
-    tracks.iter().map(of).collect()
+    let mut all: Vec<CapturedFacts> = tracks.iter().map(of).collect();
+    if let Some(first) = all.first_mut() {
+        first.buckets = buckets(tracks);
+    }
+    all
 }
 
 /// Mean length of runs of lost packets in the log; retransmissions between them do not end a run.

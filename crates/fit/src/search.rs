@@ -64,6 +64,9 @@ pub struct PathSearch<'s, 'a, 'w> {
     pub listening: Option<SignatureFrame>,
     /// Data packets that may be simulated.
     pub budget: u64,
+    /// Where only summaries are known: all that was tried with [`SEEDS`] seeds or more. Five figures are met by paths far apart, on
+    /// whose way the bend at the best says nothing.
+    pub tried: Vec<TriedPath>,
 }
 
 impl PathSearch<'_, '_, '_> {
@@ -165,6 +168,9 @@ impl PathSearch<'_, '_, '_> {
                 misfit::misfit(&self.captured, &mean, &path.spread) + path.path.handicap + strain(path);
             if self.listening.is_none() {
                 path.cost += misfit::told_spread(&path.spread);
+                if seeds >= SEEDS {
+                    self.tried.push(path.clone());
+                }
             }
         }
         Ok(())

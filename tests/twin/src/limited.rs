@@ -54,6 +54,13 @@ impl LimitedPath {
         LimitedPath { number, limit, rate, rtt, size: size.round() as u64, flows, controls }
     }
 
+    /// The same with one congestion control.
+    #[must_use]
+    pub fn alike(&self) -> LimitedPath {
+        let [first, _] = self.controls;
+        LimitedPath { controls: [first; 2], ..self.clone() }
+    }
+
     /// As a scenario of so many seconds: a client, its router, a server; the client sends.
     pub fn scenario(&self, seconds: u64) -> String {
         let LimitedPath { rate, size, .. } = self;

@@ -1,21 +1,25 @@
 //! Plans on this machine's kernel. `plans kernel SEED FROM COUNT [CURES]` draws paths that are limited by something, plans each
 //! for more goodput, runs it as it is and with the plan's first cures (its choice among them) in real time, as root, and
-//! prints a line for each; `plans show SEED NUMBER` prints a path as a scenario; `plans [FILE]` says how good the
-//! predictions were.
+//! prints a line for each; `plans capture …` knows of each path what a capture of the kernel's run at the client tells, and plans
+//! that; `plans show SEED NUMBER` prints a path as a scenario; `plans [FILE]…` says how good the predictions were.
 
 use advise::{MadePlan, PlanWish};
 use scenario::{Experiment, Scenario};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Instant;
+use twin::captured;
 use twin::limited::LimitedPath;
 use twin::quantile;
 
-const RECORDED: &str = include_str!("../plan-6.18.csv");
+/// Of paths that were known, and of paths that a capture told of.
+const RECORDED: [&str; 2] = [include_str!("../plan-6.18.csv"), include_str!("../plan-6.18-captured.csv")];
 /// How long each run takes, on either clock, seconds.
 const SECONDS: u64 = 8;
 /// Cures of a path that are measured.
 const CURES: usize = 4;
+/// Runs of a path as it is: a gain is beside their mean, as that of the plan is.
+const AS_IT_IS: u64 = 3;
 /// What other work on this machine disturbed is measured again, up to this often.
 const TRIES: usize = 2;
 /// A gain of less than this share of what there was is none worth telling.
@@ -33,18 +37,47 @@ fn parsed(path: &LimitedPath) -> Result<Scenario, String> {
 }
 
 /// Plans the paths and measures what comes of it.
-fn measure(seed: u64, from: u64, count: u64, cures: usize) -> Result<(), String> {
+fn measure(from: Source, [seed, first, count]: [u64; 3], cures: usize) -> Result<(), String> {
     println!("{},{COLUMNS}", LimitedPath::COLUMNS);
-    for number in from..from + count {
+    for number in first..first + count {
         let path = LimitedPath::draw(seed, number);
-        let scenario = parsed(&path)?;
-        let began = Instant::now();
-        let made = advise::plan("default", std::slice::from_ref(&scenario), &PlanWish::default(), None);
-        let made = made.map_err(|e| format!("{}: {e}", path.line()))?;
-        let row = PathRow { line: path.line(), plan_s: began.elapsed().as_secs_f64() };
-        row.print(0, "as-it-is", false, made.plan.now.goodput_mbps.mean, &scenario);
-        row.measure_cures(&scenario, &made, cures);
+        if let Err(e) = measure_path(from, &path, cures) {
+            eprintln!("{}: {e}", path.line());
+        }
     }
+    Ok(())
+}
+
+/// What a plan knows of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// The scenario.
+    Kernel,
+    /// A capture at the client.
+    Capture,
+}
+
+fn measure_path(from: Source, path: &LimitedPath, cures: usize) -> Result<(), String> {
+    let path = if from == Source::Capture { &path.alike() } else { path };
+    let scenario = parsed(path)?;
+    let (scenarios, truth, fit_s) = match from {
+        Source::Kernel => (vec![scenario.clone()], scenario, 0.0),
+        Source::Capture => {
+            let made = captured::fitted(&scenario)?;
+            let truth = captured::as_fitted(&made.fit.scenario, &scenario)?;
+            let scenarios = std::iter::once(made.fit.scenario).chain(made.fit.alternatives).collect();
+            (scenarios, truth, made.seconds)
+        }
+    };
+    let planned = Instant::now();
+    let made = advise::plan("default", &scenarios, &PlanWish::default(), None);
+    let made = made.map_err(|e| e.to_string())?;
+    let row = PathRow { line: path.line(), plan_s: fit_s + planned.elapsed().as_secs_f64() };
+    for seed in 0..AS_IT_IS {
+        let again = Scenario { seed: truth.seed + seed, ..truth.clone() };
+        row.print(0, "as-it-is", false, made.plan.now.goodput_mbps.mean, &again);
+    }
+    row.measure_cures(&truth, &made, cures);
     Ok(())
 }
 
@@ -100,6 +133,7 @@ fn kind(kind: result::TrustKind) -> String {
 }
 
 /// A line as it was printed.
+#[derive(Clone)]
 struct PlanRow {
     path: String,
     limit: String,
@@ -133,16 +167,16 @@ impl PlanRow {
     }
 }
 
-/// A path's rows: as it is, and with each cure.
+/// A path's rows: as it is (the mean of its runs), and with each cure.
 struct JudgedPath<'a> {
-    now: &'a PlanRow,
+    now: PlanRow,
     cures: Vec<&'a PlanRow>,
 }
 
 impl JudgedPath<'_> {
     /// Goodput of what was chosen (nothing: as it is) over the best that was measured.
     fn of_best(&self) -> f64 {
-        let chosen = self.cures.iter().find(|c| c.chosen).unwrap_or(&self.now);
+        let chosen = self.cures.iter().copied().find(|c| c.chosen).unwrap_or(&self.now);
         let best = self.cures.iter().map(|c| c.measured).fold(self.now.measured, f64::max);
         chosen.measured / best
     }
@@ -173,8 +207,10 @@ fn judged(rows: &[PlanRow]) -> Vec<JudgedPath<'_>> {
     let lost: Vec<&str> = rows.iter().filter(|r| r.chosen && !r.reliable).map(|r| r.path.as_str()).collect();
     let all =
         paths.into_values().filter(|rows| !lost.contains(&rows[0].path.as_str())).filter_map(|mut rows| {
-            let now = rows.iter().position(|r| r.rank == 0).map(|i| rows.remove(i))?;
-            Some(JudgedPath { now, cures: rows })
+            let as_it_is: Vec<&PlanRow> = rows.extract_if(.., |r| r.rank == 0).collect();
+            let first = *as_it_is.first()?;
+            let mean = as_it_is.iter().map(|r| r.measured).sum::<f64>() / as_it_is.len() as f64;
+            Some(JudgedPath { now: PlanRow { measured: mean, ..first.clone() }, cures: rows })
         });
     all.filter(|p| !p.cures.is_empty()).collect()
 }
@@ -224,9 +260,9 @@ fn compare(measured: &str) {
     for path in paths.iter().filter(|p| p.of_best() < OF_BEST) {
         println!("path {}: the choice reaches {:.0} % of the best", path.now.path, 100.0 * path.of_best());
     }
-    for path in &paths {
+    for path in paths.iter() {
         for (_, row) in path.gains().into_iter().filter(|(off, _)| *off > NEAR) {
-            let PlanRow { path: number, limit, predicted, measured, .. } = path.now;
+            let PlanRow { path: number, limit, predicted, measured, .. } = &path.now;
             println!(
                 "path {number} ({limit}): {}: predicted {predicted:.2} -> {:.2}, kernel {measured:.2} -> {:.2}",
                 row.cure, row.predicted, row.measured
@@ -237,25 +273,28 @@ fn compare(measured: &str) {
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    const USAGE: &str = "plans [kernel SEED FROM COUNT [CURES] | show SEED NUMBER | FILE]";
+    const USAGE: &str = "plans [kernel|capture SEED FROM COUNT [CURES] | show SEED NUMBER | FILE…]";
     let number = |i: usize| -> Result<u64, String> {
         let text = args.get(i).ok_or(USAGE)?;
         text.parse().map_err(|e| format!("{text}: {e}"))
     };
     let done = match args.first().map(String::as_str) {
-        Some("kernel") => number(1).and_then(|seed| {
+        Some(from @ ("kernel" | "capture")) => number(1).and_then(|seed| {
             let cures = if args.len() > 4 { number(4)? as usize } else { CURES };
-            measure(seed, number(2)?, number(3)?, cures)
+            let from = if from == "kernel" { Source::Kernel } else { Source::Capture };
+            measure(from, [seed, number(2)?, number(3)?], cures)
         }),
         Some("show") => number(1).and_then(|seed| {
             print!("{}", LimitedPath::draw(seed, number(2)?).scenario(SECONDS));
             Ok(())
         }),
         None => {
-            compare(RECORDED);
+            RECORDED.into_iter().for_each(compare);
             Ok(())
         }
-        Some(file) => std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}")).map(|t| compare(&t)),
+        Some(_) => args.iter().try_for_each(|file| {
+            std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}")).map(|text| compare(&text))
+        }),
     };
     twin::exit(done)
 }
@@ -264,15 +303,22 @@ fn main() -> ExitCode {
 mod tests {
     use super::*;
 
+    /// Of the paths that were recorded.
+    const SEED: u64 = 20_261_127;
+
     #[test]
     fn the_page_says_what_was_recorded_of_paths_that_are_still_drawn_so() {
-        let rows: Vec<PlanRow> = RECORDED.lines().filter_map(PlanRow::parse).collect();
         let page = include_str!("../../../docs/plan.md");
-        let told = table(&judged(&rows)) + "\n" + &costs(&rows);
-        assert!(page.contains(&told), "docs/plan.md lacks\n{told}");
-        for line in RECORDED.lines().skip(1) {
-            let number = line.split(',').next().and_then(|n| n.parse().ok()).expect("a number");
-            assert!(line.starts_with(&LimitedPath::draw(1, number).line()), "{line}");
+        for (recorded, captured) in RECORDED.into_iter().zip([false, true]) {
+            let rows: Vec<PlanRow> = recorded.lines().filter_map(PlanRow::parse).collect();
+            let told = table(&judged(&rows)) + "\n" + &costs(&rows);
+            assert!(page.contains(&told), "docs/plan.md lacks\n{told}");
+            for line in recorded.lines().skip(1) {
+                let number = line.split(',').next().and_then(|n| n.parse().ok()).expect("a number");
+                let path = LimitedPath::draw(SEED, number);
+                let path = if captured { path.alike() } else { path };
+                assert!(line.starts_with(&path.line()), "{line}");
+            }
         }
     }
 }

@@ -10,8 +10,8 @@ import { CANCELLED, type Engine, type Job } from "./engine";
 import type { CaptureFitReply, FitFigures, PathNumber, Refusal } from "./model";
 
 /** Packets that each search may simulate, about: all that `longfat fit` may, and some that most machines do within the time. */
-const WHOLE = 2_500_000;
-const SHORT = 500_000;
+const WHOLE = 6_000_000;
+const SHORT = 2_500_000;
 /** Milliseconds after which the shorter search is enough. */
 const MOST_MS = 10_000;
 /** Goodput that is off by a greater share is badly fitted (as `longfat fit` has it). */

@@ -12,11 +12,13 @@ use crate::confidence::probability;
 /// Signs of a bucket.
 pub const BUCKET_SIGNS: usize = 5;
 
-/// A bucket that explains losses, for learning how sure it is.
+/// A bucket that explains losses: a limiter's, the end of a queue, or chance.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketSigns {
     /// Least and greatest rate that explain them, Mbit/s.
     pub rates_mbps: (f64, f64),
+    /// The rate that explains them best, Mbit/s, and the bucket of it, bytes.
+    pub best: (f64, f64),
     /// What speaks for it, each without unit: 1; the logarithms of its gain and of how far losses lie from the limit, as a share of
     /// it; packets on the wrong side of the limit, and more than a packet on the wrong side, as shares, lost and passed together.
     pub signs: [f64; BUCKET_SIGNS],
@@ -30,7 +32,8 @@ impl BucketSigns {
         let beyond = misclassified_beyond_a_packet(arrivals, b);
         let signs =
             [1.0, libm::log(b.gain.max(1.0)), libm::log(apart), b.misclassified.min(2.0), beyond.min(2.0)];
-        BucketSigns { rates_mbps: (least * 8e-6, most * 8e-6), signs }
+        let (rates_mbps, best) = ((least * 8e-6, most * 8e-6), (b.rate * 8e-6, b.burst));
+        BucketSigns { rates_mbps, best, signs }
     }
 }
 

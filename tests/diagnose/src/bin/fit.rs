@@ -3,7 +3,7 @@
 //! Takes the first COUNT cases of the corpus from number N on whose path is what limits, fits the capture of each, and
 //! predicts another congestion control and another number of flows, and other buckets of policers. SET is a number that seeds the
 //! cases; `--keep` leaves captures, scenarios and fits. `fit lab SET COUNT` has the kernel play cases that it carries, and what is
-//! predicted as well: as root, on a quiet machine, 25 s a case. `fit ss SET COUNT` does the same and fits what `ss` prints on the
+//! predicted as well: as root, on a quiet machine, 25 s a case; what is kept of a set is not played again. `fit ss SET COUNT` does the same and fits what `ss` prints on the
 //! sender's host, without a capture. `fit cross SET COUNT` draws lines on which others come and go (`crossed.rs`).
 
 use diagnose_test::crossed::{CrossRow, cross_table, judge_cross};
@@ -48,7 +48,7 @@ fn run() -> Result<(), String> {
     let drawn = |n| case(set, n).filter(|_| on_kernel.is_none() || lab::case(set, n).is_some());
     for case in (from..).filter_map(drawn).take(count as usize) {
         let row = match on_kernel {
-            Some(judge) => on_the_kernel(set, &case, judge)?,
+            Some(judge) => on_the_kernel(set, &case, keep, judge)?,
             None => judge(&case, keep)?,
         };
         print!("{}", row.line());
@@ -80,8 +80,11 @@ fn crossed(set: u64, numbers: std::ops::Range<u64>, file: Option<&str>) -> Resul
 }
 
 /// A case cut to what the lab carries, with a folder for its captures.
-fn on_the_kernel(set: u64, drawn: &Case, judge: InFolder) -> Result<FitRow, String> {
+fn on_the_kernel(set: u64, drawn: &Case, keep: Option<&Path>, judge: InFolder) -> Result<FitRow, String> {
     let case = lab::case(set, drawn.number).ok_or("the lab does not carry it")?;
+    if let Some(folder) = keep {
+        return judge(&case, folder);
+    }
     let folder = std::env::temp_dir().join(format!("longfat-fit-{}-{}", std::process::id(), case.number));
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let row = judge(&case, &folder);

@@ -1,0 +1,122 @@
+//! A path of which a capture tells: the kernel's run of a drawn path is captured at its client and fitted, and the true path is
+//! laid out as the fitted one is, so that a cure for the one changes the other.
+
+use capture::CaptureReader;
+use fit::MadeFit;
+use path::Stage;
+use scenario::{DuplexLink, NamedStage, Scenario};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Runs that are not what the machine disturbed, at most.
+const TRIES: usize = 2;
+
+/// A fit and how long it took.
+pub struct FittedRun {
+    /// Of the capture.
+    pub fit: MadeFit,
+    /// Reading, diagnosis and search.
+    pub seconds: f64,
+}
+
+/// Runs a drawn path on the kernel, and fits what its client captured.
+///
+/// # Errors
+/// The lab cannot run it, or nothing fits.
+pub fn fitted(scenario: &Scenario) -> Result<FittedRun, String> {
+    let client: PathBuf = std::env::temp_dir().join(format!("longfat-plans-{}.pcap", std::process::id()));
+    let done = run(scenario, &client).and_then(|()| {
+        let reader = CaptureReader::open(&client).map_err(|e| e.to_string())?;
+        let began = Instant::now();
+        let fit = diagnose_test::fit::fitted(reader)?;
+        Ok(FittedRun { fit, seconds: began.elapsed().as_secs_f64() })
+    });
+    std::fs::remove_file(&client).ok();
+    done
+}
+
+/// The kernel's run, captured at the client.
+fn run(scenario: &Scenario, client: &Path) -> Result<(), String> {
+    let create = |file: &Path| File::create(file).map_err(|e| format!("{}: {e}", file.display()));
+    let null = Path::new("/dev/null");
+    let stages: usize = scenario.links.iter().map(|l| l.forward.len() + l.backward.len()).sum();
+    for _ in 0..TRIES {
+        let hosts = scenario.hosts.iter().map(|h| create(if h.name == "client" { client } else { null }));
+        let hosts = hosts.collect::<Result<Vec<File>, String>>()?;
+        let stages = (0..stages).map(|_| create(null)).collect::<Result<Vec<File>, String>>()?;
+        let pcap = Some(lab::Captures { hosts, stages });
+        let options = lab::LabOptions { seed: scenario.seed, pcap, ..Default::default() };
+        let outcome = lab::run("kernel", scenario, options).map_err(|e| e.to_string())?;
+        if outcome.variant.trust.is_none_or(|t| t.reliable) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The true path with hosts, links, flows and places of stages as the fitted one has them.
+///
+/// # Errors
+/// They cannot be told from each other.
+pub fn as_fitted(fitted: &Scenario, truth: &Scenario) -> Result<Scenario, String> {
+    let link = |s: &Scenario, name: &str| {
+        s.links.iter().position(|l| l.name == name).ok_or(format!("no link `{name}`"))
+    };
+    let wan: DuplexLink = truth.links[link(truth, "wan")?].clone();
+    let lan = truth.links[link(truth, "lan")?].forward[0].stage.clone();
+    let loss = wan.forward.iter().find(|s| matches!(s.stage, Stage::Loss(_)));
+    let delay = |stages: &[NamedStage]| {
+        stages.iter().find(|s| matches!(s.stage, Stage::Delay(_))).map(|s| s.stage.clone()).ok_or("no delay")
+    };
+    let mut s =
+        Scenario { duration: truth.duration, seed: truth.seed, sample: truth.sample, ..fitted.clone() };
+    s.unrest = truth.unrest;
+    let path = link(&s, "path")?;
+    let mut lost = false;
+    for stage in &mut s.links[path].forward {
+        stage.stage = match stage.name.as_str() {
+            "line" => lan.clone(),
+            "limiter" => wan.forward[0].stage.clone(),
+            "way" => delay(&wan.forward)?,
+            "loss" => {
+                lost = true;
+                loss.map_or_else(|| none_lost(&stage.stage), |l| l.stage.clone())
+            }
+            name => return Err(format!("a stage `{name}`")),
+        };
+    }
+    if let Some(loss) = loss.filter(|_| !lost) {
+        // Behind all that cures count.
+        s.links[path].forward.push(loss.clone());
+    }
+    for stage in &mut s.links[path].backward {
+        stage.stage = delay(&wan.backward)?;
+    }
+    let host = |name: &str| truth.hosts.iter().find(|h| h.name == name).map(|h| h.stack.clone());
+    for (mine, theirs) in [("sender", "client"), ("receiver", "server")] {
+        let stack = host(theirs).ok_or(format!("no host `{theirs}`"))?;
+        s.hosts.iter_mut().filter(|h| h.name == mine).for_each(|h| h.stack = stack.clone());
+    }
+    let (found, true_ones) = (connections(&s), connections(truth));
+    if found != true_ones {
+        return Err(format!("{found} connections were fitted, {true_ones} are true"));
+    }
+    for flow in &mut s.flows {
+        flow.cc = truth.flows[0].cc;
+        flow.app = truth.flows[0].app.clone();
+    }
+    Ok(s)
+}
+
+fn connections(s: &Scenario) -> u32 {
+    s.flows.iter().map(|f| f.count).sum()
+}
+
+/// A stage of losses that loses nothing.
+fn none_lost(stage: &Stage) -> Stage {
+    match stage {
+        Stage::Loss(_) => Stage::Loss(path::Loss { probability: Some(0.0), ..path::Loss::default() }),
+        other => other.clone(),
+    }
+}
