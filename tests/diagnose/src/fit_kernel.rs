@@ -2,12 +2,13 @@
 //! kernel did may be kept: another fit is then judged by the same runs.
 
 use crate::fit::{FitRow, begun, figures, fitted, fitted_to};
+use crate::lab::captured_at;
 use crate::{Case, play};
 use ::fit::MadeFit;
 use capture::CaptureReader;
 use scenario::Scenario;
 use std::collections::VecDeque;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -65,27 +66,17 @@ pub fn judge_on_kernel(case: &Case, folder: &Path) -> Result<FitRow, String> {
     let scenario = play::variant(case)?.scenario;
     let mut runs = KernelRuns::of(case, folder);
     if !runs.capture.exists() {
-        play_on_kernel(case, &scenario, folder, &runs.capture)?;
+        let host = &scenario.hosts[case.vantage.host()].name;
+        // What was begun and did not end is not kept.
+        let begun = folder.join("begun.pcap");
+        captured_at(host, &scenario, case.seed, &begun, 1)?;
+        fs::rename(&begun, &runs.capture).map_err(|e| format!("{}: {e}", begun.display()))?;
     }
     let reader = CaptureReader::open(&runs.capture).map_err(|e| e.to_string())?;
     let began = Instant::now();
     let made = fitted(reader);
     let row = told(case, &scenario, "kernel", began, made, |asked| runs.truth(case, asked))?;
     runs.keep().map(|()| row)
-}
-
-/// The kernel plays a case, captured at its vantage point.
-fn play_on_kernel(case: &Case, scenario: &Scenario, folder: &Path, capture: &Path) -> Result<(), String> {
-    let stages: usize = scenario.links.iter().map(|l| l.forward.len() + l.backward.len()).sum();
-    let create = |name: String| File::create(folder.join(name)).map_err(|e| e.to_string());
-    let hosts: Result<Vec<_>, _> =
-        scenario.hosts.iter().map(|h| create(format!("{}.pcap", h.name))).collect();
-    let stages: Result<Vec<_>, _> = (0..stages).map(|i| create(format!("stage-{i}.pcap"))).collect();
-    let pcap = Some(lab::Captures { hosts: hosts?, stages: stages? });
-    let options = lab::LabOptions { seed: case.seed, pcap, ..Default::default() };
-    lab::run("kernel", scenario, options).map_err(|e| e.to_string())?;
-    let host = &scenario.hosts[case.vantage.host()].name;
-    fs::rename(folder.join(format!("{host}.pcap")), capture).map_err(|e| e.to_string())
 }
 
 /// The same of what `ss` printed on the sender's host meanwhile: no packet was captured.

@@ -6,6 +6,7 @@ use crate::line::Line;
 use crate::play::variant;
 use crate::{Case, Truth, draw, truth};
 use capture::CaptureReader;
+use scenario::Scenario;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -50,4 +51,32 @@ pub fn run(case: &Case, folder: &Path) -> Result<(Truth, Vec<Line>), lab::LabErr
     let diagnosis = capture.map(read).map_err(|e| unsupported(e.to_string()))?;
     let lines = lines(&truth, &diagnosis);
     Ok((truth, lines))
+}
+
+/// The kernel runs a scenario, up to `tries` times while other work on this machine disturbs it; what `host` sees goes to `file`.
+///
+/// # Errors
+/// The lab says why it cannot, or the file system, with the file.
+pub fn captured_at(
+    host: &str,
+    scenario: &Scenario,
+    seed: u64,
+    file: &Path,
+    tries: usize,
+) -> Result<(), String> {
+    let create = |file: &Path| File::create(file).map_err(|e| format!("{}: {e}", file.display()));
+    let null = Path::new("/dev/null");
+    let stages: usize = scenario.links.iter().map(|l| l.forward.len() + l.backward.len()).sum();
+    for _ in 0..tries {
+        let hosts = scenario.hosts.iter().map(|h| create(if h.name == host { file } else { null }));
+        let hosts = hosts.collect::<Result<Vec<File>, String>>()?;
+        let stages = (0..stages).map(|_| create(null)).collect::<Result<Vec<File>, String>>()?;
+        let pcap = Some(lab::Captures { hosts, stages });
+        let options = lab::LabOptions { seed, pcap, ..Default::default() };
+        let outcome = lab::run("kernel", scenario, options).map_err(|e| e.to_string())?;
+        if outcome.variant.trust.is_none_or(|t| t.reliable) {
+            break;
+        }
+    }
+    Ok(())
 }

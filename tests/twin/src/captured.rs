@@ -2,11 +2,11 @@
 //! laid out as the fitted one is, so that a cure for the one changes the other.
 
 use capture::CaptureReader;
+use diagnose_test::lab::captured_at;
 use fit::MadeFit;
 use path::Stage;
 use scenario::{DuplexLink, NamedStage, Scenario};
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Runs that are not what the machine disturbed, at most.
@@ -26,7 +26,7 @@ pub struct FittedRun {
 /// The lab cannot run it, or nothing fits.
 pub fn fitted(scenario: &Scenario) -> Result<FittedRun, String> {
     let client: PathBuf = std::env::temp_dir().join(format!("longfat-plans-{}.pcap", std::process::id()));
-    let done = run(scenario, &client).and_then(|()| {
+    let done = captured_at("client", scenario, scenario.seed, &client, TRIES).and_then(|()| {
         let reader = CaptureReader::open(&client).map_err(|e| e.to_string())?;
         let began = Instant::now();
         let fit = diagnose_test::fit::fitted(reader)?;
@@ -34,25 +34,6 @@ pub fn fitted(scenario: &Scenario) -> Result<FittedRun, String> {
     });
     std::fs::remove_file(&client).ok();
     done
-}
-
-/// The kernel's run, captured at the client.
-fn run(scenario: &Scenario, client: &Path) -> Result<(), String> {
-    let create = |file: &Path| File::create(file).map_err(|e| format!("{}: {e}", file.display()));
-    let null = Path::new("/dev/null");
-    let stages: usize = scenario.links.iter().map(|l| l.forward.len() + l.backward.len()).sum();
-    for _ in 0..TRIES {
-        let hosts = scenario.hosts.iter().map(|h| create(if h.name == "client" { client } else { null }));
-        let hosts = hosts.collect::<Result<Vec<File>, String>>()?;
-        let stages = (0..stages).map(|_| create(null)).collect::<Result<Vec<File>, String>>()?;
-        let pcap = Some(lab::Captures { hosts, stages });
-        let options = lab::LabOptions { seed: scenario.seed, pcap, ..Default::default() };
-        let outcome = lab::run("kernel", scenario, options).map_err(|e| e.to_string())?;
-        if outcome.variant.trust.is_none_or(|t| t.reliable) {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// The true path with hosts, links, flows and places of stages as the fitted one has them.

@@ -260,7 +260,7 @@ fn compare(measured: &str) {
     for path in paths.iter().filter(|p| p.of_best() < OF_BEST) {
         println!("path {}: the choice reaches {:.0} % of the best", path.now.path, 100.0 * path.of_best());
     }
-    for path in paths.iter() {
+    for path in &paths {
         for (_, row) in path.gains().into_iter().filter(|(off, _)| *off > NEAR) {
             let PlanRow { path: number, limit, predicted, measured, .. } = &path.now;
             println!(
