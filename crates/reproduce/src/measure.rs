@@ -25,6 +25,7 @@ enum StudyQuantity {
     Timeouts,
     Waited,
     Silence,
+    Variation,
     Inflight,
     Jain,
     Drops,
@@ -32,7 +33,7 @@ enum StudyQuantity {
     Entered,
 }
 
-const QUANTITIES: [(&str, StudyQuantity, &str); 14] = [
+const QUANTITIES: [(&str, StudyQuantity, &str); 15] = [
     ("goodput", StudyQuantity::Goodput, "Mbit/s"),
     ("rtt", StudyQuantity::Rtt, "ms"),
     ("delay", StudyQuantity::Delay, "ms"),
@@ -42,6 +43,7 @@ const QUANTITIES: [(&str, StudyQuantity, &str); 14] = [
     ("timeouts", StudyQuantity::Timeouts, ""),
     ("waited", StudyQuantity::Waited, "%"),
     ("silence", StudyQuantity::Silence, "ms"),
+    ("variation", StudyQuantity::Variation, "%"),
     ("inflight", StudyQuantity::Inflight, "packets"),
     ("jain", StudyQuantity::Jain, ""),
     ("drops", StudyQuantity::Drops, "packets"),
@@ -185,6 +187,14 @@ impl MeasureName {
                 let mine = |s: &&FlowSeries| flows.iter().any(|f| f.name == s.name);
                 outcome.flow_series.iter().filter(mine).filter_map(silence).max_by(f64::total_cmp)
             }
+            StudyQuantity::Variation => {
+                let of = |f: &&FlowResult| {
+                    let series = outcome.flow_series.iter().find(|s| s.name == f.name)?;
+                    variation(series, outcome.variant.measured_s)
+                };
+                let all: Option<Vec<f64>> = flows.iter().map(of).collect();
+                all.map(|all| all.iter().sum::<f64>() / all.len() as f64)
+            }
             StudyQuantity::Inflight => {
                 let of = |f: &&FlowResult| {
                     let series = outcome.flow_series.iter().find(|s| s.name == f.name)?;
@@ -252,6 +262,21 @@ fn silence(series: &FlowSeries) -> Option<f64> {
     Some(1e3 * longest.max(end - since))
 }
 
+/// How far the goodput of whole seconds (iperf3's interval) strays from its mean, standard deviation, % of the mean; `None`
+/// for less than two seconds, or where nothing was delivered.
+fn variation(series: &FlowSeries, [from, to]: [f64; 2]) -> Option<f64> {
+    let seconds = (to - from) as usize;
+    let until = |t: f64| {
+        let passed = series.time_s.partition_point(|&at| at <= t + 1e-9);
+        passed.checked_sub(1).map_or(0, |last| series.delivered_bytes[last])
+    };
+    let marks: Vec<u64> = (0..=seconds).map(|i| until(from + i as f64)).collect();
+    let each: Vec<f64> = marks.windows(2).map(|w| w[1].saturating_sub(w[0]) as f64).collect();
+    let mean = each.iter().sum::<f64>() / each.len() as f64;
+    let square = each.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (each.len() as f64 - 1.0);
+    (each.len() >= 2 && mean > 0.0).then(|| 100.0 * square.sqrt() / mean)
+}
+
 /// The mean of what is in flight over the measured interval, packets.
 fn inflight(series: &FlowSeries, [from, to]: [f64; 2]) -> Option<f64> {
     let rows = series.time_s.iter().zip(&series.inflight).filter(|(t, _)| (from..=to).contains(*t));
@@ -288,6 +313,19 @@ mod tests {
         assert_eq!(inflight(&series, [2.0, 3.0]), None);
         series.delivered_bytes = vec![0; 7];
         assert_eq!(silence(&series), None);
+    }
+
+    #[test]
+    fn variation_is_of_whole_seconds() {
+        let mut series = FlowSeries::new("up");
+        // 10, 20, 10, 20 bytes in four seconds, whatever goes on within one: a deviation of 5.77 around 15.
+        series.time_s = (0..=8).map(|i| 0.5 * f64::from(i)).collect();
+        series.delivered_bytes = vec![0, 9, 10, 10, 30, 40, 40, 60, 60];
+        let of = |span| variation(&series, span);
+        assert!((of([0.0, 4.0]).expect("moved") - 100.0 * (100.0f64 / 3.0).sqrt() / 15.0).abs() < 1e-9);
+        assert_eq!(of([0.0, 1.0]), None);
+        series.delivered_bytes = vec![7; 9];
+        assert_eq!(variation(&series, [1.0, 4.0]), None);
     }
 
     #[test]

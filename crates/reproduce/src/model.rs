@@ -67,7 +67,7 @@ pub struct ReproducedFit {
     pub unknown: String,
     /// What it was set to.
     pub value: String,
-    /// The cell it was fitted on: `table.row.column`.
+    /// The cell it was fitted on, `table.row.column`; or the name of a claim, which is not judged then.
     pub on: String,
 }
 

@@ -162,20 +162,28 @@ impl StudyCheck<'_> {
         Ok(())
     }
 
+    /// A fit stands on a published number, or on what a claim says; then the claim predicts nothing and is not judged.
     fn fits(&self) -> Check {
         for (f, fit) in self.study.fitted.iter().enumerate() {
             let path: &[&dyn Display] = at!["fitted", f, "on"];
-            let cell = CellName::parse(&fit.on);
-            let cell = cell.ok_or_else(|| self.bad(path, "expected a cell, table.row.column".into()))?;
-            self.cell(path, &cell, true)?;
+            match self.study.claims.iter().find(|claim| claim.name == fit.on) {
+                Some(claim) if claim.cannot.is_none() => {
+                    let message = format!("`{}` is judged: a claim that is fitted on has `cannot`", fit.on);
+                    return Err(self.refuse(path, RefusalCause::Conflict { message }));
+                }
+                Some(_) => {}
+                None => self.published_cell(path, &fit.on)?,
+            }
             for (a, other) in fit.also.iter().enumerate() {
-                let path: &[&dyn Display] = at!["fitted", f, "also", a];
-                let cell = CellName::parse(other);
-                let cell = cell.ok_or_else(|| self.bad(path, "expected a cell, table.row.column".into()))?;
-                self.cell(path, &cell, true)?;
+                self.published_cell(at!["fitted", f, "also", a], other)?;
             }
         }
         Ok(())
+    }
+
+    fn published_cell(&self, path: &[&dyn Display], text: &str) -> Check {
+        let wrong = || self.bad(path, "expected a cell, table.row.column, or the name of a claim".into());
+        self.cell(path, &CellName::parse(text).ok_or_else(wrong)?, true)
     }
 
     fn claims(&self) -> Check {

@@ -37,7 +37,7 @@ pub struct StudyFit {
     pub unknown: String,
     /// What it was set to.
     pub value: String,
-    /// The cell it was fitted on: `table.row.column`.
+    /// The cell it was fitted on, `table.row.column`; or the name of a claim without a number, which is not judged then.
     pub on: String,
     /// Other cells that the study has of the same run.
     #[serde(default)]

@@ -78,6 +78,8 @@ fn what_is_wrong_is_told_with_line_and_key() {
         ("published = { mbps = 4 }", "published = { mbit = 4 }", 18, "no column `mbit`"),
         ("on = \"line.fast.mbps\"", "on = \"line.fast.rtt\"", 8, "nothing is published"),
         ("on = \"line.fast.mbps\"", "on = \"line.quick.mbps\"", 8, "no row `quick`"),
+        ("on = \"line.fast.mbps\"", "on = \"twice\"", 8, "`twice` is judged"),
+        ("on = \"line.fast.mbps\"", "on = \"thrice\"", 8, "or the name of a claim"),
         ("5 % of 2 * line.slow.mbps", "5 % of 2 * line.slow.mb", 26, "no column `mb`"),
         ("within 5 % of", "within of", 26, "expected a share"),
         ("row = \"line.slow\"", "row = \"line.sluw\"", 39, "did you mean `line.slow`"),
@@ -93,6 +95,10 @@ fn what_is_wrong_is_told_with_line_and_key() {
     }
     let both = STUDY.replacen("because = \"it is slow\"", "cannot = \"it is slow\"", 1);
     assert!(told(&both).contains("either `holds` or `cannot`"));
+    // What is fitted on a claim's words leaves that claim unjudged.
+    let words = STUDY.replacen("on = \"line.fast.mbps\"", "on = \"twice\"", 1);
+    let words = words.replacen("holds = \"line.fast.mbps within", "cannot = \"line.fast.mbps within", 1);
+    assert!(Study::parse("line", "line.toml", &words).is_ok());
 }
 
 fn played(selection: Selection) -> Result<reproduce::Reproduction, PlayError> {
