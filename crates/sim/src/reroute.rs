@@ -3,7 +3,7 @@
 //! | fault | routes leave the link | and take it again |
 //! |---|---|---|
 //! | `link`, `tunnel` | hold time after the last word that came through, which is half a keepalive old in the mean | [`RECONNECT`] after it is over |
-//! | `host` | as above, of all its links; if it is back sooner, then: its neighbours' packets are answered by a reset | [`RESTARTED`] after it is over |
+//! | `host` | as above, of all its links; if it is back sooner, by its neighbours' next keepalives, half of one later in the mean: they are answered by a reset | [`RESTARTED`] after it is over |
 //! | `bgp` | at once (a Cease notification, RFC 4271 section 6.7) | [`ENABLED`] after it is over |
 //!
 //! Another fault that is over before the hold time changes no route. Without a session over the link nobody notices: routes stay.
@@ -32,7 +32,7 @@ pub fn changes(scenario: &Scenario) -> Vec<(Time, Vec<usize>)> {
         let (noticed, again) = match fault.kind {
             FaultKind::Bgp => (Span::ZERO, ENABLED),
             FaultKind::Link | FaultKind::Tunnel => (hold - hold / 6, RECONNECT),
-            FaultKind::Host => ((hold - hold / 6).min(fault.lasts), RESTARTED),
+            FaultKind::Host => ((hold - hold / 6).min(fault.lasts + hold / 6), RESTARTED),
         };
         if noticed < fault.lasts || fault.kind == FaultKind::Host {
             let begin = Time::ZERO + fault.at;
@@ -50,6 +50,26 @@ pub fn changes(scenario: &Scenario) -> Vec<(Time, Vec<usize>)> {
 mod tests {
     use super::*;
     use scenario::Experiment;
+
+    /// At 3 s it is back, and a keepalive of 2 s, half of one old in the mean, is answered by a reset at 4 s.
+    #[test]
+    fn a_host_that_is_back_soon_is_left_at_its_neighbours_next_word() {
+        let text = r#"
+            duration = "30s"
+            hosts.a.services = [{ kind = "bgp", as = 1, hold = "6s" }]
+            hosts.b.services = [{ kind = "bgp", as = 2, hold = "6s" }]
+            links.l.between = ["a", "b"]
+            links.m.between = ["a", "c"]
+            [faults.power]
+            kind = "host"
+            host = "b"
+            at = "2s"
+            lasts = "1s"
+        "#;
+        let scenario = Experiment::parse("t.toml", text, &[]).unwrap().variants.remove(0).scenario;
+        let at = |ms: u64| Time::ZERO + Span::from_millis(ms);
+        assert_eq!(changes(&scenario), [(at(4_000), vec![0]), (at(4_500), vec![])]);
+    }
 
     #[test]
     fn a_link_is_left_after_the_hold_time_and_taken_again_when_it_is_back() {

@@ -29,6 +29,9 @@ struct LossGaps {
     /// Holes that took no time, and those that took that of what is missing.
     closed: usize,
     open: usize,
+    /// The same of holes between packets that stand alone. A long capture's packets are merged, across a loss too, so that
+    /// elsewhere the packet behind a hole may not be the next that came.
+    alone: (usize, usize),
 }
 
 /// The rate, bytes a second, of the link that packets were lost before, if the gaps say so; `None` where they were lost
@@ -40,8 +43,12 @@ pub(crate) fn link_rate(arrivals: &[PacketArrival]) -> Option<f64> {
 }
 
 /// All of them took none: packets were lost while others waited, each time. Chance loses packets of an idle link too.
-pub(crate) fn all_gaps_closed(arrivals: &[PacketArrival]) -> bool {
-    loss_gaps(arrivals).is_some_and(|h| h.closed >= MANY && h.open * RARE <= h.closed)
+/// `alone`: only holes between packets that stand alone count.
+pub(crate) fn all_gaps_closed(arrivals: &[PacketArrival], alone: bool) -> bool {
+    loss_gaps(arrivals).is_some_and(|h| {
+        let (closed, open) = if alone { h.alone } else { (h.closed, h.open) };
+        closed >= MANY && open * RARE <= closed
+    })
 }
 
 /// Packets that come with the bucket all but empty left a queue at its rate, one right behind the other: a shaper's. What a
@@ -61,22 +68,25 @@ pub(crate) fn back_to_back(arrivals: &[PacketArrival], b: &TokenBucketFit) -> bo
 
 fn loss_gaps(arrivals: &[PacketArrival]) -> Option<LossGaps> {
     let passed: Vec<usize> = (0..arrivals.len()).filter(|i| !arrivals[*i].lost).collect();
-    let pairs = || passed.windows(2).map(|w| (w[1] - w[0] - 1, arrivals[w[1]].at - arrivals[w[0]].at, w[1]));
     let single = |i: usize| arrivals[i].bytes == arrivals[i].size;
-    let mut gaps: Vec<f32> = pairs().filter(|p| p.0 == 0 && single(p.2)).map(|p| p.1 as f32).collect();
+    let pairs = || passed.windows(2).map(|w| (w[1] - w[0] - 1, arrivals[w[1]].at - arrivals[w[0]].at, w));
+    let mut gaps: Vec<f32> = pairs().filter(|p| p.0 == 0 && single(p.2[1])).map(|p| p.1 as f32).collect();
     if gaps.len() < FEWEST_GAPS {
         return None;
     }
     let space = quantile(&mut gaps, CLOSEST) as f64;
-    let (mut closed, mut open) = (0usize, 0usize);
-    for (lost, gap, _) in pairs().filter(|p| p.0 > 0) {
+    let (mut closed, mut open, mut alone) = (0usize, 0usize, (0usize, 0usize));
+    for (lost, gap, ends) in pairs().filter(|p| p.0 > 0) {
+        let stand_alone = usize::from(single(ends[0]) && single(ends[1]));
         if gap < 1.4 * space {
             closed += 1;
+            alone.0 += stand_alone;
         } else if gap > (lost as f64 + 0.6) * space && gap < (lost as f64 + 3.0) * space {
             open += 1;
+            alone.1 += stand_alone;
         }
     }
-    Some(LossGaps { space, closed, open })
+    Some(LossGaps { space, closed, open, alone })
 }
 
 #[cfg(test)]
@@ -107,7 +117,32 @@ mod tests {
         let rate = link_rate(&spaced(false)).unwrap_or_default();
         assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");
         assert_eq!(link_rate(&spaced(true)), None);
-        assert!(all_gaps_closed(&spaced(false)) && !all_gaps_closed(&spaced(true)));
+        assert!(all_gaps_closed(&spaced(false), true) && !all_gaps_closed(&spaced(true), true));
+    }
+
+    /// Of ten packets in a row one is lost in the middle and takes its time. The nine are merged to two entries.
+    #[test]
+    fn merged_packets_do_not_stand_alone() {
+        let at = |ms: f64, bytes: f32, lost: bool| PacketArrival {
+            at: ms * 1e-3,
+            bytes,
+            size: 1500.0,
+            lost,
+            rtt: f32::NAN,
+            flow: 0,
+            entry: 0,
+        };
+        let mut merged = Vec::new();
+        for i in 0..200 {
+            let begin = f64::from(i) * 50.0;
+            merged.extend([
+                at(begin, 13_500.0, false),
+                at(begin + 7.5, 1500.0, true),
+                at(begin + 20.0, 1500.0, false),
+            ]);
+            merged.push(at(begin + 35.0, 1500.0, false));
+        }
+        assert!(all_gaps_closed(&merged, false) && !all_gaps_closed(&merged, true));
     }
 
     /// Packets each 0.42 ms to a bucket of 30 kB at 1.5 MB/s and behind it a queue of `room` packets, as they leave.

@@ -19,6 +19,8 @@ const NEARLY_ALL: f64 = 0.75;
 const MOSTLY_FRAGMENTS: f64 = 0.5;
 /// A delay measured this share of a round trip ago still holds.
 const FRESH: f64 = 0.25;
+/// With the delays at so many losses their rank test finds a full queue: at least 0.73 of what passed has less then.
+const TELLING: usize = 4;
 /// Flows of a direction that are asked for the delay before losses, those that lost most.
 const MOST: usize = 32;
 /// Gaps are looked at among so many flows at most.
@@ -117,20 +119,22 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
             let delay = delays(t, fate, base);
             beside(t, fate, &delay, t.rtt.mean().unwrap_or_default().as_secs_f64(), &mut losses, &mut passed);
         }
-        LossDelay::of(&mut losses, &mut passed)
+        (LossDelay::of(&mut losses, &mut passed), losses.len() >= TELLING)
     };
-    QueueLossSigns {
-        behind: of(PacketFate::LostDown),
-        before: of(PacketFate::LostUp).or_else(|| by_gaps(tracks)),
-    }
+    let (before, told) = of(PacketFate::LostUp);
+    QueueLossSigns { behind: of(PacketFate::LostDown).0, before: before.or_else(|| by_gaps(tracks, told)) }
 }
 
-/// What was lost before the capture without delays to tell: all at full queues if no gap took time.
-fn by_gaps(tracks: &[&Track]) -> Option<LossDelay> {
+/// What was lost before the capture and does not go with delays: all at full queues if no gap took time. Where delays are
+/// `told`, the queue would have to be too short to show in them, and only gaps that are known to the packet say so.
+fn by_gaps(tracks: &[&Track], told: bool) -> Option<LossDelay> {
     let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MOST_SEEN;
     let none = vec![Vec::new(); tracks.len()];
     let all = lost
-        && all_gaps_closed(&LimiterPackets { tracks, gone: &none, ack_load: &[] }.arrivals(false, false));
+        && all_gaps_closed(
+            &LimiterPackets { tracks, gone: &none, ack_load: &[] }.arrivals(false, false),
+            told,
+        );
     all.then_some(LossDelay { delay: f32::NEG_INFINITY, all })
 }
 
