@@ -19,6 +19,7 @@ mod responses;
 mod round_trips;
 mod setup;
 mod takers;
+mod timeline;
 mod too_big;
 
 use crate::confidence::confidence;
@@ -33,18 +34,15 @@ use outages::AckSilence;
 use result::Diagnosis;
 use result::cause::RoundPart;
 use result::diagnosis::{
-    Aqm, CaptureInfo, CapturePlace, Cause, CauseShare, CauseSpan, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter,
-    LimiterKind, Measures, Vantage,
+    Aqm, CaptureInfo, CapturePlace, Cause, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, Measures,
+    Vantage,
 };
-use round_trips::{RoundTripSpan, rounds};
+use round_trips::rounds;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use takers::takers;
 use too_big::SizeStall;
 use track::{Addr, Track};
-
-/// Stretches of a flow's ribbon at most.
-const MOST_SPANS: usize = 400;
 
 /// Payload of the other direction that is more than its ACKs' load: as a share.
 const BOTH_WAYS: f64 = 0.02;
@@ -587,8 +585,9 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         unanswered: cc::are_losses_unanswered(&rounds, t.mss.unwrap_or(1) as f64),
     };
     let median = t.rtt.quantile(0.5).map_or(base, |rtt| rtt.as_secs_f64());
-    let splits = bounds::consistent_split(&rounds, &facts, median);
-    let causes = shares(&splits);
+    let measured = evidence::measured(&rounds, &facts);
+    let splits = bounds::consistent_split(&rounds, &measured, &facts, median);
+    let causes = timeline::shares(&splits);
     let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;
     let measures = Measures { silence_s: splits.iter().map(silent).sum(), ..measures::measures(t, &rounds) };
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
@@ -607,7 +606,7 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         vantage: vantage(t),
         cause: causes.first().map_or(Cause::Unknown, |c| c.cause),
         confidence: if half_seen { HALF_SEEN } else { 1.0 },
-        timeline: ribbon(&rounds, &splits, start),
+        timeline: timeline::timeline(&rounds, &splits, start),
         remedies: Vec::new(),
         limiter: through.map(|l| l.index),
         cc: cc::guess(t, &rounds, &facts),
@@ -622,54 +621,6 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         causes,
     };
     if setup::failed(t).is_some() { setup::never_set_up(f, t) } else { f }
-}
-
-fn shares(splits: &[evidence::RoundSplit]) -> Vec<CauseShare> {
-    let mut seconds: BTreeMap<Cause, f64> = BTreeMap::new();
-    for (cause, s) in splits.iter().flatten() {
-        *seconds.entry(*cause).or_default() += s;
-    }
-    let whole: f64 = seconds.values().sum();
-    let share = |s: f64| if whole > 0.0 { s / whole } else { 0.0 };
-    let mut out: Vec<CauseShare> = seconds
-        .into_iter()
-        .filter(|(_, s)| *s > 0.0)
-        .map(|(cause, seconds)| CauseShare { cause, share: share(seconds), seconds })
-        .collect();
-    out.sort_by(|a, b| b.share.total_cmp(&a.share));
-    if out.is_empty() {
-        out.push(CauseShare { cause: Cause::Unknown, share: 1.0, seconds: 0.0 });
-    }
-    out
-}
-
-/// Rounds as stretches of their greatest cause, neighbours of one cause joined, and short ones swallowed until
-/// there are not too many.
-fn ribbon(rounds: &[RoundTripSpan], splits: &[evidence::RoundSplit], start: f64) -> Vec<CauseSpan> {
-    let mut out: Vec<CauseSpan> = Vec::new();
-    for (r, split) in rounds.iter().zip(splits) {
-        let Some((cause, _)) = split.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
-        let (from_s, to_s) = (start + r.from, start + r.from + r.width);
-        match out.last_mut() {
-            Some(last) if last.cause == cause => last.to_s = to_s,
-            _ => out.push(CauseSpan { from_s, to_s, cause }),
-        }
-    }
-    let mut least = 0.0;
-    while out.len() > MOST_SPANS {
-        least = if least == 0.0 { rounds.first().map_or(1e-3, |r| r.width.max(1e-6)) } else { least * 2.0 };
-        let mut kept: Vec<CauseSpan> = Vec::with_capacity(out.len());
-        for span in out {
-            match kept.last_mut() {
-                Some(last) if last.cause == span.cause || span.to_s - span.from_s < least => {
-                    last.to_s = span.to_s
-                }
-                _ => kept.push(span),
-            }
-        }
-        out = kept;
-    }
-    out
 }
 
 fn vantage(t: &Track) -> Vantage {

@@ -1,7 +1,7 @@
 //! What a cause says is held against what was measured while it held the flow. One that contradicts that is not said, and
 //! its time goes to the next that claims it.
 
-use super::evidence::{FlowFacts, RoundSplit, split};
+use super::evidence::{FlowFacts, MeasuredRound, RoundSplit, split};
 use super::round_trips::RoundTripSpan;
 use result::cause::CauseBound;
 use result::diagnosis::Cause;
@@ -16,12 +16,13 @@ const STANDS: f64 = 2.0;
 /// The split of every round, among causes that what was measured does not refute.
 pub(crate) fn consistent_split(
     rounds: &[RoundTripSpan],
+    measured: &[MeasuredRound],
     facts: &FlowFacts,
     median_rtt: f64,
 ) -> Vec<RoundSplit> {
     let mut refuted = Vec::new();
     loop {
-        let splits = split(rounds, facts, &refuted);
+        let splits = split(measured, &refuted);
         let held = |c: &Cause| holds(*c, rounds, &splits, facts, median_rtt);
         let wrong = Cause::ALL.into_iter().filter(|c| !refuted.contains(c)).find(|c| !held(c));
         match wrong {

@@ -60,10 +60,19 @@ const UNREAD: f64 = 0.5;
 pub(super) const LEAST_STANDING: f64 = 0.02;
 
 /// Seconds of each cause in one round.
-pub(crate) type RoundSplit = [(Cause, f64); 8];
+pub(crate) type RoundSplit = [(Cause, f64); RoundPart::ALL.len()];
 
-/// The split of every round; none goes to a cause that was `refuted`.
-pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts, refuted: &[Cause]) -> Vec<RoundSplit> {
+/// A round trip as causes see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MeasuredRound {
+    /// What was going on.
+    pub evidence: RoundEvidence,
+    /// Seconds of each part, as in [`RoundPart::ALL`].
+    pub seconds: [f64; RoundPart::ALL.len()],
+}
+
+/// What was going on in every round.
+pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<MeasuredRound> {
     let first_loss = first_loss(rounds, facts);
     let mut seen = 0;
     let mut greatest = 0.0f64;
@@ -89,23 +98,29 @@ pub(crate) fn split(rounds: &[RoundTripSpan], facts: &FlowFacts, refuted: &[Caus
             };
             let unread = r.window.is_some_and(|window| window < UNREAD * greatest);
             greatest = greatest.max(r.window.unwrap_or(0.0));
-            let e =
+            let evidence =
                 RoundEvidence { window_unread: unread, ..evidence(rounds, i, first_loss, after_loss, facts) };
-            RoundPart::ALL.map(|part| {
-                let seconds = match part {
-                    RoundPart::Idle => r.idle * left,
-                    RoundPart::Drained => r.ended * left,
-                    RoundPart::WindowFull => r.window_full * left,
-                    RoundPart::WindowShut => r.window_shut * left,
-                    RoundPart::Held => r.held * left,
-                    RoundPart::Timeout => r.timeout * left,
-                    RoundPart::Silence => out.min(r.width) + r.silence * left,
-                    RoundPart::Moving => r.moving() * left,
-                };
-                (Cause::of_part_but(part, &e, refuted), seconds)
-            })
+            let seconds = RoundPart::ALL.map(|part| match part {
+                RoundPart::Idle => r.idle * left,
+                RoundPart::Drained => r.ended * left,
+                RoundPart::WindowFull => r.window_full * left,
+                RoundPart::WindowShut => r.window_shut * left,
+                RoundPart::Held => r.held * left,
+                RoundPart::Timeout => r.timeout * left,
+                RoundPart::Silence => out.min(r.width) + r.silence * left,
+                RoundPart::Moving => r.moving() * left,
+            });
+            MeasuredRound { evidence, seconds }
         })
         .collect()
+}
+
+/// The split of every round; none goes to a cause that was `refuted`.
+pub(crate) fn split(measured: &[MeasuredRound], refuted: &[Cause]) -> Vec<RoundSplit> {
+    let of = |m: &MeasuredRound| {
+        RoundPart::ALL.map(|part| (Cause::of_part_but(part, &m.evidence, refuted), m.seconds[part as usize]))
+    };
+    measured.iter().map(of).collect()
 }
 
 /// What is known of round `i`.
@@ -369,7 +384,7 @@ mod tests {
 
     fn whole(rounds: &[RoundTripSpan], cause: Cause) -> bool {
         let facts = FlowFacts { mss: MSS, losses: vec![(0.0, Cause::Congestion)], ..FlowFacts::default() };
-        let splits = split(rounds, &facts, &[]);
+        let splits = split(&measured(rounds, &facts), &[]);
         splits.iter().flatten().all(|s| s.1 <= 0.0 || s.0 == cause)
     }
 
@@ -395,7 +410,8 @@ mod tests {
             let rounds: Vec<RoundTripSpan> = (0..9).map(|i| round(i, resent)).collect();
             let facts =
                 FlowFacts { mss: MSS, losses: vec![(0.0, loss)], send_buffer_full, ..FlowFacts::default() };
-            let most = split(&rounds, &facts, &[])[5].into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+            let most =
+                split(&measured(&rounds, &facts), &[])[5].into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
             most.map(|s| s.0)
         };
         assert_eq!(main(0.0, Cause::Policed, false), Some(Cause::Application));

@@ -1,0 +1,58 @@
+//! Which cause held a flow for which share of its time, and when.
+
+use super::evidence::RoundSplit;
+use super::round_trips::RoundTripSpan;
+use result::diagnosis::{Cause, CauseShare, CauseSpan};
+use std::collections::BTreeMap;
+
+/// Stretches of a flow's timeline at most.
+const MOST_SPANS: usize = 400;
+
+/// All causes of a flow, greatest first.
+pub(super) fn shares(splits: &[RoundSplit]) -> Vec<CauseShare> {
+    let mut seconds: BTreeMap<Cause, f64> = BTreeMap::new();
+    for (cause, s) in splits.iter().flatten() {
+        *seconds.entry(*cause).or_default() += s;
+    }
+    let whole: f64 = seconds.values().sum();
+    let share = |s: f64| if whole > 0.0 { s / whole } else { 0.0 };
+    let mut out: Vec<CauseShare> = seconds
+        .into_iter()
+        .filter(|(_, s)| *s > 0.0)
+        .map(|(cause, seconds)| CauseShare { cause, share: share(seconds), seconds })
+        .collect();
+    out.sort_by(|a, b| b.share.total_cmp(&a.share));
+    if out.is_empty() {
+        out.push(CauseShare { cause: Cause::Unknown, share: 1.0, seconds: 0.0 });
+    }
+    out
+}
+
+/// Rounds as stretches of their greatest cause, neighbours of one cause joined, and short ones swallowed until
+/// there are not too many.
+pub(super) fn timeline(rounds: &[RoundTripSpan], splits: &[RoundSplit], start: f64) -> Vec<CauseSpan> {
+    let mut out: Vec<CauseSpan> = Vec::new();
+    for (r, split) in rounds.iter().zip(splits) {
+        let Some((cause, _)) = split.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+        let (from_s, to_s) = (start + r.from, start + r.from + r.width);
+        match out.last_mut() {
+            Some(last) if last.cause == cause => last.to_s = to_s,
+            _ => out.push(CauseSpan { from_s, to_s, cause }),
+        }
+    }
+    let mut least = 0.0;
+    while out.len() > MOST_SPANS {
+        least = if least == 0.0 { rounds.first().map_or(1e-3, |r| r.width.max(1e-6)) } else { least * 2.0 };
+        let mut kept: Vec<CauseSpan> = Vec::with_capacity(out.len());
+        for span in out {
+            match kept.last_mut() {
+                Some(last) if last.cause == span.cause || span.to_s - span.from_s < least => {
+                    last.to_s = span.to_s
+                }
+                _ => kept.push(span),
+            }
+        }
+        out = kept;
+    }
+    out
+}
