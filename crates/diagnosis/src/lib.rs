@@ -1,5 +1,6 @@
 //! What limited each flow of a capture, and for which share of its time.
 
+pub mod claims;
 pub mod confidence;
 mod limiter;
 mod qlog;
@@ -9,7 +10,10 @@ mod verdict;
 pub use limiter::{BUCKET_SIGNS, BucketSigns};
 pub use qlog::qlog_account;
 pub use udp::diagnose_udp;
-pub use verdict::{both_ends_info, bucket_signs, capture_info, diagnose_tracks, proposed_buckets};
+pub use verdict::{
+    ToldOfClaims, both_ends_info, bucket_signs, capture_info, diagnose_claimed, diagnose_tracks,
+    proposed_buckets,
+};
 
 /// A diagnosis as [`result::to_json`] writes it. It stands here so that it is compiled as fast code as the diagnosis is:
 /// of thousands of short connections the text is a fifth of the work.

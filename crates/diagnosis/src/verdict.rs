@@ -8,6 +8,7 @@
 mod between;
 mod bounds;
 mod cc;
+mod claimed;
 mod display_filter;
 mod evidence;
 mod file;
@@ -22,6 +23,7 @@ mod takers;
 mod timeline;
 mod too_big;
 
+use crate::claims::{self, ClaimedRound, OfCauses};
 use crate::confidence::confidence;
 use crate::limiter::{self, AckLoad, BucketSigns, FoundLimiter, LimiterPackets, PathFacts};
 pub use between::both_ends_info;
@@ -80,6 +82,11 @@ const ASKED_FIRST: usize = 6;
 
 /// Says what limited each track; flows come by bytes, the most first.
 pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
+    diagnose_claimed(tracks, info, &mut |_, _| ())
+}
+
+/// The same; `claimed` is told of each flow with its round trips, to learn from where it is known what held them.
+pub fn diagnose_claimed(tracks: Vec<Track>, info: CaptureInfo, claimed: &mut ToldOfClaims) -> Diagnosis {
     let mut limiters = Vec::new();
     let mut of_flow: Vec<Option<FlowLimiter>> = vec![None; tracks.len()];
     let silences = silences(&tracks);
@@ -121,8 +128,12 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
             same_way: ways.get(&(from, to)).map_or(&[][..], |w| &w.tracks),
         }
     };
-    let mut flows: Vec<FlowDiagnosis> =
-        tracks.iter().zip(of_flow).map(|(t, l)| flow(t, l, &beside(t), &info)).collect();
+    let told = |(t, l)| {
+        let (flow, rounds) = flow(t, l, &beside(t), &info);
+        claimed(&flow, &rounds);
+        flow
+    };
+    let mut flows: Vec<FlowDiagnosis> = tracks.iter().zip(of_flow).map(told).collect();
     let refer = keep_those_that_limit(&mut limiters, &flows);
     for f in &mut flows {
         f.limiter = f.limiter.and_then(|l| refer[l]);
@@ -136,6 +147,9 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     diagnosis.flows.iter_mut().zip(remedies).for_each(|(f, r)| f.remedies = r);
     diagnosis
 }
+
+/// Is told of a flow, and of the claims made on its round trips.
+pub type ToldOfClaims<'a> = dyn FnMut(&FlowDiagnosis, &[ClaimedRound]) + 'a;
 
 /// Begins and ends, seconds since 1970.
 type TimeSpans = Rc<[(f64, f64)]>;
@@ -540,7 +554,13 @@ fn by_limiter(f: &FlowDiagnosis) -> f64 {
     f.causes.iter().filter(|c| c.cause.entry().by_limiter).map(|c| c.share).sum()
 }
 
-fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &CaptureInfo) -> FlowDiagnosis {
+/// What is said of a flow, and the claims that it is made of.
+fn flow(
+    t: &Track,
+    through: Option<FlowLimiter>,
+    beside: &PathContext,
+    info: &CaptureInfo,
+) -> (FlowDiagnosis, Vec<ClaimedRound>) {
     let base = beside.base.or(t.handshake.rtt.map(|r| r.as_secs_f64())).unwrap_or(0.05);
     let mean = t.rtt.mean().map_or(base, |rtt| rtt.as_secs_f64());
     let rtt = mean.max(base);
@@ -586,8 +606,12 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
     };
     let median = t.rtt.quantile(0.5).map_or(base, |rtt| rtt.as_secs_f64());
     let measured = evidence::measured(&rounds, &facts);
-    let splits = bounds::consistent_split(&rounds, &measured, &facts, median);
+    let (splits, refuted) = bounds::consistent_split(&rounds, &measured, &facts, median);
     let causes = timeline::shares(&splits);
+    let claimed =
+        claimed::rounds(limiter::seconds(t.first), &rounds, &measured, (&splits, &refuted), &causes);
+    let probabilities: Vec<OfCauses> = claimed.iter().map(|c| claims::probabilities(&c.signs)).collect();
+    let causes = timeline::expected(causes, &rounds, &probabilities);
     let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;
     let measures = Measures { silence_s: splits.iter().map(silent).sum(), ..measures::measures(t, &rounds) };
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
@@ -606,7 +630,7 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         vantage: vantage(t),
         cause: causes.first().map_or(Cause::Unknown, |c| c.cause),
         confidence: if half_seen { HALF_SEEN } else { 1.0 },
-        timeline: timeline::timeline(&rounds, &splits, start),
+        timeline: timeline::timeline(&rounds, &splits, &probabilities, start),
         remedies: Vec::new(),
         limiter: through.map(|l| l.index),
         cc: cc::guess(t, &rounds, &facts),
@@ -620,7 +644,7 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         measures,
         causes,
     };
-    if setup::failed(t).is_some() { setup::never_set_up(f, t) } else { f }
+    (if setup::failed(t).is_some() { setup::never_set_up(f, t) } else { f }, claimed)
 }
 
 fn vantage(t: &Track) -> Vantage {

@@ -32,3 +32,14 @@ fn files_and_functions_that_the_guide_names_exist() {
     }
     assert!(files > 20 && functions > 4, "{files} {functions}");
 }
+
+#[test]
+fn the_guide_tells_the_order_of_claims_as_it_is() {
+    let guide = include_str!("../../../docs/how-diagnosis-works.md");
+    let section = guide.split("## The order of claims").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let rows =
+        section.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let is: Vec<String> = result::cause::ClaimOrder::ALL.iter().map(|order| format!("{order:?}")).collect();
+    assert_eq!(rows.collect::<Vec<_>>(), is);
+    assert!(result::cause::ClaimOrder::ALL.is_sorted());
+}

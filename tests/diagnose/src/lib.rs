@@ -13,6 +13,7 @@ pub mod line;
 pub mod nebby;
 pub mod play;
 pub mod real;
+pub mod rounds;
 pub mod score;
 pub mod seen;
 pub mod truth;

@@ -99,10 +99,25 @@ pub struct FlowTruth {
     pub lost: BTreeMap<&'static str, u64>,
     /// What its rate was limited by.
     pub limiter: Option<LimiterTruth>,
+    /// Each sample of its time.
+    #[serde(skip)]
+    pub samples: Vec<TruthSample>,
+    /// Causes of which the first holds, and the second shows in captures alike.
+    #[serde(skip)]
+    pub alike: Vec<[Cause; 2]>,
     /// First and last data, seconds.
     pub from_s: f64,
     /// Last.
     pub to_s: f64,
+}
+
+/// What held a flow at a sample.
+#[derive(Clone, Copy, Debug)]
+pub struct TruthSample {
+    /// When, seconds.
+    pub at_s: f64,
+    /// What it counts for, and what else held.
+    pub causes: [Option<Cause>; 2],
 }
 
 /// A limiter as the scenario has it.
@@ -217,6 +232,14 @@ impl Judge<'_> {
         }
     }
 
+    /// Causes of which the first holds, and the second shows in captures alike.
+    fn alike(&self) -> Vec<[Cause; 2]> {
+        let small = |s: &Watched| s.kind == "shaper" && s.burst.is_some_and(|b| b < LEAST_BUCKET);
+        let shaped = self.seen.stages.iter().any(small).then_some([Cause::Shaped, Cause::Bottleneck]);
+        let lost = self.is_hidden().then_some([Cause::Congestion, Cause::RandomLoss]);
+        shaped.into_iter().chain(lost).collect()
+    }
+
     fn truth(&self) -> Option<FlowTruth> {
         let moments = &self.way.moments;
         let (first, last, packets) = self.way.data;
@@ -229,28 +252,27 @@ impl Judge<'_> {
             moments.partition_point(|m| m.at.as_secs_f64() < s).checked_sub(1).map_or(0, |i| moments[i].una)
         };
         let mut counts = BTreeMap::<Cause, f64>::new();
-        let mut samples = 0.0;
-        for m in moments.iter().filter(|m| m.at >= first && m.at <= end) {
-            samples += 1.0;
+        let held = |m: &Moment| {
             let (one, other) = self.causes(m, &una_at);
-            for cause in one.into_iter().chain(other.filter(|_| one != other)) {
-                *counts.entry(cause).or_default() += 1.0;
-            }
+            let causes = [one, other.filter(|_| one != other)];
+            TruthSample { at_s: m.at.as_secs_f64(), causes }
+        };
+        let within = moments.iter().filter(|m| m.at >= first && m.at <= end);
+        let samples: Vec<TruthSample> = within.map(held).collect();
+        for cause in samples.iter().flat_map(|s| s.causes).flatten() {
+            *counts.entry(cause).or_default() += 1.0;
         }
-        let mut shares: Vec<(Cause, f64)> = counts.into_iter().map(|(c, n)| (c, n / samples)).collect();
+        let of = samples.len() as f64;
+        let mut shares: Vec<(Cause, f64)> = counts.into_iter().map(|(c, n)| (c, n / of)).collect();
         shares.sort_by(|a, b| b.1.total_cmp(&a.1));
         let most = shares.first().map_or(0.0, |s| s.1);
         let is_right = |s: &&(Cause, f64)| most >= 0.4 && s.1 >= (most - 0.1).max(0.3);
         let mut right: Vec<Cause> = shares.iter().filter(is_right).map(|s| s.0).collect();
-        let small = |s: &Watched| s.kind == "shaper" && s.burst.is_some_and(|b| b < LEAST_BUCKET);
-        if right.contains(&Cause::Shaped)
-            && !right.contains(&Cause::Bottleneck)
-            && self.seen.stages.iter().any(small)
-        {
-            right.push(Cause::Bottleneck);
-        }
-        if right.contains(&Cause::Congestion) && !right.contains(&Cause::RandomLoss) && self.is_hidden() {
-            right.push(Cause::RandomLoss);
+        let alike = self.alike();
+        for [is, looks] in &alike {
+            if right.contains(is) && !right.contains(looks) {
+                right.push(*looks);
+            }
         }
         let share = |cause| shares.iter().find(|s| s.0 == cause).map_or(0.0, |s| s.1);
         let mut lost = BTreeMap::new();
@@ -266,6 +288,8 @@ impl Judge<'_> {
             right: right.iter().map(|c| c.name()).collect(),
             packets,
             lost,
+            samples,
+            alike,
             from_s: first.as_secs_f64(),
             to_s: end.as_secs_f64(),
         })

@@ -74,6 +74,27 @@ pub enum ClaimOrder {
     Rest,
 }
 
+impl ClaimOrder {
+    /// All of them, the first first.
+    pub const ALL: [ClaimOrder; 15] = [
+        ClaimOrder::TooBig,
+        ClaimOrder::Writer,
+        ClaimOrder::WindowShut,
+        ClaimOrder::WindowAtQueue,
+        ClaimOrder::WindowAtLoss,
+        ClaimOrder::Window,
+        ClaimOrder::Policer,
+        ClaimOrder::AckWait,
+        ClaimOrder::Queue,
+        ClaimOrder::BothWays,
+        ClaimOrder::Growth,
+        ClaimOrder::AfterLoss,
+        ClaimOrder::StandingQueue,
+        ClaimOrder::Hint,
+        ClaimOrder::Rest,
+    ];
+}
+
 /// What is known of one round trip of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RoundEvidence {

@@ -1,6 +1,10 @@
 //! `calibrate buckets CASES`: learns how sure a bucket that explains losses is a limiter's, from so many drawn cases of the build
 //! set; prints `crates/diagnosis/src/limiter/sure/weights.rs`. It is one if something that drops on the path has its rate.
 //!
+//! `calibrate rounds CASES SEED`: learns how likely each cause of a round trip is, from which claims are made on it, on so many drawn cases
+//! of the build set and a third as many of the set of receivers that do not read; prints `crates/diagnosis/src/claims/weights.rs`, and
+//! beside it how well that does there and on as many cases of SEED's sets.
+//!
 //! `calibrate CASES DIR`: learns how sure a verdict is from so many drawn cases of the build set, as many of the set of receivers
 //! that do not read, and the captures of `real.csv`'s build half below DIR; prints `crates/diagnosis/src/confidence/weights.rs`.
 //!
@@ -9,8 +13,9 @@
 
 use diagnose_test::judge::{self, Judge};
 use diagnose_test::play::variant;
+use diagnose_test::rounds::RoundFigures;
 use diagnose_test::seen::Seen;
-use diagnose_test::{draw, each, exit, real, world};
+use diagnose_test::{draw, each, exit, real, rounds, world};
 use diagnosis::confidence::{GENERAL, SIGNS, probability, signs};
 use diagnosis::{BUCKET_SIGNS, BucketSigns, bucket_signs};
 use result::{Cause, Diagnosis};
@@ -138,20 +143,37 @@ fn print_buckets(weights: &[f64; BUCKET_SIGNS], cases: u64) {
     println!("pub(super) const OF_BUCKET: [f64; BUCKET_SIGNS] = [{}];", weights.join(", "));
 }
 
+/// Likewise, and how well they do to the standard error.
+fn print_rounds(cases: u64, seed: u64) -> Result<(), String> {
+    let own = rounds::labelled(BUILD, cases)?;
+    let (weights, file) = rounds::kept(&rounds::learn(&own), cases);
+    let of_own = RoundFigures::of(&own, &weights).row("learned from");
+    let other = RoundFigures::of(&rounds::labelled(seed, cases)?, &weights);
+    eprintln!("{}{of_own}{}\n{}", rounds::HEAD, other.row("others"), other.tables());
+    print!("{file}");
+    Ok(())
+}
+
 fn run() -> Result<(), String> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let usage = "calibrate CASES DIR | calibrate buckets CASES";
+    let usage = "calibrate CASES DIR | calibrate buckets CASES | calibrate rounds CASES SEED";
+    let number = |text: &String| text.parse::<u64>().map_err(|_| usage);
+    if let [what, cases, seed] = &args[..]
+        && what == "rounds"
+    {
+        return print_rounds(number(cases)?, number(seed)?);
+    }
     if let [what, cases] = &args[..]
         && what == "buckets"
     {
-        let cases = cases.parse::<u64>().map_err(|_| usage)?;
+        let cases = number(cases)?;
         let said = buckets(cases)?;
         eprintln!("{} buckets, {} of them limiters", said.len(), said.iter().filter(|s| s.right).count());
         print_buckets(&learn(&said), cases);
         return Ok(());
     }
     let [cases, folder] = &args[..] else { return Err(usage.into()) };
-    let cases = cases.parse::<u64>().map_err(|_| usage)?;
+    let cases = number(cases)?;
     let judge = Judge::new(None)?;
     let mut drawn = drawn(cases, &judge)?;
     let labels = real::labels("tests/diagnose/real.csv", include_str!("../../real.csv"))?;
