@@ -272,7 +272,7 @@ pub fn kept(weights: &ClaimWeights, cases: u64) -> (ClaimWeights, String) {
     let rows: String = rows.map(|(place, of)| row(RoundSign::at(place), of)).collect();
     let file = format!(
         "//! Made by `cargo run --release -p longfat-diagnose-test --bin calibrate -- rounds {cases} SEED`.\n\n\
-         use super::{{RoundSign, OWN}};\nuse result::cause::ClaimOrder;\nuse result::diagnosis::Cause;\n\n\
+         use super::{{OWN, RoundSign}};\nuse result::cause::ClaimOrder;\nuse result::diagnosis::Cause;\n\n\
          /// Of what the order of claims gives a cause of the round trip, and of the flow.\n\
          pub(super) const OF_OWN: [f64; OWN] = {own:?};\n\n\
          /// Of each sign for each cause; none for what was not met.\n#[rustfmt::skip]\n\
