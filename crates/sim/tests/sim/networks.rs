@@ -164,12 +164,13 @@ fn a_lost_gateway_gives_way_to_the_other() {
     assert!(rate > 12.0, "{rate} Mbit/s back over the first");
 }
 
-/// It is back sooner than anybody notices, but has no session any more: its neighbours take the other way then.
+/// It is back sooner than anybody notices, and its tunnel 0.3 s later; but it has no session any more: at their next keepalives,
+/// 0.5 s later in the mean, its neighbours take the other way.
 #[test]
 fn a_gateway_that_starts_anew_is_left_when_it_is_back() {
     let o = gateway("gw1", "1s");
     let silence = outage(&o, "voice").silence_ms.expect("a silence");
-    assert!((1000.0..1060.0).contains(&silence), "{silence}");
+    assert!((1300.0..1360.0).contains(&silence), "{silence}");
     assert!(element(&o, "two.forward.ipsec").passed_packets > 100);
 }
 
