@@ -236,6 +236,19 @@ def ablate(options, rows):
                 write(str(number), [name, where, at + 1, found.group(1)], by)
 
 
+HEAD_OF_TABLE = """# What each constant of the diagnosis gives
+
+Each number of `crates/diagnosis/src` that is no unit is halved and doubled, one after the other, and the build sets are diagnosed anew: drawn
+cases, drawn receivers that do not read, the build half of the public captures, and of the labelled traces for congestion
+controls (`tests/diagnose/constants.py --ablate`; this page is `--told`). What stands below is how many flows more or fewer are right then. Weights
+that a program learns (`*/weights.rs`) are no constants: they have their own tables in [how-diagnosis-works.md](how-diagnosis-works.md).
+
+{count} constants could be changed so; as they are, right: {of}. Halving and doubling changes nothing for {idle}. For {better} half or double
+does better on these sets, mostly by a flow or two, which is chance. *named*: what is written above it names an RFC, a line of a
+kernel, a paper, a derivation or what learns it.
+"""
+
+
 def told(rows):
     """What each constant gives, the most first, as a page: how many flows fewer are right when it is halved, and doubled."""
     with open(rows) as file:
@@ -252,8 +265,9 @@ def told(rows):
     pairs.sort(key=gives, reverse=True)
     idle = sum(gives(pair) == 0 for pair in pairs)
     named = {(c[0], c[1], str(c[2] + 1), c[3].group(1)): bool(ORIGIN.search(c[4])) for c in constants()}
+    better = sum(any(sum(n for n in less(line) if n is not None) < 0 for line in pair) for pair in pairs)
     of = ", ".join(f"{base[f'{s} right']} of {s}" for s in sets)
-    print(f"{len(pairs)} constants; right as they are: {of}. Halving and doubling changes nothing for {idle}.\n")
+    print(HEAD_OF_TABLE.format(count=len(pairs), of=of, idle=idle, better=better))
     print(f"| constant | file | value | source | halved: {' / '.join(sets)} | doubled |\n|---|---|---:|---|---|---|")
     for half, twice in pairs:
         key = (half["constant"], half["file"], half["line"], half["value"])

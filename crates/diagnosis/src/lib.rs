@@ -7,12 +7,12 @@ mod qlog;
 mod udp;
 mod verdict;
 
-pub use limiter::{BUCKET_SIGNS, BucketSigns};
+pub use limiter::{ProposedLimiter, posterior};
 pub use qlog::qlog_account;
 pub use udp::diagnose_udp;
 pub use verdict::{
-    ToldOfClaims, both_ends_info, bucket_signs, capture_info, diagnose_claimed, diagnose_tracks,
-    proposed_buckets,
+    ProposedLimiters, ToldOfClaims, both_ends_info, capture_info, diagnose_claimed, diagnose_tracks,
+    proposed_buckets, proposed_limiters,
 };
 
 /// A diagnosis as [`result::to_json`] writes it. It stands here so that it is compiled as fast code as the diagnosis is:

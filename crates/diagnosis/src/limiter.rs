@@ -1,10 +1,9 @@
 //! Rate limiters: policers, shapers, bottleneck links.
 //!
-//! Two models ask the packets for a limiter. The first explains losses by a virtual queue that overflows
-//! ([`by_losses`]); who waits when it is nearly full tells a policer from a real queue ([`model::delays`]). The second
-//! explains delays by a queue that drains at one rate ([`by_delays`]); what passes before anything waits is a shaper's
-//! bucket ([`shaper_bucket`]), what leaves at a clock's ticks passed a shaper that is refilled at intervals
-//! ([`refill_ticks`]). Where both find one, [`find`] says which is right.
+//! 1. Searches propose what may be there: by losses, which a virtual queue that overflows explains ([`by_losses`]), and by delays,
+//!    which a queue that drains at one rate explains ([`by_delays`]); what passes before anything waits is a shaper's bucket
+//!    ([`shaper_bucket`]), what leaves at a clock's ticks passed a shaper that is refilled at intervals ([`refill_ticks`]).
+//! 2. The posterior probabilities of all of them together, and of none, say which is there ([`posterior`]).
 
 mod by_delays;
 mod by_losses;
@@ -15,21 +14,20 @@ mod departures;
 pub(crate) mod loss_delay;
 pub(crate) mod loss_gaps;
 mod model;
+pub mod posterior;
 mod rate_lanes;
 pub(crate) mod rate_search;
 mod refill_ticks;
 mod sender_line;
 mod shaper_bucket;
 mod sort;
-mod sure;
 mod virtual_queue;
 
-use by_delays::{limiter_by_delays, limiter_by_rate, losses_go_with_delay};
-use by_losses::limiter_by_losses;
+use by_delays::{limiters_by_delays, limiters_by_rate};
+use by_losses::limiters_by_losses;
 use delay_fit::{DelayFit, DrainRate};
+use posterior::{LimiterCandidate, LimiterSign, LimiterSigns, LimiterSource};
 use result::diagnosis::LimiterKind;
-use std::cell::LazyCell;
-pub use sure::{BUCKET_SIGNS, BucketSigns};
 use track::{LoggedPacket, PacketFate, Track};
 use units::{Span, Time};
 use virtual_queue::{PacketArrival, TokenBucketFit};
@@ -59,6 +57,10 @@ pub(crate) struct FoundLimiter {
     pub lost: f64,
     /// 0 to 1.
     pub confidence: f64,
+    /// How much better than chance it foretells losses, less what its rate and its limit cost: the logarithm of a likelihood ratio.
+    pub loss_gain: f64,
+    /// Loss episodes that this is of.
+    pub episodes: f64,
     /// What the losses said.
     pub bucket: Option<TokenBucketFit>,
     /// What delays said at the rate.
@@ -241,26 +243,76 @@ fn size(s: &LoggedPacket) -> f32 {
 
 /// Finds what limits these packets, if anything does; and which packets of which flow it dropped ([`dropped`]).
 pub(crate) fn find(packets: &LimiterPackets, path: PathFacts) -> Option<(FoundLimiter, Vec<(u16, u32)>)> {
-    let clock_floor = (0.05 * path.base).clamp(CLOCK, 0.02);
-    let alone = if path.behind { path } else { PathFacts { base: 0.0, ..path } };
-    let empty = FoundLimiter { behind: path.behind, ..FoundLimiter::default() };
-    // Where the sender's clock tells what packets waited before the capture, the RTT says nothing besides: it has the ACKs'
-    // way in it too.
-    let clocked =
-        (!path.behind).then(|| packets.arrivals(false, true)).filter(|c| virtual_queue::has_delays(c));
-    let told = clocked.is_some();
-    let by_clock = clocked.and_then(|c| limiter_by_delays(&c, alone, clock_floor, empty));
-    let mut arrivals = packets.arrivals(path.behind, false);
+    let (mut candidates, arrivals) = candidates(packets, path);
+    let (best, confidence) = posterior::likeliest(&candidates)?;
+    let LimiterCandidate { found, arrivals: at_line, .. } = candidates.swap_remove(best);
     let lost = arrivals.iter().filter(|a| a.lost).map(|a| a.bytes as f64).sum::<f64>();
     let lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
-    let found =
-        limiter(packets, &mut arrivals, path, (by_clock, told)).filter(|f| !passes_too_much(f, &arrivals))?;
+    let arrivals = at_line.unwrap_or(arrivals);
     let mut dropped =
         found.bucket.map_or_else(Vec::new, |b| dropped(&arrivals, &b, 0.5 * path.rtt, path.behind));
     let managed = managed_by(packets, &arrivals, path, &found);
     let aqm = managed.is_some();
     dropped.extend(managed.into_iter().flatten());
-    Some((FoundLimiter { lost, aqm, ..found }, dropped))
+    let episodes = virtual_queue::episodes(&arrivals, path.episode()) as f64;
+    Some((FoundLimiter { lost, aqm, confidence, episodes, ..found }, dropped))
+}
+
+/// What may limit these packets; and they, in the order they came, without ACKs.
+fn candidates(packets: &LimiterPackets, path: PathFacts) -> (Vec<LimiterCandidate>, Vec<PacketArrival>) {
+    let clock_floor = (0.05 * path.base).clamp(CLOCK, 0.02);
+    let floor = (0.05 * path.base).clamp(0.001, 0.02);
+    let alone = if path.behind { path } else { PathFacts { base: 0.0, ..path } };
+    // Where the sender's clock tells what packets waited before the capture, the RTT says nothing besides: it has the ACKs'
+    // way in it too.
+    let mut clocked = (!path.behind).then(|| packets.arrivals(false, true));
+    let told = clocked.as_ref().filter(|c| virtual_queue::has_delays(c));
+    let mut out = told.map_or_else(Vec::new, |c| limiters_by_delays(c, alone, clock_floor));
+    let mut arrivals = packets.arrivals(path.behind, false);
+    if path.behind || !path.sender && told.is_none() {
+        out.extend(limiters_by_delays(&arrivals, path, floor));
+    }
+    // When ACKs came is not known well enough to follow packets one by one.
+    arrivals.retain(|a| a.entry != ACK_ENTRY);
+    clocked.iter_mut().for_each(|c| c.retain(|a| a.entry != ACK_ENTRY));
+    if let Some(clocked) = &clocked {
+        out.extend(limiters_by_rate(&arrivals, path, clocked));
+    }
+    out.extend(limiters_by_losses(&arrivals, clocked.as_deref(), path));
+    relate(&mut out);
+    out.retain(|c| !passes_too_much(&c.found, c.arrivals.as_ref().unwrap_or(&arrivals)));
+    let lost = arrivals.iter().filter(|a| a.lost).count() as f64;
+    let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
+    let (first, last) = virtual_queue::span(&arrivals);
+    let flows = virtual_queue::flows(&arrivals).max(1) as f64;
+    for c in &mut out {
+        let most = c.found.rate * (last - first);
+        c.signs.set(LimiterSign::Use, (passed / most.max(1.0)).clamp(0.01, 1.5).ln());
+        c.signs.flag(LimiterSign::AtSender, path.sender);
+        c.signs.set(LimiterSign::Losses, lost.ln_1p());
+        c.signs.set(LimiterSign::Flows, flows.ln());
+    }
+    (out, arrivals)
+}
+
+/// What proposals say of each other.
+fn relate(candidates: &mut [LimiterCandidate]) {
+    let by_losses = |c: &LimiterCandidate| c.found.bucket.is_some();
+    let found: Vec<(bool, FoundLimiter)> = candidates.iter().map(|c| (by_losses(c), c.found)).collect();
+    for c in candidates {
+        let by = by_losses(c);
+        let others = || found.iter().filter(|(other, _)| *other != by);
+        c.signs.flag(LimiterSign::SameRate, others().any(|o| same_rate(o.1.rate, c.found.rate)));
+        c.signs.flag(LimiterSign::OtherRate, others().any(|o| !same_rate(o.1.rate, c.found.rate)));
+        // A queue that overflows shows its rate and length better by its delays, if it shows them.
+        let queue = others()
+            .find(|o| o.1.delay_fit.is_some() && o.1.burst.is_none() && same_rate(o.1.rate, c.found.rate));
+        if let Some((_, queue)) =
+            queue.filter(|_| by && c.found.behind && c.found.kind == LimiterKind::Shaper)
+        {
+            c.found = FoundLimiter { kind: c.found.kind, burst: c.found.burst, ..*queue };
+        }
+    }
 }
 
 /// The losses of a queue that is managed ([`model::aqm`]): flow and place in its log. None are told of a limiter without a queue.
@@ -282,59 +334,40 @@ fn managed_by(
     (managed.gain > model::SURE).then_some(managed.dropped)
 }
 
-/// The bucket that explains the packets' losses best, where that is more than chance.
-pub(crate) fn bucket_signs(packets: &LimiterPackets, path: PathFacts) -> Option<BucketSigns> {
-    let mut arrivals = packets.arrivals(path.behind, false);
-    arrivals.retain(|a| a.entry != ACK_ENTRY);
-    let bucket = rate_search::fit(&arrivals, path.episode(), path.behind)?;
-    by_losses::is_proposed(&bucket).then(|| BucketSigns::of(&bucket, &arrivals))
+/// A limiter that may be there, with what is measured of it: to learn from where it is known what is.
+#[derive(Clone, Debug)]
+pub struct ProposedLimiter {
+    /// What proposes it.
+    pub source: LimiterSource,
+    /// What it is.
+    pub kind: LimiterKind,
+    /// Least and greatest rate, Mbit/s.
+    pub rates_mbps: (f64, f64),
+    /// The likeliest rate, Mbit/s.
+    pub rate_mbps: f64,
+    /// Bucket, bytes; that which explains losses where it is one.
+    pub burst: Option<f64>,
+    /// What speaks for it.
+    pub signs: LimiterSigns,
 }
 
-/// The limiter; ACKs are left out of `arrivals` when they have been looked at.
-fn limiter(
-    packets: &LimiterPackets,
-    arrivals: &mut Vec<PacketArrival>,
-    path: PathFacts,
-    (by_clock, told): (Option<FoundLimiter>, bool),
-) -> Option<FoundLimiter> {
-    let found = FoundLimiter { behind: path.behind, ..FoundLimiter::default() };
-    let floor = (0.05 * path.base).clamp(0.001, 0.02);
-    let ask_rtt = path.behind || !path.sender && !told;
-    let by_rtt = || limiter_by_delays(arrivals, path, floor, found).filter(|_| ask_rtt);
-    let queue = by_clock.or_else(by_rtt);
-    // The virtual queue's model is of a bucket that is filled all the time.
-    if queue.is_some_and(|q| q.interval.is_some()) {
-        return queue;
+impl ProposedLimiter {
+    /// A bucket that explains losses better than chance, as a policer's.
+    pub(crate) fn is_bucket(&self) -> bool {
+        let gain = self.signs.0[LimiterSign::Gain as usize];
+        self.source == LimiterSource::PolicerByLosses && gain > virtual_queue::CHANCE.ln_1p()
     }
-    // When ACKs came is not known well enough to follow packets one by one.
-    arrivals.retain(|a| a.entry != ACK_ENTRY);
-    let clocked = LazyCell::new(|| {
-        let mut out = (!path.behind).then(|| packets.arrivals(false, true))?;
-        out.retain(|a| a.entry != ACK_ENTRY);
-        Some(out)
-    });
-    let is_full = || clocked.as_ref().is_some_and(|c| losses_go_with_delay(c, path.rtt));
-    let queue = queue.or_else(|| limiter_by_rate(arrivals, path, found).filter(|_| is_full()));
-    let drops = limiter_by_losses(arrivals, || clocked.as_deref(), path, found);
-    let is_second = |policer: &FoundLimiter| {
-        let delayed = clocked.as_deref().filter(|c| virtual_queue::has_delays(c));
-        let width = path.episode();
-        policer
-            .bucket
-            .is_none_or(|b| model::is_second_limiter(arrivals, &b, delayed.unwrap_or(arrivals), width))
+}
+
+/// All that may limit these packets.
+pub(crate) fn proposed(packets: &LimiterPackets, path: PathFacts) -> Vec<ProposedLimiter> {
+    let of = |LimiterCandidate { source, found, signs, .. }: LimiterCandidate| {
+        let open = found.rate_range_mbps().unwrap_or([found.rate * 8e-6; 2]);
+        let burst = found.burst.or(found.bucket.map(|b| b.burst));
+        let (kind, rate_mbps) = (found.kind, found.rate * 8e-6);
+        ProposedLimiter { source, kind, rates_mbps: (open[0], open[1]), rate_mbps, burst, signs }
     };
-    match (queue, drops) {
-        // A queue that overflows shows its rate and bucket better by its delays, if it shows one.
-        (Some(q), Some(p))
-            if path.behind && p.kind == LimiterKind::Shaper && q.burst.is_none() && same_rate(&q, &p) =>
-        {
-            Some(FoundLimiter { kind: p.kind, burst: p.burst, ..q })
-        }
-        (Some(q), Some(p)) if p.kind != LimiterKind::Policer && q.delay_fit.is_some() => Some(q),
-        (Some(q), Some(p)) if queue_explains(&q, &p) || !is_second(&p) => Some(q),
-        (_, Some(p)) => Some(p),
-        (q, None) => q,
-    }
+    candidates(packets, path).0.into_iter().map(of).collect()
 }
 
 /// More passed than it lets through.
@@ -345,13 +378,8 @@ fn passes_too_much(found: &FoundLimiter, arrivals: &[PacketArrival]) -> bool {
     passed > 1.0 / PASSED * found.rate * (last.at - first.at) + bucket
 }
 
-/// Packets wait at the policer's rate. Behind a policer nobody waits, so the queue explains its losses.
-fn queue_explains(queue: &FoundLimiter, policer: &FoundLimiter) -> bool {
-    queue.delay_fit.is_some_and(|a| a.left < 1.0) && same_rate(policer, queue)
-}
-
-fn same_rate(a: &FoundLimiter, b: &FoundLimiter) -> bool {
-    (a.rate / b.rate - 1.0).abs() < SAME_RATE
+fn same_rate(a: f64, b: f64) -> bool {
+    (a / b - 1.0).abs() < SAME_RATE
 }
 
 /// The flow, and the place in its log, of each packet that the bucket dropped.

@@ -25,7 +25,7 @@ mod too_big;
 
 use crate::claims::{self, ClaimedRound, OfCauses};
 use crate::confidence::confidence;
-use crate::limiter::{self, AckLoad, BucketSigns, FoundLimiter, LimiterPackets, PathFacts};
+use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts, ProposedLimiter};
 pub use between::both_ends_info;
 pub(crate) use between::{late_parts, late_summary};
 use evidence::FlowFacts;
@@ -72,10 +72,6 @@ const HALF_SEEN: f64 = 0.5;
 /// Parts that the ACKs of a bin are spread over, at most.
 const MOST_PARTS: f64 = 64.0;
 
-/// A common policer with fewer misclassified packets than the first is right. Else one for each flow is, if it has less
-/// than the second share of the common one's.
-const CLEAN_POLICER: f64 = 0.3;
-const FEWER_ERRORS: f64 = 0.5;
 /// Flows of a group that are asked alone, at most, and how many of them first.
 const MOST_ALONE: usize = 256;
 const ASKED_FIRST: usize = 6;
@@ -359,43 +355,66 @@ fn ask(
 ) -> Option<LimiterAnswer> {
     let asked = Asked::new(tracks, members, silences);
     let (members, packets) = (&asked.tracks, asked.packets(ack_load));
-    let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
-    let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
-    // Delays between sender and capture show in what the sender adds to the RTT.
-    let waits_up = |t: &&Track| receiver_side(t) || waits_before_capture(t);
-    let up_first = up > down || up == down && members.iter().any(waits_up);
-    [!up_first, up_first].into_iter().find_map(|behind| {
+    sides(members).into_iter().find_map(|behind| {
         let path = path(members, behind)?;
         let (found, dropped) = limiter::find(&packets, path)?;
         Some(LimiterAnswer { found, dropped })
     })
 }
 
-/// The buckets that explain losses of these tracks, together and alone: to learn from where it is known what dropped them
-/// ([`crate::BucketSigns`]).
-pub fn bucket_signs(tracks: &[Track]) -> Vec<BucketSigns> {
+/// Which side of the capture is asked first, and which then: behind it (`true`), or before.
+fn sides(members: &[&Track]) -> [bool; 2] {
+    let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
+    let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
+    // Delays between sender and capture show in what the sender adds to the RTT.
+    let waits_up = |t: &&Track| receiver_side(t) || waits_before_capture(t);
+    let up_first = up > down || up == down && members.iter().any(waits_up);
+    [!up_first, up_first]
+}
+
+/// What may limit some of the tracks, on either side of the capture: to learn from where it is known what does.
+pub struct ProposedLimiters {
+    /// Which tracks.
+    pub members: Vec<usize>,
+    /// Of each side what was proposed.
+    pub sides: Vec<Vec<ProposedLimiter>>,
+}
+
+/// What may limit these tracks, those between two hosts together and each alone.
+pub fn proposed_limiters(tracks: &[Track]) -> Vec<ProposedLimiters> {
     let silences = silences(tracks);
+    let ways = ways(tracks);
     let groups = groups(tracks);
     let alone = groups.iter().filter(|g| g.len() > 1).flat_map(|g| g.iter().map(|m| vec![*m]));
-    groups.iter().cloned().chain(alone).flat_map(|members| buckets_of(tracks, &members, &silences)).collect()
+    let asked = groups.iter().cloned().chain(alone);
+    let of = |members: Vec<usize>| {
+        let load = if groups.contains(&members) { ack_load(tracks, &members, &ways) } else { Vec::new() };
+        let sides = proposed_of(tracks, &members, &silences, &load);
+        ProposedLimiters { members, sides }
+    };
+    asked.map(of).collect()
 }
 
-/// The same of the flows between the hosts of the first track alone, together: what may limit them where no verdict says what does.
-pub fn proposed_buckets(tracks: &[Track]) -> Vec<BucketSigns> {
+/// The buckets that explain losses of the flows between the hosts of the first track together better than chance, as policers: what may
+/// limit them where no verdict says what does.
+pub fn proposed_buckets(tracks: &[Track]) -> Vec<ProposedLimiter> {
     let first = groups(tracks).into_iter().find(|members| members.contains(&0));
-    first.map_or_else(Vec::new, |members| buckets_of(tracks, &members, &silences(tracks)))
+    let of = |members: Vec<usize>| proposed_of(tracks, &members, &silences(tracks), &[]);
+    let all = first.map_or_else(Vec::new, |members| of(members).concat());
+    all.into_iter().filter(ProposedLimiter::is_bucket).collect()
 }
 
-/// On either side of the capture.
-fn buckets_of(
+/// On either side of the capture, in the order in which they are asked.
+fn proposed_of(
     tracks: &[Track],
     members: &[usize],
     silences: &BTreeMap<(Addr, Addr), Vec<AckSilence>>,
-) -> Vec<BucketSigns> {
+    ack_load: &[AckLoad],
+) -> Vec<Vec<ProposedLimiter>> {
     let asked = Asked::new(tracks, members, silent(silences, &tracks[members[0]]));
-    let packets = asked.packets(&[]);
-    let sides = [true, false].into_iter().filter_map(|behind| path(&asked.tracks, behind));
-    sides.filter_map(|path| limiter::bucket_signs(&packets, path)).collect()
+    let packets = asked.packets(ack_load);
+    let sides = sides(&asked.tracks).into_iter().filter_map(|behind| path(&asked.tracks, behind));
+    sides.map(|path| limiter::proposed(&packets, path)).collect()
 }
 
 /// Times in which nothing of the track passed, and what was sent just before was lost.
@@ -435,41 +454,32 @@ fn limiters_of(
     if group.len() == 1 {
         return joint.map(|f| (f, group.to_vec())).into_iter().collect();
     }
-    let lossy = |m: &&usize| tracks[**m].counts.lost_up + tracks[**m].counts.lost_down > 3;
-    let misclassified = |found: &FoundLimiter| found.bucket.map_or(1.0, |b| b.misclassified);
-    let policer = |found: &FoundLimiter| found.kind == LimiterKind::Policer;
+    let lost = |m: usize| tracks[m].counts.lost_up + tracks[m].counts.lost_down;
     let mut each: Vec<usize> = match &joint {
-        Some(j) if policer(&j.found) && misclassified(&j.found) < CLEAN_POLICER => Vec::new(),
         // A bucket for each would make no sense of all together, or look like the queue before it.
-        Some(_) => group.iter().filter(lossy).copied().collect(),
+        Some(_) => group.iter().copied().filter(|m| lost(*m) > 0).collect(),
         None => group.to_vec(),
     };
     each.sort_by_key(|m| std::cmp::Reverse(tracks[*m].counts.ip_bytes));
     each.truncate(MOST_ALONE);
-    let probe: Vec<usize> =
-        each.iter().copied().take(if joint.is_some() { ASKED_FIRST } else { 0 }).collect();
-    let ask_each = |members: &[usize]| -> Vec<(LimiterAnswer, Vec<usize>)> {
-        members.iter().filter_map(|m| Some((ask(tracks, &[*m], silences, &[])?, vec![*m]))).collect()
+    let ask_alone = |m: usize| Some((ask(tracks, &[m], silences, &[])?, vec![m]));
+    let Some(joint) = joint else {
+        return shared(tracks, group, ack_load, each.into_iter().filter_map(ask_alone).collect());
     };
-    // Where one for all explains something, one for each must explain much more.
-    let most = joint
-        .as_ref()
-        .filter(|j| policer(&j.found))
-        .map_or(f64::INFINITY, |j| FEWER_ERRORS * misclassified(&j.found));
-    let is_policed = |m: &usize| {
-        let alone = ask(tracks, &[*m], silences, &[]);
-        alone.is_some_and(|a| policer(&a.found) && misclassified(&a.found) < most)
-    };
-    match joint {
-        // Most of them must be.
-        Some(j)
-            if probe.iter().filter(|m| !is_policed(m)).take(probe.len().div_ceil(2)).count() * 2
-                >= probe.len() =>
-        {
-            vec![(j, group.to_vec())]
-        }
-        _ => shared(tracks, group, ack_load, ask_each(&each)),
+    // Whether a policer of each foretells the losses of some flows better than what is there for all.
+    let some = &each[..each.len().min(ASKED_FIRST)];
+    let alone: Vec<_> = some.iter().filter_map(|m| ask_alone(*m)).collect();
+    let policed = alone.iter().map(|a| &a.0.found).filter(|f| f.kind == LimiterKind::Policer);
+    let (count, gain, episodes) =
+        policed.fold((0, 0.0, 0.0), |s, f| (s.0 + 1, s.1 + f.loss_gain, s.2 + f.episodes));
+    // Losses of several flows at once are one episode of all and one of each: what an episode gains in the mean.
+    let by_each = gain / episodes.max(1.0) * count as f64 / some.len().max(1) as f64;
+    if count * 2 <= some.len() || by_each <= joint.found.loss_gain / joint.found.episodes.max(1.0) {
+        return vec![(joint, group.to_vec())];
     }
+    let rest = each[some.len()..].iter().filter_map(|m| ask_alone(*m));
+    let found = alone.into_iter().chain(rest).collect();
+    shared(tracks, group, ack_load, found)
 }
 
 /// Limiters of flows that were asked alone; or one link for all of them. With a queue for each flow only one flow's delays

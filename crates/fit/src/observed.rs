@@ -47,10 +47,10 @@ pub struct ProposedBucket {
 
 /// The buckets of the first track's path.
 fn buckets(tracks: &[Track]) -> Vec<ProposedBucket> {
-    let of = |b: diagnosis::BucketSigns| {
+    let of = |b: diagnosis::ProposedLimiter| {
         let (least, most) = b.rates_mbps;
         let rate_open = (most / least).ln() / 2.0;
-        ProposedBucket { rate: b.best.0 * 1e6, rate_open, bytes: b.best.1 }
+        ProposedBucket { rate: b.rate_mbps * 1e6, rate_open, bytes: b.burst.unwrap_or(0.0) }
     };
     diagnosis::proposed_buckets(tracks).into_iter().map(of).collect()
 }

@@ -1,4 +1,4 @@
-//! A limiter found by its delays: a queue that drains at one rate, of a link or of a shaper.
+//! Limiters proposed by delays: a queue that drains at one rate, of a link or of a shaper.
 //!
 //! 1. While packets wait, they leave at the queue's rate ([`super::delay_fit::drain`]).
 //! 2. At that rate the delay must rise with the backlog as behind a queue; what passes before packets wait is a shaper's bucket
@@ -9,15 +9,14 @@
 use super::delay_fit::{self, DelayFit, drain, fit_to_backlog};
 use super::departures::Departures;
 use super::loss_delay::delay_at_losses;
-use super::model::delays::{LEAST_BUCKET, LimiterDelays, NOISE, Waits};
+use super::model::delays::{LEAST_BUCKET, Likelihoods, LimiterDelays, NOISE};
+use super::posterior::{LimiterCandidate, LimiterSign, LimiterSigns, LimiterSource};
 use super::refill_ticks::{RefillTicks, find_ticks};
 use super::shaper_bucket::{QueueView, bucket_before_queue};
-use super::virtual_queue::{PacketArrival, largest};
-use super::{FoundLimiter, PathFacts};
+use super::virtual_queue::{PacketArrival, has_delays, largest};
+use super::{FoundLimiter, PathFacts, model};
 use result::diagnosis::LimiterKind;
 
-/// Share of the times at which packets come at the commonest rate, where a link is full.
-const PINNED: f64 = 0.35;
 /// A bucket that lasts for less than this, seconds, is none: hosts take that long now and then.
 const HOST: f64 = 150e-6;
 /// By how much the lower quartile of delays by the sender's clock differs, seconds: a quarter of a millisecond, in which Linux counts.
@@ -25,25 +24,13 @@ const TICK: f64 = 250e-6;
 /// A rate is known well enough to add up for so many seconds after the start and after each pause; or, with luck, for all of the time.
 const SPANS: [f64; 2] = [2.0, f64::INFINITY];
 
-/// A fair queue is told where it is so much likelier than what else may be ([`super::model::SURE`]).
-const FAIR: f64 = 0.95;
-
-/// A line of delay over backlog that rises by this much of what a queue's does, and leaves less than this share of the variance,
-/// is a queue's, though bins be too few for likelihoods.
-const QUEUE_LINE: (f64, f64) = (0.6, 0.6);
-
-/// Whether delay goes with the backlog as behind a queue.
-fn queues(d: &DelayFit) -> bool {
-    d.slope > QUEUE_LINE.0 && d.left < QUEUE_LINE.1
-}
-
 /// How far RTT against backlog is from a queue's line.
 fn crooked(d: &DelayFit) -> f64 {
     d.left + (d.slope - 1.0).abs()
 }
 
-/// Whether losses before the capture come when the delay to it is long, by the sender's clock; or it has none.
-pub(super) fn losses_go_with_delay(clocked: &[PacketArrival], rtt: f64) -> bool {
+/// Whether losses before the capture come when the delay to it is long, by the sender's clock.
+fn losses_go_with_delay(clocked: &[PacketArrival], rtt: f64) -> bool {
     let mut last: Vec<f32> = Vec::new();
     let (mut losses, mut passed, mut until) = (Vec::new(), Vec::new(), f64::NEG_INFINITY);
     for a in clocked {
@@ -59,28 +46,52 @@ pub(super) fn losses_go_with_delay(clocked: &[PacketArrival], rtt: f64) -> bool 
             until = a.at + 0.5 * rtt;
         }
     }
-    passed.is_empty() || delay_at_losses(&mut losses, &mut passed).is_some()
+    delay_at_losses(&mut losses, &mut passed).is_some()
 }
 
-/// Finds a link before the capture by nothing but packets that come at one rate, over long and short times alike: what
-/// a window holds back comes in bursts, faster than it comes on average.
-pub(super) fn limiter_by_rate(
+/// Proposes a link before the capture by nothing but packets that come at one rate, over long and short times alike: what
+/// a window holds back comes in bursts, faster than it comes on average. `full`: losses come when the delay is long, as far as that is
+/// known.
+pub(super) fn limiters_by_rate(
     arrivals: &[PacketArrival],
     path: PathFacts,
-    mut found: FoundLimiter,
-) -> Option<FoundLimiter> {
-    let (rate, share) = delay_fit::commonest_rate(arrivals, (0.5 * path.rtt).max(0.02))?;
-    let (short, often) = delay_fit::commonest_rate(arrivals, 0.0)?;
-    if (short / rate - 1.0).abs() > 0.02 || often < PINNED {
-        return None;
-    }
-    found.rate = rate;
-    found.confidence = share;
+    clocked: &[PacketArrival],
+) -> Vec<LimiterCandidate> {
+    let rates = delay_fit::commonest_rate(arrivals, (0.5 * path.rtt).max(0.02));
+    let Some(((rate, share), (short, often))) = rates.zip(delay_fit::commonest_rate(arrivals, 0.0)) else {
+        return Vec::new();
+    };
+    let mut signs = LimiterSigns::new(path.behind);
+    signs.set(LimiterSign::Pinned, share.min(often));
+    signs.set(LimiterSign::Spread, (short / rate - 1.0).abs().max(1e-3).ln());
+    let known = has_delays(clocked);
+    signs.flag(LimiterSign::WaitsKnown, known);
+    signs.flag(LimiterSign::LossesWithDelay, known && losses_go_with_delay(clocked, path.rtt));
     let PathFacts { base, merged, .. } = path;
     let seen = QueueView { rate, clocked: false, base, floor: f64::NEG_INFINITY, merged };
-    found.burst = bucket(bucket_before_queue(arrivals, seen), rate);
-    found.kind = kind(found.burst);
-    (share > PINNED).then_some(found)
+    let found = FoundLimiter { rate, behind: path.behind, ..FoundLimiter::default() };
+    let bucket = bucket(bucket_before_queue(arrivals, seen), rate);
+    with_bucket(found, signs, bucket, arrivals, [LimiterSource::LinkByRate, LimiterSource::ShaperByRate])
+}
+
+/// The same as a link, and as a shaper where a bucket shows: `sources` of the two.
+fn with_bucket(
+    found: FoundLimiter,
+    mut signs: LimiterSigns,
+    bucket: Option<f64>,
+    arrivals: &[PacketArrival],
+    sources: [LimiterSource; 2],
+) -> Vec<LimiterCandidate> {
+    let size = largest(arrivals).max(1.0);
+    signs.flag(LimiterSign::HasBucket, bucket.is_some());
+    signs.set(LimiterSign::Packets, bucket.map_or(0.0, |b| (b / size).ln()));
+    let of = |source, burst| {
+        let found = FoundLimiter { kind: kind(burst), burst, ..found };
+        LimiterCandidate { source, found, signs, arrivals: None }
+    };
+    let link = of(sources[0], None);
+    let shaper = bucket.map(|_| of(sources[1], bucket));
+    [link].into_iter().chain(shaper).collect()
 }
 
 /// What passes without waiting, unless it is so little that a link without bucket lets it pass.
@@ -122,56 +133,66 @@ fn at_intervals(
     }
 }
 
-/// Finds a queue that drains at one rate.
-pub(super) fn limiter_by_delays(
+/// Proposes a queue that drains at one rate. Delays below `floor`, seconds, may be none.
+pub(super) fn limiters_by_delays(
     arrivals: &[PacketArrival],
     path: PathFacts,
     floor: f64,
-    mut found: FoundLimiter,
-) -> Option<FoundLimiter> {
+) -> Vec<LimiterCandidate> {
     let width = (0.5 * path.rtt).max(0.02);
     let clocked = path.base == 0.0;
     let departures = Departures::new(arrivals, path.behind || clocked, path.base);
-    found.drain = drain(&departures, floor, width);
-    let PathFacts { base, merged, .. } = path;
+    let PathFacts { base, merged, behind, .. } = path;
+    let drain = drain(&departures, floor, width);
+    let found = FoundLimiter { behind, drain, ..FoundLimiter::default() };
     let size = largest(arrivals);
     let noise = if clocked { TICK } else { NOISE };
-    let link = found.drain.map_or(f64::INFINITY, |d| d.rate);
-    let at_intervals =
-        find_ticks(departures, floor, link, noise, size).map(|g| at_intervals(arrivals, g, path, found));
-    // Ticks of which the delays know nothing are a window's.
-    if let Some(g) = at_intervals.filter(|g| g.delay_fit.is_some_and(|a| a.left < 1.0)) {
-        return Some(g);
+    let link = drain.map_or(f64::INFINITY, |d| d.rate);
+    let mut out = Vec::new();
+    if let Some(ticks) = find_ticks(departures, floor, link, noise, size) {
+        let found = at_intervals(arrivals, ticks, path, found);
+        let mut signs = LimiterSigns::new(behind);
+        signs.set(LimiterSign::Ticks, 1.0 - ticks.sure);
+        signs.set(LimiterSign::Left, found.delay_fit.map_or(1.0, |a| a.left.min(1.5)));
+        signs.flag(LimiterSign::HasBucket, found.burst.is_some());
+        out.push(LimiterCandidate { source: LimiterSource::ShaperByTicks, found, signs, arrivals: None });
     }
-    let d = found.drain.filter(|d| d.busy > 0.1 && d.spread <= 0.15)?;
-    found.rate = d.rate;
-    let a = straightest(arrivals, d.rate, path)?;
-    found.delay_fit = Some(a);
-    // Where all windows agree, fewer will do.
-    let alike = d.spread < 0.03 && d.busy > 0.5 || d.spread < 0.005 && d.busy > 0.25;
-    let steady = alike && a.most > 3.0 * floor;
+    let Some((d, a)) = drain.and_then(|d| Some((d, straightest(arrivals, d.rate, path)?))) else {
+        return out;
+    };
+    let found =
+        FoundLimiter { rate: d.rate, delay_fit: Some(a), delay: a.most, queue: a.most * d.rate, ..found };
     let delays = SPANS.map(|span| LimiterDelays::since_pauses(arrivals, d.rate, (span, merged), base, noise));
-    found.fair =
-        path.behind && SPANS.iter().zip(&delays).any(|(span, d)| d.is_fair(arrivals, (*span, merged)));
-    let who = match steady || queues(&a) {
-        true => LimiterDelays::who_waits_of_some,
-        false => LimiterDelays::who_waits,
+    let fair = behind && SPANS.iter().zip(&delays).any(|(span, d)| d.is_fair(arrivals, (*span, merged)));
+    let told = [0, 1].map(|i| delays[i].likelihoods());
+    let mut signs = LimiterSigns::new(behind);
+    signs.set(LimiterSign::Spread, d.spread.max(1e-3).ln());
+    signs.set(LimiterSign::Busy, d.busy);
+    signs.set(LimiterSign::Slope, (a.slope - 1.0).abs().min(2.0));
+    signs.set(LimiterSign::Left, a.left.min(1.5));
+    signs.set(LimiterSign::Delay, (a.most / floor).max(0.1).ln());
+    let loss_gain = model::losses::gain_by_delay(arrivals, path.episode());
+    signs.set(LimiterSign::LossesWithDelay, loss_gain.ln_1p());
+    signs.flag(LimiterSign::Fair, fair);
+    signs.flag(LimiterSign::WaitsKnown, told.iter().flatten().any(|t| t.count > 2.0));
+    // What a bucket lacks shows best where packets leave.
+    let buckets =
+        || told.iter().zip(&delays).find_map(|(t, d)| Some(d.passed_without_wait(t.as_ref()?.behind?.0)));
+    let passes = match behind {
+        true => buckets(),
+        false => bucket_before_queue(arrivals, QueueView { rate: d.rate, clocked, base, floor, merged }),
     };
-    let (waits, posterior) = if found.fair { (Waits::All, FAIR) } else { delays.iter().find_map(who)? };
-    found.burst = match waits {
-        Waits::Nobody => return None,
-        // What a bucket lacks shows best where packets leave.
-        _ if !path.behind => {
-            let seen = QueueView { rate: d.rate, clocked, base, floor, merged };
-            bucket(bucket_before_queue(arrivals, seen), d.rate)
-        }
-        Waits::Behind(passes) => bucket(Some(passes), d.rate),
-        Waits::All => None,
-    };
-    found.delay = a.most;
-    found.queue = a.most * d.rate;
-    found.kind = kind(found.burst);
-    // That it drains at one rate, and that delays follow the backlog; and then who waits.
-    found.confidence = posterior * ((1.0 - d.spread / 0.15) * (1.0 - a.left)).clamp(0.3, 0.99);
-    Some(found)
+    let bucket = bucket(passes, d.rate);
+    let found = FoundLimiter { fair, loss_gain, ..found };
+    let sources = [LimiterSource::LinkByDelays, LimiterSource::ShaperByDelays];
+    let mut proposed = with_bucket(found, signs, bucket, arrivals, sources);
+    for c in &mut proposed {
+        let shaped = c.source == LimiterSource::ShaperByDelays;
+        let likely = |t: &Likelihoods| if shaped { t.behind.map_or(t.all, |b| b.1) } else { t.all };
+        let than_others = |t: &Option<Likelihoods>| t.as_ref().map_or(0.0, |t| t.than_others(likely(t)));
+        c.signs.set(LimiterSign::Waits, than_others(&told[0]));
+        c.signs.set(LimiterSign::WaitsOfAll, than_others(&told[1]));
+    }
+    out.append(&mut proposed);
+    out
 }

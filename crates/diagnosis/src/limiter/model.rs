@@ -1,10 +1,9 @@
 //! Limiters as forward models: what each foretells of every packet, held against what was seen.
 //!
-//! The searches propose limiters, one by losses and one by delays. What drops by the rule of a bucket is a policer, a link's queue
-//! or a shaper's: the likelihood of the delays that each foretells decides ([`delays::LimiterDelays::who_waits`]). Where a queue
-//! is found by delays and a policer by losses, these are one thing or two: a policer drops and the link before it delays, or a
-//! link does both. The likelihood of the losses decides. A policer that foretells them ([`losses::gain`]) must do so better than the delay
-//! at the queue does ([`losses::gain_by_delay`]), by as much as a second limiter costs ([`is_second_limiter`]).
+//! What drops by the rule of a bucket is a policer, a link's queue or a shaper's: the likelihoods of the delays that each foretells
+//! ([`delays::LimiterDelays`]) are held against each other. Where a queue is found by delays and a policer by losses, these are one
+//! thing or two: a policer drops and the link before it delays, or a link does both. A policer that foretells the losses
+//! ([`loss_gain`]) must do so better than the delay at the queue does ([`losses::gain_by_delay`]).
 
 pub(super) mod aqm;
 pub(super) mod delays;
@@ -36,18 +35,12 @@ pub(super) const SURE: f64 = 3.0;
 /// Parameters of a limiter that drops: its rate and its bucket.
 const PARAMETERS: f64 = 2.0;
 
-/// Whether a limiter that drops is there besides a queue that delays, rather than that the queue is full where it drops.
-///
-/// `arrivals` are packets as they came to the one that drops, `delayed` the same with their delays at the queue, `width` is
-/// half a round trip in seconds. A second limiter must foretell the losses better than the queue's delay by half the
-/// logarithm of the loss episodes for each of its parameters (Schwarz 1978), and by what the best of many rates gains on
+/// How much better than chance a limiter that drops foretells losses, less what it costs: the logarithm of a likelihood ratio. It costs
+/// half the logarithm of the loss episodes for each of its parameters (Schwarz 1978), and what the best of many rates gains on
 /// losses that know of no limiter.
-pub(super) fn is_second_limiter(
-    arrivals: &[PacketArrival],
-    bucket: &TokenBucketFit,
-    delayed: &[PacketArrival],
-    width: f64,
-) -> bool {
+///
+/// `arrivals` are packets as they came to it, `width` is half a round trip in seconds.
+pub(super) fn loss_gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64) -> f64 {
     let penalty = CHANCE + PARAMETERS / 2.0 * (episodes(arrivals, width) as f64).max(1.0).ln();
-    losses::gain(arrivals, bucket, width) > losses::gain_by_delay(delayed, width) + penalty
+    losses::gain(arrivals, bucket, width) - penalty
 }

@@ -153,7 +153,7 @@ fn of_all(values: &[(f32, u16)], value: f64, width: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::delays::{LimiterDelays, NOISE, Waits};
+    use super::super::model::delays::{LimiterDelays, NOISE};
     use super::*;
 
     const BASE: f64 = 0.05;
@@ -210,8 +210,13 @@ mod tests {
             let come = seen_before(access, rate, burst);
             let delays = LimiterDelays::since_pauses(&come, rate, (f64::INFINITY, false), BASE, NOISE);
             let near = |b: f64| (b / burst - 1.0).abs() < 0.06;
-            let told = delays.who_waits();
-            assert!(matches!(told, Some((Waits::Behind(b), _)) if near(b)), "{access} {burst}: {told:?}");
+            let told =
+                delays.likelihoods().and_then(|told| told.behind.map(|b| (b.0, told.than_others(b.1))));
+            let told = told.map(|(bucket, likelier)| (delays.passed_without_wait(bucket), likelier));
+            assert!(
+                told.is_some_and(|(b, likelier)| near(b) && likelier > 1.0),
+                "{access} {burst}: {told:?}"
+            );
         }
         let link = bucket_before_queue(&seen_behind(3e7, rate, 1500.0), seen(rate)).unwrap_or_default();
         assert!(link < 4500.0, "{link}");

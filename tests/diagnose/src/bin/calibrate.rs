@@ -1,5 +1,7 @@
-//! `calibrate buckets CASES`: learns how sure a bucket that explains losses is a limiter's, from so many drawn cases of the build
-//! set; prints `crates/diagnosis/src/limiter/sure/weights.rs`. It is one if something that drops on the path has its rate.
+//! `calibrate limiters CASES SEED [--wrong]`: learns which of the limiters that are proposed is there, or none, on so many drawn cases of
+//! the build set and a third as many of the set of receivers that do not read; prints `crates/diagnosis/src/limiter/posterior/weights.rs`,
+//! and beside it how well that does there and on a sixth as many cases of SEED's sets; with `--wrong` what it says wrongly of those. Of no
+//! cases nothing is learned: how well what is kept does on 400.
 //!
 //! `calibrate rounds CASES SEED`: learns how likely each cause of a round trip is, from which claims are made on it, on so many drawn cases
 //! of the build set and a third as many of the set of receivers that do not read; prints `crates/diagnosis/src/claims/weights.rs`, and
@@ -11,13 +13,11 @@
 //! Logistic regression by Newton's method. Drawn and real flows weigh the same in all, so that neither speaks alone. Each
 //! weight but the first is drawn to nothing as by a normal distribution of deviation 1: what was hardly seen says little.
 
-use diagnose_test::judge::{self, Judge};
-use diagnose_test::play::variant;
+use diagnose_test::judge::Judge;
 use diagnose_test::rounds::RoundFigures;
-use diagnose_test::seen::Seen;
-use diagnose_test::{draw, each, exit, real, rounds, world};
+use diagnose_test::{draw, each, exit, limiters, real, rounds, world};
 use diagnosis::confidence::{GENERAL, SIGNS, probability, signs};
-use diagnosis::{BUCKET_SIGNS, BucketSigns, bucket_signs};
+use diagnosis::posterior;
 use result::{Cause, Diagnosis};
 use std::path::Path;
 use std::process::ExitCode;
@@ -26,6 +26,9 @@ use std::process::ExitCode;
 const BUILD: u64 = 1;
 /// Steps of Newton's method: it has converged long before.
 const STEPS: usize = 25;
+
+/// Cases that what was kept is held against.
+const OTHERS: u64 = 400;
 
 /// What speaks for something that is said, and whether it was right.
 struct Said<const N: usize> {
@@ -36,31 +39,6 @@ struct Said<const N: usize> {
 
 /// A verdict.
 type Verdict = Said<SIGNS>;
-
-/// A rate is right within this share.
-const NEAR: f64 = 0.03;
-/// What drops is what loses this share of all losses at least.
-const DROPS: f64 = 0.05;
-
-/// Buckets that explain losses of drawn cases.
-fn buckets(cases: u64) -> Result<Vec<Said<BUCKET_SIGNS>>, String> {
-    let all = each(0..cases, |n| {
-        let case = draw::case(BUILD, n);
-        let (truth, tracks, _) = judge::played(&case)?;
-        let lost = |kind: &str| truth.flows.iter().filter_map(|f| f.lost.get(kind)).sum::<u64>() as f64;
-        let whole: f64 = truth.flows.iter().flat_map(|f| f.lost.values()).sum::<u64>() as f64;
-        let seen = Seen::new(&variant(&case)?.scenario);
-        let drops = seen.stages.iter().filter(|s| lost(s.kind) > DROPS * whole).filter_map(|s| s.rate);
-        let rates: Vec<f64> = drops.map(|rate| rate * 1e-6).collect();
-        let said = |b: BucketSigns| {
-            let (least, most) = b.rates_mbps;
-            let near = |rate: &f64| (least * (1.0 - NEAR)..=most * (1.0 + NEAR)).contains(rate);
-            Said { signs: b.signs, right: rates.iter().any(near), weight: 1.0 }
-        };
-        Ok(bucket_signs(&tracks).into_iter().map(said).collect::<Vec<_>>())
-    })?;
-    Ok(all.into_iter().flatten().collect())
-}
 
 fn drawn(cases: u64, judge: &Judge) -> Result<Vec<Verdict>, String> {
     let all = each(0..2 * cases, |n| {
@@ -133,14 +111,23 @@ fn print(weights: &[f64; SIGNS], cases: u64) {
     println!("];");
 }
 
-/// Likewise.
-fn print_buckets(weights: &[f64; BUCKET_SIGNS], cases: u64) {
-    let made = "cargo run --release -p longfat-diagnose-test --bin calibrate";
-    println!(
-        "//! Made by `{made} -- buckets {cases}`.\n\nuse super::BUCKET_SIGNS;\n\n/// Of each sign of a bucket."
-    );
-    let weights: Vec<String> = weights.iter().map(|w| format!("{w:.2}")).collect();
-    println!("pub(super) const OF_BUCKET: [f64; BUCKET_SIGNS] = [{}];", weights.join(", "));
+/// Likewise, of limiters that are proposed, and how well they do to the standard error; what is said wrongly of SEED's, if `told`.
+fn print_limiters(cases: u64, seed: u64, told: bool) -> Result<(), String> {
+    let own = limiters::labelled(BUILD, cases)?;
+    let (weights, file) = match cases {
+        0 => (*posterior::LEARNED, String::new()),
+        _ => limiters::kept(&limiters::learn(&own), cases),
+    };
+    let other = limiters::labelled(seed, if cases > 0 { cases / 6 } else { OTHERS })?;
+    if told {
+        eprint!("{}", limiters::wrong(&other, &weights));
+    }
+    let rows = [("learned from", &own), ("others", &other)];
+    rows.into_iter()
+        .filter(|r| !r.1.is_empty())
+        .for_each(|(name, all)| eprintln!("{}", limiters::figures(name, all, &weights)));
+    print!("{file}");
+    Ok(())
 }
 
 /// Likewise, and how well they do to the standard error.
@@ -156,21 +143,17 @@ fn print_rounds(cases: u64, seed: u64) -> Result<(), String> {
 
 fn run() -> Result<(), String> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let usage = "calibrate CASES DIR | calibrate buckets CASES | calibrate rounds CASES SEED";
+    let usage = "calibrate CASES DIR | calibrate limiters CASES SEED [--wrong] | calibrate rounds CASES SEED";
     let number = |text: &String| text.parse::<u64>().map_err(|_| usage);
     if let [what, cases, seed] = &args[..]
         && what == "rounds"
     {
         return print_rounds(number(cases)?, number(seed)?);
     }
-    if let [what, cases] = &args[..]
-        && what == "buckets"
+    if let [what, cases, seed, rest @ ..] = &args[..]
+        && what == "limiters"
     {
-        let cases = number(cases)?;
-        let said = buckets(cases)?;
-        eprintln!("{} buckets, {} of them limiters", said.len(), said.iter().filter(|s| s.right).count());
-        print_buckets(&learn(&said), cases);
-        return Ok(());
+        return print_limiters(number(cases)?, number(seed)?, rest.iter().any(|r| r == "--wrong"));
     }
     let [cases, folder] = &args[..] else { return Err(usage.into()) };
     let cases = number(cases)?;

@@ -21,8 +21,6 @@ pub(crate) const NOISE: f64 = 10e-6;
 /// Bins of backlog up to the limit, and fewest packets of one.
 const BINS: usize = 24;
 const FEWEST: usize = 4;
-/// Bins that say something of their own: nobody's wait, a bend, a rise.
-const INDEPENDENT: f64 = 3.0;
 /// So many slopes of delay against backlog, times the rate, are tried as a queue's: from halfway between nobody's wait and
 /// everybody's as far to the other side, where others share its rate.
 const SLOPES: usize = 11;
@@ -36,17 +34,6 @@ const NEAR: f64 = 4.0;
 const MOST: f64 = 0.99;
 /// A pause lasts so many seconds longer than twice what is left takes.
 const PAUSE: f64 = 0.3;
-
-/// Who waits at a limiter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Waits {
-    /// Nobody: a policer.
-    Nobody,
-    /// All: a link's queue.
-    All,
-    /// Who is behind this many bytes: a shaper's queue.
-    Behind(f64),
-}
 
 /// Delays of packets that passed a limiter, by the backlog that they found.
 pub(crate) struct LimiterDelays {
@@ -137,7 +124,7 @@ impl LimiterDelays {
     }
 
     /// How likely the delays of the bins are, by the models; `None` of none.
-    fn likelihoods(&self) -> Option<Likelihoods> {
+    pub fn likelihoods(&self) -> Option<Likelihoods> {
         let curve = self.curve();
         if curve.is_empty() {
             return None;
@@ -186,64 +173,33 @@ impl LimiterDelays {
 
     /// What waits of the backlog is what the wait takes at the rate: the rest passed without, in the median of the packets that find
     /// more than `bucket`, bytes. The bins give it no better than by a part of their width.
-    fn passed_without_wait(&self, bucket: f64) -> f64 {
+    pub fn passed_without_wait(&self, bucket: f64) -> f64 {
         let Some(base) = self.base else { return bucket };
         let waiting = self.points.iter().filter(|p| p.0 > bucket + QUEUE * self.size);
         let mut without: Vec<f32> = waiting.map(|p| (p.0 - self.rate * (p.1 as f64 - base)) as f32).collect();
         if without.is_empty() { bucket } else { quantile(&mut without, 0.5) as f64 }
     }
-
-    /// Which of the three the delays tell, where they tell one, and its posterior probability.
-    pub fn who_waits(&self) -> Option<(Waits, f64)> {
-        // Two points lie on a line.
-        let told = self.likelihoods().filter(|told| told.count > 2.0)?;
-        match told.bucket(told.nobody.max(told.all)) {
-            Some((bucket, likely)) => {
-                Some((Waits::Behind(self.passed_without_wait(bucket)), told.posterior(likely)))
-            }
-            None if told.nobody > told.all + SURE => Some((Waits::Nobody, told.posterior(told.nobody))),
-            None if told.all > told.nobody + SURE => Some((Waits::All, told.posterior(told.all))),
-            None => None,
-        }
-    }
-
-    /// The same where it is known that some wait: all, or those behind a bucket.
-    pub fn who_waits_of_some(&self) -> Option<(Waits, f64)> {
-        let told = self.likelihoods()?;
-        Some(match told.bucket(told.all) {
-            Some((bucket, likely)) => {
-                (Waits::Behind(self.passed_without_wait(bucket)), told.posterior(likely))
-            }
-            None => (Waits::All, told.posterior(told.all)),
-        })
-    }
 }
 
 /// Logarithms of likelihoods, less what the models' numbers cost.
-struct Likelihoods {
+pub(crate) struct Likelihoods {
     /// Of so many differences.
-    count: f64,
+    pub count: f64,
     /// Nobody waits.
-    nobody: f64,
+    pub nobody: f64,
     /// All wait in a link's queue.
-    all: f64,
+    pub all: f64,
     /// Those behind a bucket of so many bytes, the likeliest.
-    behind: Option<(f64, f64)>,
+    pub behind: Option<(f64, f64)>,
 }
 
 impl Likelihoods {
-    /// The bucket, if it and a queue behind it are likelier than one thing alone: two for one, of what that leaves they leave less
-    /// than 1/e, in the mean of the bins.
-    fn bucket(&self, alone: f64) -> Option<(f64, f64)> {
-        self.behind.filter(|b| b.1 > alone + self.count)
-    }
-
-    /// The posterior probability of the one that is so likely; before looking at delays all three are alike. Bins say much the same, since
-    /// what waits elsewhere waits through several: together they count as [`INDEPENDENT`].
-    fn posterior(&self, likely: f64) -> f64 {
-        let share = (INDEPENDENT / self.count).min(1.0);
+    /// By how much more likely one is than the likeliest of the others, in the mean of the bins: these say much the same, since what
+    /// waits elsewhere waits through several. At most as much as leaves no doubt.
+    pub fn than_others(&self, likely: f64) -> f64 {
         let all = [self.nobody, self.all, self.behind.map_or(f64::NEG_INFINITY, |b| b.1)];
-        1.0 / all.into_iter().map(|other| ((other - likely) * share).exp()).sum::<f64>()
+        let others = all.into_iter().filter(|other| *other != likely).fold(f64::NEG_INFINITY, f64::max);
+        ((likely - others) / self.count).clamp(-SURE, SURE)
     }
 }
 
@@ -347,11 +303,13 @@ mod tests {
         TokenBucketFit { rate: RATE, burst, ..TokenBucketFit::default() }
     }
 
-    fn who(bucket: f64, queue: f64, elsewhere: impl Fn(u32) -> f64) -> Option<Waits> {
-        let delays = LimiterDelays::new(&dropped(bucket, queue, elsewhere), &limit(bucket + queue), NOISE);
-        let (waits, posterior) = delays.who_waits()?;
-        assert!(posterior > 0.5 && posterior <= 1.0, "{waits:?} {posterior}");
-        Some(waits)
+    /// The likeliest of nobody's wait, everybody's and that behind a bucket, whose bytes; and how much likelier it is.
+    fn who(arrivals: &[PacketArrival], noise: f64, limit_bytes: f64) -> Option<(usize, f64, f64)> {
+        let told = LimiterDelays::new(arrivals, &limit(limit_bytes), noise).likelihoods()?;
+        let (bucket, behind) = told.behind.unwrap_or((0.0, f64::NEG_INFINITY));
+        let all = [told.nobody, told.all, behind];
+        let best = (0..3).max_by(|a, b| all[*a].total_cmp(&all[*b]))?;
+        Some((best, told.than_others(all[best]), bucket))
     }
 
     #[test]
@@ -360,21 +318,28 @@ mod tests {
         let often = |i: u32| if i.wrapping_mul(2_654_435_761) >> 30 == 0 { 0.03 } else { 0.0 };
         let elsewhere: [&dyn Fn(u32) -> f64; 3] = [&|_| 0.0, &|_| 0.2, &often];
         for elsewhere in elsewhere {
-            assert_eq!(who(BUCKET, 0.0, elsewhere), Some(Waits::Nobody));
-            assert_eq!(who(0.0, BUCKET, elsewhere), Some(Waits::All));
-            let shaper = who(BUCKET - 20e3, 20e3, elsewhere);
-            assert!(matches!(shaper, Some(Waits::Behind(b)) if (b - 40e3).abs() < 3e3), "{shaper:?}");
+            let who =
+                |bucket: f64, queue: f64| who(&dropped(bucket, queue, elsewhere), NOISE, bucket + queue);
+            let policer = who(BUCKET, 0.0);
+            assert!(matches!(policer, Some((0, likelier, _)) if likelier > 0.1), "{policer:?}");
+            let queue = who(0.0, BUCKET);
+            assert!(matches!(queue, Some((1, likelier, _)) if likelier > 0.1), "{queue:?}");
+            let shaper = who(BUCKET - 20e3, 20e3);
+            assert!(
+                matches!(shaper, Some((2, likelier, b)) if likelier > 0.1 && (b - 40e3).abs() < 3e3),
+                "{shaper:?}"
+            );
         }
     }
 
     #[test]
     fn a_bucket_that_drains_within_the_noise_says_nothing() {
         let noise = 10.0 * BUCKET / RATE;
-        let who =
-            |arrivals: &[PacketArrival]| LimiterDelays::new(arrivals, &limit(BUCKET), noise).who_waits();
-        assert_eq!(who(&dropped(BUCKET, 0.0, |_| 0.0)), None);
-        assert_eq!(who(&dropped(0.0, BUCKET, |_| 0.0)), None);
-        assert_eq!(who(&[]), None);
+        for (bucket, queue) in [(BUCKET, 0.0), (0.0, BUCKET)] {
+            let told = who(&dropped(bucket, queue, |_| 0.0), noise, BUCKET);
+            assert!(told.is_none_or(|(_, likelier, _)| likelier < 0.1), "{told:?}");
+        }
+        assert_eq!(who(&[], noise, BUCKET), None);
     }
 
     #[test]
