@@ -4,7 +4,10 @@
 //! The captures of all sets are tracked once. Then for each constant, halved and doubled, a child is forked, which diagnoses all
 //! of them and prints of each set how many flows are right: `<constant> <by> <set> <right> <of> <worse than wrong>`.
 //!
-//! `ablate CONSTANTS [--drawn SET COUNT] [--world SET COUNT] [--real DIR] [--nebby DIR]`
+//! Constants from number FROM to TO are those that tell congestion controls: they alone are held against traces labelled with these, and
+//! against nothing else.
+//!
+//! `ablate CONSTANTS [--drawn SET COUNT] [--world SET COUNT] [--real DIR] [--nebby DIR] [--controls FROM TO]`
 
 #![allow(unsafe_code)]
 
@@ -108,6 +111,8 @@ fn sets(args: &[String]) -> Result<Vec<Seen>, String> {
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let count: usize = args[0].parse().expect("how many constants there are");
+    let number = |i: usize| args[i].parse::<usize>().expect("a number");
+    let controls = args.iter().position(|a| a == "--controls").map_or(0..0, |i| number(i + 1)..number(i + 2));
     let mut sets = sets(&args).expect("captures");
     eprintln!("{} captures", sets.len());
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -127,7 +132,8 @@ fn main() {
             knob::set(constant.unwrap_or(usize::MAX), by);
             let name = constant.map_or("none".to_string(), |i| i.to_string());
             let mut scores = BTreeMap::new();
-            std::mem::take(&mut sets).into_iter().for_each(|seen| score(seen, &mut scores));
+            let told = |seen: &Seen| constant.is_none_or(|i| controls.contains(&i) == (seen.set == "nebby"));
+            std::mem::take(&mut sets).into_iter().filter(told).for_each(|seen| score(seen, &mut scores));
             let mut text = String::new();
             for (set, [right, of, bad]) in scores {
                 let _ = writeln!(text, "{name} {by} {set} {right} {of} {bad}");

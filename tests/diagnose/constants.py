@@ -218,7 +218,9 @@ def ablate(options, rows):
             manifest.write('libc = "0.2"\n\n[[bin]]\nname = "ablate"\npath = "src/bin/ablate.rs"\n')
         left_out = build(tree, target, every)
         print(f"{len(left_out)} of {len(every)} constants cannot be changed while the program runs", file=sys.stderr)
-        run = [target / "release/ablate", str(len(every)), *options]
+        controls = [i for i, c in enumerate(every) if c[1].startswith("verdict/cc")]
+        span = [str(controls[0]), str(controls[-1] + 1)]
+        run = [target / "release/ablate", str(len(every)), *options, "--controls", *span]
         table = [line.split() for line in subprocess.run(run, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()]
     sets = sorted({line[2] for line in table})
     of = {(which, by, name): (int(right), int(bad)) for which, by, name, right, _, bad in table}
@@ -239,8 +241,8 @@ def ablate(options, rows):
 HEAD_OF_TABLE = """# What each constant of the diagnosis gives
 
 Each number of `crates/diagnosis/src` that is no unit is halved and doubled, one after the other, and the build sets are diagnosed anew: drawn
-cases, drawn receivers that do not read, the build half of the public captures, and of the labelled traces for congestion
-controls (`tests/diagnose/constants.py --ablate`; this page is `--told`). What stands below is how many flows more or fewer are right then. Weights
+cases, drawn receivers that do not read, the build half of the public captures; those that tell congestion controls on the build half
+of the traces labelled with these instead (`tests/diagnose/constants.py --ablate`; this page is `--told`). What stands below is how many flows more or fewer are right then. Weights
 that a program learns (`*/weights.rs`) are no constants: they have their own tables in [how-diagnosis-works.md](how-diagnosis-works.md).
 
 {count} constants could be changed so; as they are, right: {of}. Halving and doubling changes nothing for {idle}. For {better} half or double

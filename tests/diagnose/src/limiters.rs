@@ -289,10 +289,10 @@ pub fn kept(weights: &LimiterWeights, cases: u64) -> (LimiterWeights, String) {
     });
     let mut file = format!(
         "//! Made by `cargo run --release -p longfat-diagnose-test --bin calibrate -- limiters {cases} SEED`.\n\n\
-         use super::{{LimiterSign, LimiterSource}};\n\n\
-         /// Of each source what a sign is multiplied with, what its distance from the middle is, and that; none for what was not met.\n\
+         use super::{{LimiterSign, LimiterSource, OfSource}};\n\n\
+         /// Of each source; none for what was not met.\n\
          #[rustfmt::skip]\n\
-         pub(super) const OF_SOURCES: &[(LimiterSource, &[(LimiterSign, [f64; 3])])] = &[\n"
+         pub(super) const OF_SOURCES: &[OfSource] = &[\n"
     );
     for (source, of) in LimiterSource::ALL.into_iter().zip(&kept) {
         let _ = writeln!(file, "    (LimiterSource::{source:?}, &[");

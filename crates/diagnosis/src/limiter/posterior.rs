@@ -315,6 +315,9 @@ pub(super) fn likeliest(candidates: &[LimiterCandidate]) -> Option<(usize, f64)>
     (likely[best] > none).then_some((first, likely[best]))
 }
 
+/// Of a source what each sign is multiplied with, what its distance from the middle is, and that middle.
+type OfSource = (LimiterSource, &'static [(LimiterSign, [f64; 3])]);
+
 /// What was learned.
 pub static LEARNED: LazyLock<LimiterWeights> = LazyLock::new(|| {
     let mut all = [[SignWeight::default(); LIMITER_SIGNS]; LimiterSource::ALL.len()];

@@ -1,10 +1,10 @@
 //! Made by `cargo run --release -p longfat-diagnose-test --bin calibrate -- limiters 3000 SEED`.
 
-use super::{LimiterSign, LimiterSource};
+use super::{LimiterSign, LimiterSource, OfSource};
 
-/// Of each source what a sign is multiplied with, what its distance from the middle is, and that; none for what was not met.
+/// Of each source; none for what was not met.
 #[rustfmt::skip]
-pub(super) const OF_SOURCES: &[(LimiterSource, &[(LimiterSign, [f64; 3])])] = &[
+pub(super) const OF_SOURCES: &[OfSource] = &[
     (LimiterSource::LinkByDelays, &[
         (LimiterSign::One, [-1.00, 1.00, 1.00]),
         (LimiterSign::Behind, [-1.46, 1.46, 1.00]),
