@@ -291,6 +291,7 @@ pub fn kept(weights: &LimiterWeights, cases: u64) -> (LimiterWeights, String) {
         "//! Made by `cargo run --release -p longfat-diagnose-test --bin calibrate -- limiters {cases} SEED`.\n\n\
          use super::{{LimiterSign, LimiterSource, OfSource}};\n\n\
          /// Of each source; none for what was not met.\n\
+         #[allow(clippy::approx_constant, reason = \"a weight may be near any\")]\n\
          #[rustfmt::skip]\n\
          pub(super) const OF_SOURCES: &[OfSource] = &[\n"
     );
@@ -379,29 +380,29 @@ mod tests {
     /// Policers that gain more than 4 are there, those that gain less are not.
     fn toy() -> Vec<LabelledLimiters> {
         let of = |i: u64| {
-            let gain = 2.0 + 0.1 * i as f64;
+            let gain = 2.0 + 0.01 * i as f64;
             let is = gain > 4.0;
             LabelledLimiters::new(vec![proposed(gain, 10.0)], &[is], !is, 1.0, (i, 1))
         };
-        (0..40).map(of).collect()
+        (0..400).map(of).collect()
     }
 
     #[test]
     fn what_tells_limiters_from_none_is_learned() {
-        let (weights, file) = kept(&learn(&toy()), 40);
+        let (weights, file) = kept(&learn(&toy()), 400);
         let said = |gain| {
             let one = LabelledLimiters::new(vec![proposed(gain, 10.0)], &[true], false, 1.0, (0, 1));
             one.said(&weights)
         };
         let (sure, unsure) = (said(6.0), said(2.5));
-        assert!(sure.0 == Some(0) && sure.1 > 0.9 && sure.2, "{sure:?}");
-        assert!(unsure.0.is_none() && unsure.1 > 0.9 && !unsure.2, "{unsure:?}");
+        assert!(sure.0 == Some(0) && sure.1 > 0.75 && sure.2, "{sure:?}");
+        assert!(unsure.0.is_none() && unsure.1 > 0.75 && !unsure.2, "{unsure:?}");
         assert!(
             file.contains("LimiterSource::PolicerByLosses") && file.contains("LimiterSign::Gain"),
             "{file}"
         );
         assert!(
-            figures("toy", &toy(), &weights).starts_with("| toy | 40 | 9"),
+            figures("toy", &toy(), &weights).starts_with("| toy | 400 | 9"),
             "{}",
             figures("toy", &toy(), &weights)
         );

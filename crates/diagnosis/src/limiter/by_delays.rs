@@ -14,7 +14,7 @@ use super::posterior::{LimiterCandidate, LimiterSign, LimiterSigns, LimiterSourc
 use super::refill_ticks::{RefillTicks, find_ticks};
 use super::shaper_bucket::{QueueView, bucket_before_queue};
 use super::virtual_queue::{PacketArrival, has_delays, largest};
-use super::{FoundLimiter, PathFacts, model};
+use super::{FoundLimiter, PathFacts, SAME_RATE, model};
 use result::diagnosis::LimiterKind;
 
 /// A bucket that lasts for less than this, seconds, is none: hosts take that long now and then.
@@ -62,8 +62,9 @@ pub(super) fn limiters_by_rate(
         return Vec::new();
     };
     let mut signs = LimiterSigns::new(path.behind);
-    signs.set(LimiterSign::Pinned, share.min(often));
-    signs.set(LimiterSign::Spread, (short / rate - 1.0).abs().max(1e-3).ln());
+    let apart = (short / rate - 1.0).abs();
+    signs.set(LimiterSign::Pinned, share.min(often) * libm::exp(-apart / SAME_RATE));
+    signs.set(LimiterSign::Spread, apart.max(1e-3).ln());
     let known = has_delays(clocked);
     signs.flag(LimiterSign::WaitsKnown, known);
     signs.flag(LimiterSign::LossesWithDelay, known && losses_go_with_delay(clocked, path.rtt));

@@ -48,7 +48,7 @@ pub(super) fn limiters_by_losses(
         // A line's own queue loses at its rate.
         let Some(b) = fit(&after, width, true).filter(|b| b.gain > CHANCE && b.rate < rate) else { continue };
         let mut signs = signs_of(&b, &after, path);
-        signs.set(LimiterSign::Clearer, (b.score().max(1.0) / bucket.score().max(1.0)).ln());
+        signs.set(LimiterSign::Clearer, (b.score().max(1.0) / bucket.score().max(1.0)).ln().clamp(-1.0, 1.0));
         signs.flag(LimiterSign::Certain, certain);
         let policer = kinds(b, signs, &after, None, path);
         let policer = policer.into_iter().find(|c| c.source == LimiterSource::PolicerByLosses);
@@ -137,6 +137,7 @@ fn kinds(
     let near = delays.at_limit(base);
     let wait = near.filter(|wait| *wait > noise).unwrap_or(0.0);
     signs.set(LimiterSign::WaitAtLimit, (wait * b.rate / size).ln_1p());
+    signs.set(LimiterSign::AllAtLimit, -signs.get(LimiterSign::Placed) * signs.get(LimiterSign::WaitAtLimit));
     let told = delays.likelihoods().filter(|told| told.count > 2.0);
     signs.flag(LimiterSign::WaitsKnown, told.is_some());
     let as_kind = |source, found, likely: Option<f64>| {

@@ -124,6 +124,9 @@ pub enum LimiterSign {
     WaitsKnown,
     /// Logarithm of the packets that wait where packets come near the limit and one.
     WaitAtLimit,
+    /// Lost or not, packets come at the limit, and some wait there: what is placed alike times what waits. So a shaper's packets are seen behind
+    /// it, whose bucket is empty for as long as its queue is not.
+    AllAtLimit,
     /// Gaps of lost packets say that a link of its rate lost them: 1.
     GapsOfLink,
     /// One up to four times as fast.
@@ -152,11 +155,11 @@ pub enum LimiterSign {
     Fair,
     /// The other reading of the same delays is proposed too, with a bucket: 1.
     HasBucket,
-    /// Logarithm of how much better than chance its score is beside what the capture gives without the sender's line.
+    /// Logarithm of the score at the line's end beside that without the line, of which more than e times says no more.
     Clearer,
     /// The sender's line is certain: 1.
     Certain,
-    /// Share of the times at which packets come at its rate.
+    /// Share of the times at which packets come at its rate, less where it is another over short times.
     Pinned,
     /// Share of what other models leave unexplained that ticks leave.
     Ticks,
@@ -190,6 +193,7 @@ impl LimiterSign {
             WaitsOfAll,
             WaitsKnown,
             WaitAtLimit,
+            AllAtLimit,
             GapsOfLink,
             GapsOfFaster,
             GapsOfFarFaster,
@@ -230,6 +234,10 @@ impl LimiterSigns {
 
     pub(super) fn set(&mut self, sign: LimiterSign, value: f64) {
         self.0[sign as usize] = if value.is_finite() { value } else { 0.0 };
+    }
+
+    pub(super) fn get(&self, sign: LimiterSign) -> f64 {
+        self.0[sign as usize]
     }
 
     pub(super) fn flag(&mut self, sign: LimiterSign, is: bool) {
