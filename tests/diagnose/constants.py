@@ -240,14 +240,15 @@ def ablate(options, rows):
 
 HEAD_OF_TABLE = """# What each constant of the diagnosis gives
 
-Each number of `crates/diagnosis/src` that is no unit is halved and doubled, one after the other, and the build sets are diagnosed anew: drawn
-cases, drawn receivers that do not read, the build half of the public captures; those that tell congestion controls on the build half
-of the traces labelled with these instead (`tests/diagnose/constants.py --ablate`; this page is `--told`). What stands below is how many flows more or fewer are right then. Weights
-that a program learns (`*/weights.rs`) are no constants: they have their own tables in [how-diagnosis-works.md](how-diagnosis-works.md).
+Each number of `crates/diagnosis/src` that is no unit is halved and doubled, one after the other, and the build sets are diagnosed anew:
+drawn cases, drawn receivers that do not read, and the build half of the public captures. Those that tell congestion controls are held
+against the build half of the traces labelled with these instead. `tests/diagnose/constants.py --ablate` measures, this page is
+`--told`. What stands below is how many flows more or fewer are right then. Weights that a program learns (`*/weights.rs`) are no
+constants: their tables are in [how-diagnosis-works.md](how-diagnosis-works.md).
 
-{count} constants could be changed so; as they are, right: {of}. Halving and doubling changes nothing for {idle}. For {better} half or double
-does better on these sets, mostly by a flow or two, which is chance. *named*: what is written above it names an RFC, a line of a
-kernel, a paper, a derivation or what learns it.
+{count} constants could be changed so; as they are, right: {of}. Halving and doubling changes nothing for {idle}, as far as so few flows
+tell. For {better} half or double does better, mostly by a flow or two, which is chance. *named*: what is written above it names an RFC,
+a line of a kernel, a paper, a derivation or what learns it.
 """
 
 
@@ -266,15 +267,15 @@ def told(rows):
     shown = lambda line: " / ".join("–" if n is None else f"{-n:+d}" if n else "0" for n in less(line))
     pairs.sort(key=gives, reverse=True)
     idle = sum(gives(pair) == 0 for pair in pairs)
-    named = {(c[0], c[1], str(c[2] + 1), c[3].group(1)): bool(ORIGIN.search(c[4])) for c in constants()}
+    named = {(c[0], c[1], c[3].group(1)): bool(ORIGIN.search(c[4])) for c in constants()}
     better = sum(any(sum(n for n in less(line) if n is not None) < 0 for line in pair) for pair in pairs)
     of = ", ".join(f"{base[f'{s} right']} of {s}" for s in sets)
     print(HEAD_OF_TABLE.format(count=len(pairs), of=of, idle=idle, better=better))
     print(f"| constant | file | value | source | halved: {' / '.join(sets)} | doubled |\n|---|---|---:|---|---|---|")
     for half, twice in pairs:
-        key = (half["constant"], half["file"], half["line"], half["value"])
+        key = (half["constant"], half["file"], half["value"])
         source = "named" if named.get(key) else "–"
-        print(f"| {key[0]} | {key[1]}:{key[2]} | {key[3]} | {source} | {shown(half)} | {shown(twice)} |")
+        print(f"| {key[0]} | {key[1]} | {key[2]} | {source} | {shown(half)} | {shown(twice)} |")
 
 
 def main():
