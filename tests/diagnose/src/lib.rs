@@ -11,7 +11,7 @@ pub mod kernel;
 pub mod lab;
 pub mod limiters;
 pub mod line;
-mod logit;
+pub mod logit;
 pub mod nebby;
 pub mod play;
 pub mod real;

@@ -10,10 +10,12 @@ use crate::judge::played;
 use crate::logit::solved;
 use crate::play::variant;
 use crate::seen::Seen;
+use crate::truth::{LEAST_BUCKET, POLICED_DROPS};
 use crate::{Case, FlowTruth, draw, each, world};
 use diagnosis::posterior::{self, LIMITER_SIGNS, LimiterSign, LimiterSource, LimiterWeights, SignWeight};
 use diagnosis::{ProposedLimiter, proposed_limiters};
 use result::diagnosis::LimiterKind;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Of what a weight is thought to be before anything is learned.
@@ -27,10 +29,6 @@ const GAIN: f64 = 1e-6;
 const NEAR: f64 = 0.03;
 /// What drops is what loses this share of all losses at least; what is full is it for this share of the time.
 const ACTS: f64 = 0.05;
-/// A smaller bucket, bytes, shows in no capture.
-const LEAST_BUCKET: f64 = 15_000.0;
-/// Drops at a policer by which a flow counts as policed.
-const POLICED_DROPS: u64 = 5;
 
 /// What was proposed for some packets, and which of them is right.
 pub struct LabelledLimiters {
@@ -40,9 +38,9 @@ pub struct LabelledLimiters {
     pub proposed: Vec<ProposedLimiter>,
     /// What of it tells the same.
     pub hypotheses: Vec<Vec<usize>>,
-    /// Whether each of these is right, and whether none is.
+    /// Whether each of these is right.
     pub right: Vec<bool>,
-    /// Likewise.
+    /// Whether it is right to say none.
     pub none: bool,
     /// How much it counts.
     pub weight: f64,
@@ -77,7 +75,7 @@ fn of_case(case: &Case) -> Result<Vec<LabelledLimiters>, String> {
     let stages = Seen::new(&variant(case)?.scenario).stages;
     let mut out = Vec::new();
     // Hosts of whose flows together something was right.
-    let mut known = std::collections::BTreeSet::new();
+    let mut known = BTreeSet::new();
     for asked in proposed_limiters(&tracks) {
         let hosts = (tracks[asked.members[0]].sender.addr, tracks[asked.members[0]].receiver.addr);
         // Alone they are asked where nothing is told of them together.
@@ -115,7 +113,7 @@ fn of_case(case: &Case) -> Result<Vec<LabelledLimiters>, String> {
                 none |= !right.contains(&true);
             }
             let count = asked.members.len();
-            let weight = if count > 1 || tracks.len() <= 2 { 1.0 } else { 1.0 / flows_of(&truth.flows) };
+            let weight = if count > 1 || tracks.len() <= 2 { 1.0 } else { 1.0 / truth.flows.len() as f64 };
             let told = right.contains(&true);
             out.push(LabelledLimiters::new(proposed, &right, none, weight, (case.number, count)));
             // The other side is asked where nothing is told of this one.
@@ -126,10 +124,6 @@ fn of_case(case: &Case) -> Result<Vec<LabelledLimiters>, String> {
         }
     }
     Ok(out)
-}
-
-fn flows_of(flows: &[FlowTruth]) -> f64 {
-    flows.len().max(1) as f64
 }
 
 /// What was proposed in so many cases of a seed's set, and in a third as many of its set of receivers that do not read.

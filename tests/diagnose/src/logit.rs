@@ -1,4 +1,4 @@
-//! What both conditional logits are learned with.
+//! What weights of logits are learned with.
 
 /// What x is for which a x = b, by Gaussian elimination; the matrix is symmetric and positive definite.
 pub fn solved(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {

@@ -41,11 +41,11 @@ use units::Time;
 /// Fewer data packets than this are no flow.
 const LEAST_PACKETS: u64 = 15;
 /// A smaller bucket shows in no capture: a shaper is a link then, bytes.
-const LEAST_BUCKET: f64 = 15_000.0;
+pub(crate) const LEAST_BUCKET: f64 = 15_000.0;
 const FULL: f64 = 0.97;
 const BUSY: f64 = 0.85;
 /// Drops at a policer by which a flow counts as policed at all, whatever limited it most.
-const POLICED_DROPS: u64 = 5;
+pub(crate) const POLICED_DROPS: u64 = 5;
 
 /// The truth of a case.
 #[derive(Clone, Debug, Serialize)]

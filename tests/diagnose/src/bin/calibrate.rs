@@ -14,6 +14,7 @@
 //! weight but the first is drawn to nothing as by a normal distribution of deviation 1: what was hardly seen says little.
 
 use diagnose_test::judge::Judge;
+use diagnose_test::logit::solved;
 use diagnose_test::rounds::RoundFigures;
 use diagnose_test::{draw, each, exit, limiters, real, rounds, world};
 use diagnosis::confidence::{GENERAL, SIGNS, probability, signs};
@@ -30,15 +31,12 @@ const STEPS: usize = 25;
 /// Cases that what was kept is held against.
 const OTHERS: u64 = 400;
 
-/// What speaks for something that is said, and whether it was right.
-struct Said<const N: usize> {
-    signs: [f64; N],
+/// What speaks for a verdict, and whether it was right.
+struct Verdict {
+    signs: [f64; SIGNS],
     right: bool,
     weight: f64,
 }
-
-/// A verdict.
-type Verdict = Said<SIGNS>;
 
 fn drawn(cases: u64, judge: &Judge) -> Result<Vec<Verdict>, String> {
     let all = each(0..2 * cases, |n| {
@@ -60,13 +58,13 @@ fn of(diagnosis: &Diagnosis, from: &str, to: Option<&str>) -> Option<Verdict> {
     Some(Verdict { signs: signs(flow, &diagnosis.limiters), right: false, weight: 1.0 })
 }
 
-fn learn<const N: usize>(verdicts: &[Said<N>]) -> [f64; N] {
-    let mut weights = [0.0; N];
+fn learn(verdicts: &[Verdict]) -> [f64; SIGNS] {
+    let mut weights = [0.0; SIGNS];
     for _ in 0..STEPS {
         // The gradient and the Hessian of the log-likelihood, less the squares that draw weights to nothing.
-        let mut slope: [f64; N] = std::array::from_fn(|i| if i == 0 { 0.0 } else { -weights[i] });
-        let mut curve = [[0.0; N]; N];
-        (1..N).for_each(|i| curve[i][i] = 1.0);
+        let mut slope: Vec<f64> = (0..SIGNS).map(|i| if i == 0 { 0.0 } else { -weights[i] }).collect();
+        let mut curve = vec![vec![0.0; SIGNS]; SIGNS];
+        (1..SIGNS).for_each(|i| curve[i][i] = 1.0);
         for v in verdicts {
             let p = probability(&v.signs, &weights);
             for (i, sign) in v.signs.iter().enumerate() {
@@ -79,22 +77,6 @@ fn learn<const N: usize>(verdicts: &[Said<N>]) -> [f64; N] {
         weights.iter_mut().zip(step).for_each(|(w, s)| *w += s);
     }
     weights
-}
-
-/// Gaussian elimination; the matrix is symmetric and positive definite.
-fn solved<const N: usize>(mut a: [[f64; N]; N], mut b: [f64; N]) -> [f64; N] {
-    for i in 0..N {
-        for row in i + 1..N {
-            let share = a[row][i] / a[i][i];
-            (i..N).for_each(|j| a[row][j] -= share * a[i][j]);
-            b[row] -= share * b[i];
-        }
-    }
-    for i in (0..N).rev() {
-        let known: f64 = (i + 1..N).map(|j| a[i][j] * b[j]).sum();
-        b[i] = (b[i] - known) / a[i][i];
-    }
-    b
 }
 
 /// As Rust.
