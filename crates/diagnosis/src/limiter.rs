@@ -351,14 +351,6 @@ pub struct ProposedLimiter {
     pub signs: LimiterSigns,
 }
 
-impl ProposedLimiter {
-    /// A bucket that explains losses better than chance, as a policer's.
-    pub(crate) fn is_bucket(&self) -> bool {
-        let gain = self.signs.0[LimiterSign::Gain as usize];
-        self.source == LimiterSource::PolicerByLosses && gain > virtual_queue::CHANCE.ln_1p()
-    }
-}
-
 /// All that may limit these packets.
 pub(crate) fn proposed(packets: &LimiterPackets, path: PathFacts) -> Vec<ProposedLimiter> {
     let of = |LimiterCandidate { source, found, signs, .. }: LimiterCandidate| {

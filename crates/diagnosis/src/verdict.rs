@@ -25,6 +25,7 @@ mod too_big;
 
 use crate::claims::{self, ClaimedRound, OfCauses};
 use crate::confidence::confidence;
+use crate::limiter::posterior::LimiterSource;
 use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts, ProposedLimiter};
 pub use between::both_ends_info;
 pub(crate) use between::{late_parts, late_summary};
@@ -401,7 +402,7 @@ pub fn proposed_buckets(tracks: &[Track]) -> Vec<ProposedLimiter> {
     let first = groups(tracks).into_iter().find(|members| members.contains(&0));
     let of = |members: Vec<usize>| proposed_of(tracks, &members, &silences(tracks), &[]);
     let all = first.map_or_else(Vec::new, |members| of(members).concat());
-    all.into_iter().filter(ProposedLimiter::is_bucket).collect()
+    all.into_iter().filter(|p| p.source == LimiterSource::PolicerByLosses).collect()
 }
 
 /// On either side of the capture, in the order in which they are asked.

@@ -50,8 +50,7 @@ fn losses_go_with_delay(clocked: &[PacketArrival], rtt: f64) -> bool {
 }
 
 /// Proposes a link before the capture by nothing but packets that come at one rate, over long and short times alike: what
-/// a window holds back comes in bursts, faster than it comes on average. `full`: losses come when the delay is long, as far as that is
-/// known.
+/// a window holds back comes in bursts, faster than it comes on average. `clocked`: the same packets with their delays to the capture.
 pub(super) fn limiters_by_rate(
     arrivals: &[PacketArrival],
     path: PathFacts,
@@ -129,7 +128,6 @@ fn at_intervals(
         delay: g.most,
         interval: Some(g.interval),
         delay_fit: straightest(arrivals, rate, path).or(Some(delays)),
-        confidence: g.sure,
         ..found
     }
 }
