@@ -299,7 +299,12 @@ fn candidates(packets: &LimiterPackets, path: PathFacts) -> (Vec<LimiterCandidat
 fn relate(candidates: &mut [LimiterCandidate]) {
     let by_losses = |c: &LimiterCandidate| c.found.bucket.is_some();
     let found: Vec<(bool, FoundLimiter)> = candidates.iter().map(|c| (by_losses(c), c.found)).collect();
+    // Packets come at a rate whoever drops some of them: behind a queue nearly all of the time, behind a policer seldom.
+    let pinned = |c: &LimiterCandidate| (c.found.rate, c.signs.get(LimiterSign::Pinned));
+    let pinned: Vec<(f64, f64)> = candidates.iter().map(pinned).collect();
     for c in candidates {
+        let of = pinned.iter().filter(|(rate, _)| same_rate(*rate, c.found.rate)).map(|(_, share)| *share);
+        c.signs.set(LimiterSign::Pinned, of.fold(0.0, f64::max));
         let by = by_losses(c);
         let others = || found.iter().filter(|(other, _)| *other != by);
         c.signs.flag(LimiterSign::SameRate, others().any(|o| same_rate(o.1.rate, c.found.rate)));

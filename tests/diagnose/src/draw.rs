@@ -19,6 +19,9 @@ pub enum Vantage {
 }
 
 impl Vantage {
+    /// All of them, in the order of the hosts.
+    pub const ALL: [Vantage; 3] = [Vantage::Sender, Vantage::Middle, Vantage::Receiver];
+
     /// The host's index in the scenario.
     pub fn host(self) -> usize {
         self as usize

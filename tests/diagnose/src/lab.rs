@@ -4,7 +4,7 @@ use crate::judge::{lines, read};
 use crate::kernel::{self, Files};
 use crate::line::Line;
 use crate::play::variant;
-use crate::{Case, Truth, draw, truth};
+use crate::{Case, Truth, Vantage, draw, truth};
 use capture::CaptureReader;
 use scenario::Scenario;
 use std::fs::File;
@@ -51,6 +51,57 @@ pub fn run(case: &Case, folder: &Path) -> Result<(Truth, Vec<Line>), lab::LabErr
     let diagnosis = capture.map(read).map_err(|e| unsupported(e.to_string()))?;
     let lines = lines(&truth, &diagnosis);
     Ok((truth, lines))
+}
+
+/// A case that [`run`] ran in a folder of its own, with its truth kept there ([`Truth::keep`]).
+pub struct Kept {
+    /// What was true.
+    pub truth: Truth,
+    /// The path.
+    pub scenario: Scenario,
+    /// What was seen where the case looks.
+    pub capture: PathBuf,
+}
+
+impl Kept {
+    /// Of its folder.
+    ///
+    /// # Errors
+    /// It is not there, or not as it was written, with the folder.
+    pub fn read(folder: &Path) -> Result<Kept, String> {
+        let (truth, variant) = Truth::kept(folder)?;
+        let host = Vantage::ALL.into_iter().find(|v| v.name() == truth.vantage).map(Vantage::host);
+        let host = host.and_then(|i| variant.scenario.hosts.get(i));
+        let host = host.ok_or_else(|| format!("{}: no host {}", folder.display(), truth.vantage))?;
+        let capture = folder.join(format!("{}.pcap", host.name));
+        Ok(Kept { truth, scenario: variant.scenario, capture })
+    }
+
+    /// Diagnoses the capture.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn lines(&self) -> Result<Vec<Line>, String> {
+        let capture = CaptureReader::open(&self.capture).map_err(|e| e.to_string())?;
+        Ok(lines(&self.truth, &read(capture)))
+    }
+}
+
+/// The folders of all cases that are kept in one, in the order of their numbers.
+///
+/// # Errors
+/// There is no such folder, or no case in it.
+pub fn kept_cases(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let text = |e: std::io::Error| format!("{}: {e}", folder.display());
+    let entries = std::fs::read_dir(folder).map_err(text)?.collect::<Result<Vec<_>, _>>().map_err(text)?;
+    let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u64>().ok();
+    let paths = entries.into_iter().map(|e| e.path()).filter(|p| p.join("truth.json").exists());
+    let mut cases: Vec<(u64, PathBuf)> = paths.filter_map(|p| Some((number(&p)?, p))).collect();
+    cases.sort();
+    match cases.is_empty() {
+        true => Err(format!("{}: no case is kept there", folder.display())),
+        false => Ok(cases.into_iter().map(|c| c.1).collect()),
+    }
 }
 
 /// The kernel runs a scenario, up to `tries` times while other work on this machine disturbs it; what `host` sees goes to `file`.

@@ -6,20 +6,27 @@
 //! The weights make what is right as likely as they can: Newton's method, each weight drawn to nothing as by a normal distribution of
 //! deviation [`DEVIATION`]. A case counts once for its flows together, and once for each alone.
 
-use crate::judge::played;
+use crate::judge::{played, read_tracks};
+use crate::lab::{self, Kept};
 use crate::logit::solved;
 use crate::play::variant;
 use crate::seen::Seen;
 use crate::truth::{LEAST_BUCKET, POLICED_DROPS};
-use crate::{Case, FlowTruth, draw, each, world};
+use crate::{Case, FlowTruth, Truth, draw, each, world};
+use capture::CaptureReader;
 use diagnosis::posterior::{self, LIMITER_SIGNS, LimiterSign, LimiterSource, LimiterWeights, SignWeight};
 use diagnosis::{ProposedLimiter, proposed_limiters};
 use result::diagnosis::LimiterKind;
+use scenario::Scenario;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::path::Path;
+use track::Track;
 
 /// Of what a weight is thought to be before anything is learned.
 const DEVIATION: f64 = 1.0;
+/// How much more than one that is drawn a run on the kernel counts: there are few of them.
+const OF_KERNEL: f64 = 4.0;
 /// Least probability of what happened whose logarithm counts.
 const LEAST: f64 = 1e-12;
 /// Steps of Newton's method, at most; and the share of what is to be made small below which a step gains nothing.
@@ -69,14 +76,28 @@ fn is(p: &ProposedLimiter, (kind, rate, burst): &IsThere) -> bool {
     near && (p.kind == *kind || as_link)
 }
 
-/// Those of a case.
+/// Those of a case that the simulator plays.
 fn of_case(case: &Case) -> Result<Vec<LabelledLimiters>, String> {
     let (truth, tracks, _) = played(case)?;
-    let stages = Seen::new(&variant(case)?.scenario).stages;
+    Ok(of_tracks(&truth, &tracks, &variant(case)?.scenario))
+}
+
+/// Those of a run on the kernel that `lab --out` kept.
+fn of_kept(folder: &Path) -> Result<Vec<LabelledLimiters>, String> {
+    let Kept { truth, scenario, capture } = Kept::read(folder)?;
+    let reader = CaptureReader::open(&capture).map_err(|e| e.to_string())?;
+    let mut all = of_tracks(&truth, &read_tracks(reader).0, &scenario);
+    all.iter_mut().for_each(|l| l.weight *= OF_KERNEL);
+    Ok(all)
+}
+
+/// Those of the tracks of a capture whose truth and path are known.
+fn of_tracks(truth: &Truth, tracks: &[Track], scenario: &Scenario) -> Vec<LabelledLimiters> {
+    let stages = Seen::new(scenario).stages;
     let mut out = Vec::new();
     // Hosts of whose flows together something was right.
     let mut known = BTreeSet::new();
-    for asked in proposed_limiters(&tracks) {
+    for asked in proposed_limiters(tracks) {
         let hosts = (tracks[asked.members[0]].sender.addr, tracks[asked.members[0]].receiver.addr);
         // Alone they are asked where nothing is told of them together.
         if known.contains(&hosts) {
@@ -90,7 +111,7 @@ fn of_case(case: &Case) -> Result<Vec<LabelledLimiters>, String> {
         }
         let named = flows.iter().filter_map(|f| f.limiter.as_ref());
         let named: Vec<IsThere> =
-            named.filter_map(|l| Some((kind(l.kind)?, l.rate_mbps, l.burst_bytes))).collect();
+            named.filter_map(|l| Some((kind(&l.kind)?, l.rate_mbps, l.burst_bytes))).collect();
         let lost = |kind: &str| flows.iter().filter_map(|f| f.lost.get(kind)).sum::<u64>();
         let whole: u64 = flows.iter().flat_map(|f| f.lost.values()).sum();
         let full = |cause: &str| flows.iter().any(|f| f.shares.iter().any(|s| s.0 == cause && s.1 > ACTS));
@@ -115,7 +136,7 @@ fn of_case(case: &Case) -> Result<Vec<LabelledLimiters>, String> {
             let count = asked.members.len();
             let weight = if count > 1 || tracks.len() <= 2 { 1.0 } else { 1.0 / truth.flows.len() as f64 };
             let told = right.contains(&true);
-            out.push(LabelledLimiters::new(proposed, &right, none, weight, (case.number, count)));
+            out.push(LabelledLimiters::new(proposed, &right, none, weight, (truth.number, count)));
             // The other side is asked where nothing is told of this one.
             if told {
                 known.insert(hosts);
@@ -123,7 +144,17 @@ fn of_case(case: &Case) -> Result<Vec<LabelledLimiters>, String> {
             }
         }
     }
-    Ok(out)
+    out
+}
+
+/// What was proposed in the runs on the kernel that `lab --out` kept in a folder.
+///
+/// # Errors
+/// What cannot be read, with its file.
+pub fn kept_labelled(folder: &Path) -> Result<Vec<LabelledLimiters>, String> {
+    let cases = lab::kept_cases(folder)?;
+    let all = each(0..cases.len() as u64, |n| of_kept(&cases[n as usize]))?;
+    Ok(all.into_iter().flatten().collect())
 }
 
 /// What was proposed in so many cases of a seed's set, and in a third as many of its set of receivers that do not read.
@@ -177,10 +208,10 @@ impl LabelledLimiters {
     fn terms(&self, hypothesis: &[usize], weights: &LimiterWeights) -> Vec<(usize, f64)> {
         let of = |i: &usize| {
             let (of, source) = (&self.proposed[*i].signs.0, self.proposed[*i].source as usize);
-            let signs = of.iter().enumerate().filter(|(_, x)| **x != 0.0);
-            signs.flat_map(move |(sign, x)| {
+            let signs = of.iter().zip(&weights[source]).map(|(x, weight)| (weight, weight.bounded(*x)));
+            signs.enumerate().filter(|(_, (_, x))| *x != 0.0).flat_map(move |(sign, (weight, x))| {
                 let at = 2 * (source * LIMITER_SIGNS + sign);
-                [(at, *x), (at + 1, weights[source][sign].bent(*x))]
+                [(at, x), (at + 1, weight.bent(x))]
             })
         };
         hypothesis.iter().flat_map(of).collect()
@@ -192,7 +223,7 @@ fn values(weights: &mut LimiterWeights) -> impl Iterator<Item = &mut f64> {
     weights.iter_mut().flatten().flat_map(|w| [&mut w.of, &mut w.bend])
 }
 
-/// The middle of each sign, and nothing learned.
+/// The middle and the bounds of each sign, and nothing learned.
 fn middles(all: &[LabelledLimiters]) -> LimiterWeights {
     let mut weights = [[SignWeight::default(); LIMITER_SIGNS]; LimiterSource::ALL.len()];
     for source in LimiterSource::ALL {
@@ -200,7 +231,9 @@ fn middles(all: &[LabelledLimiters]) -> LimiterWeights {
         for (sign, weight) in weights[source as usize].iter_mut().enumerate() {
             let mut signs: Vec<f64> = of().map(|p| p.signs.0[sign]).collect();
             signs.sort_by(f64::total_cmp);
-            weight.middle = signs.get(signs.len() / 2).map_or(0.0, |middle| hundredths(*middle));
+            let of = |i: usize| signs.get(i).map_or(0.0, |sign| hundredths(*sign));
+            weight.middle = of(signs.len() / 2);
+            weight.bounds = (of(0), of(signs.len().saturating_sub(1)));
         }
     }
     weights
@@ -278,9 +311,8 @@ fn hundredths(x: f64) -> f64 {
 
 /// The weights as they are kept, and the file that keeps them, `crates/diagnosis/src/limiter/posterior/weights.rs`.
 pub fn kept(weights: &LimiterWeights, cases: u64) -> (LimiterWeights, String) {
-    let kept = weights.map(|of| {
-        of.map(|w| SignWeight { of: hundredths(w.of), bend: hundredths(w.bend), middle: w.middle })
-    });
+    let kept =
+        weights.map(|of| of.map(|w| SignWeight { of: hundredths(w.of), bend: hundredths(w.bend), ..w }));
     let mut file = format!(
         "//! Made by `cargo run --release -p longfat-diagnose-test --bin calibrate -- limiters {cases} SEED`.\n\n\
          use super::{{LimiterSign, LimiterSource, OfSource}};\n\n\
@@ -294,8 +326,8 @@ pub fn kept(weights: &LimiterWeights, cases: u64) -> (LimiterWeights, String) {
         for (sign, w) in LimiterSign::ALL.into_iter().zip(of).filter(|(_, w)| w.of != 0.0 || w.bend != 0.0) {
             let _ = writeln!(
                 file,
-                "        (LimiterSign::{sign:?}, [{:.2}, {:.2}, {:.2}]),",
-                w.of, w.bend, w.middle
+                "        (LimiterSign::{sign:?}, [{:.2}, {:.2}, {:.2}, {:.2}, {:.2}]),",
+                w.of, w.bend, w.middle, w.bounds.0, w.bounds.1
             );
         }
         file += "    ]),\n";

@@ -71,8 +71,8 @@ impl From<&Limiter> for Limit {
 
 impl From<&LimiterTruth> for Limit {
     fn from(l: &LimiterTruth) -> Limit {
-        let aqm = l.aqm.unwrap_or_default().into();
-        Limit { kind: l.kind.into(), rate: Some(l.rate_mbps), burst: l.burst_bytes, aqm }
+        let aqm = l.aqm.as_deref().unwrap_or_default().into();
+        Limit { kind: l.kind.to_string(), rate: Some(l.rate_mbps), burst: l.burst_bytes, aqm }
     }
 }
 

@@ -31,7 +31,9 @@
 use crate::Case;
 use crate::seen::{Moment, Seen, Watched, Way};
 use result::Cause;
-use serde::Serialize;
+use scenario::{Experiment, Variant};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -47,8 +49,11 @@ const BUSY: f64 = 0.85;
 /// Drops at a policer by which a flow counts as policed at all, whatever limited it most.
 pub(crate) const POLICED_DROPS: u64 = 5;
 
+/// A cause or a kind, as scenarios and tables spell it.
+pub type Name = Cow<'static, str>;
+
 /// The truth of a case.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Truth {
     /// Number of the case.
     pub number: u64,
@@ -78,25 +83,39 @@ impl Truth {
         fs::write(folder.join("scenario.toml"), &case.text).map_err(text)?;
         fs::write(folder.join("truth.json"), json).map_err(text)
     }
+
+    /// What [`Truth::keep`] wrote: the truth, and the scenario that it is of.
+    ///
+    /// # Errors
+    /// The files are not there or not as they were written, with the folder.
+    pub fn kept(folder: &Path) -> Result<(Truth, Variant), String> {
+        let text = |e: &dyn std::fmt::Display| format!("{}: {e}", folder.display());
+        let read = |name: &str| fs::read_to_string(folder.join(name)).map_err(|e| text(&e));
+        let truth = serde_json::from_str(&read("truth.json")?).map_err(|e| text(&e))?;
+        let experiment =
+            Experiment::parse("scenario.toml", &read("scenario.toml")?, &[]).map_err(|e| text(&e))?;
+        let variant = experiment.variants.into_iter().next().ok_or_else(|| text(&"no variant"))?;
+        Ok((truth, variant))
+    }
 }
 
 /// The truth of a flow.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct FlowTruth {
     /// Sender, `address:port`.
     pub from: String,
     /// Receiver.
     pub to: String,
     /// Shares of its time, greatest first; where two held at once both have it.
-    pub shares: Vec<(&'static str, f64)>,
+    pub shares: Vec<(Name, f64)>,
     /// Causes that are right; empty: the truth cannot be told.
-    pub right: Vec<&'static str>,
+    pub right: Vec<Name>,
     /// Share of `policed`.
     pub policed_share: f64,
     /// Data packets sent.
     pub packets: u64,
     /// Of them lost, by kind of stage.
-    pub lost: BTreeMap<&'static str, u64>,
+    pub lost: BTreeMap<Name, u64>,
     /// What its rate was limited by.
     pub limiter: Option<LimiterTruth>,
     /// Each sample of its time.
@@ -121,10 +140,10 @@ pub struct TruthSample {
 }
 
 /// A limiter as the scenario has it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct LimiterTruth {
     /// `policer`, `shaper` or `bottleneck`.
-    pub kind: &'static str,
+    pub kind: Name,
     /// IP bytes, Mbit/s.
     pub rate_mbps: f64,
     /// Bucket. It ran from full to empty: it is full when the run begins, and it dropped or delayed.
@@ -132,7 +151,7 @@ pub struct LimiterTruth {
     /// Each flow has a bucket of its own.
     pub per_flow: bool,
     /// The law by which its queue drops: `codel`.
-    pub aqm: Option<&'static str>,
+    pub aqm: Option<Name>,
 }
 
 /// How full a stage was about `at`, 0 to 1; 0 where it has no rate.
@@ -277,15 +296,15 @@ impl Judge<'_> {
         let share = |cause| shares.iter().find(|s| s.0 == cause).map_or(0.0, |s| s.1);
         let mut lost = BTreeMap::new();
         for (_, stage) in &self.way.losses {
-            *lost.entry(self.seen.stages[*stage].kind).or_default() += 1;
+            *lost.entry(self.seen.stages[*stage].kind.into()).or_default() += 1;
         }
         Some(FlowTruth {
             from: self.way.ends.0.clone(),
             to: self.way.ends.1.clone(),
             limiter: self.limiter(&right, &lost, first, end),
             policed_share: share(Cause::Policed),
-            shares: shares.iter().map(|s| (s.0.name(), (s.1 * 1000.0).round() / 1000.0)).collect(),
-            right: right.iter().map(|c| c.name()).collect(),
+            shares: shares.iter().map(|s| (s.0.name().into(), (s.1 * 1000.0).round() / 1000.0)).collect(),
+            right: right.iter().map(|c| c.name().into()).collect(),
             packets,
             lost,
             samples,
@@ -299,17 +318,17 @@ impl Judge<'_> {
     fn limiter(
         &self,
         right: &[Cause],
-        lost: &BTreeMap<&str, u64>,
+        lost: &BTreeMap<Name, u64>,
         first: Time,
         end: Time,
     ) -> Option<LimiterTruth> {
         let way = || self.seen.stages.iter().filter(|s| s.forward == self.forward && self.is_passed(s));
-        let of = |kind, s: &Watched| LimiterTruth {
-            kind,
+        let of = |kind: &'static str, s: &Watched| LimiterTruth {
+            kind: kind.into(),
             rate_mbps: s.rate.unwrap_or(0.0) / 1e6,
             burst_bytes: s.burst,
             per_flow: s.kind == "policer" && self.case.text.contains("per_flow = true"),
-            aqm: (s.kind != "policer" && self.case.text.contains("codel\"")).then_some("codel"),
+            aqm: (s.kind != "policer" && self.case.text.contains("codel\"")).then_some("codel".into()),
         };
         if lost.get("policer").is_some_and(|&n| n >= POLICED_DROPS) {
             return way().find(|s| s.kind == "policer").map(|s| of("policer", s));

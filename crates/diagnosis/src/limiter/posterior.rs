@@ -255,7 +255,7 @@ pub(super) struct LimiterCandidate {
 }
 
 /// What a sign adds to a score: `of` times the sign, and `bend` times how far it is from `middle`, less what that is of none. So it counts
-/// otherwise below the middle than beyond it.
+/// otherwise below the middle than beyond it; and beyond its `bounds` no more, as nothing was learned there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SignWeight {
     /// Of the sign.
@@ -264,9 +264,16 @@ pub struct SignWeight {
     pub bend: f64,
     /// The median of all that were proposed.
     pub middle: f64,
+    /// The least and the greatest of them.
+    pub bounds: (f64, f64),
 }
 
 impl SignWeight {
+    /// The sign, or what is nearest to it of what was proposed.
+    pub fn bounded(&self, sign: f64) -> f64 {
+        sign.max(self.bounds.0).min(self.bounds.1)
+    }
+
     /// What the distance from the middle is, less what it is of none.
     pub fn bent(&self, sign: f64) -> f64 {
         (sign - self.middle).abs() - self.middle.abs()
@@ -291,7 +298,11 @@ pub fn hypotheses(told: &[(LimiterKind, f64)]) -> Vec<Vec<usize>> {
 
 /// What signs of a source add to a hypothesis' score.
 pub fn score(source: LimiterSource, signs: &LimiterSigns, weights: &LimiterWeights) -> f64 {
-    signs.0.iter().zip(&weights[source as usize]).map(|(s, w)| w.of * s + w.bend * w.bent(*s)).sum()
+    let adds = |(sign, w): (&f64, &SignWeight)| {
+        let sign = w.bounded(*sign);
+        w.of * sign + w.bend * w.bent(sign)
+    };
+    signs.0.iter().zip(&weights[source as usize]).map(adds).sum()
 }
 
 /// The probabilities that go with scores of hypotheses, whose rest is that of none.
@@ -323,15 +334,15 @@ pub(super) fn likeliest(candidates: &[LimiterCandidate]) -> Option<(usize, f64)>
     (likely[best] > none).then_some((first, likely[best]))
 }
 
-/// Of a source what each sign is multiplied with, what its distance from the middle is, and that middle.
-type OfSource = (LimiterSource, &'static [(LimiterSign, [f64; 3])]);
+/// Of a source what each sign is multiplied with, what its distance from the middle is, that middle, and the bounds.
+type OfSource = (LimiterSource, &'static [(LimiterSign, [f64; 5])]);
 
 /// What was learned.
 pub static LEARNED: LazyLock<LimiterWeights> = LazyLock::new(|| {
     let mut all = [[SignWeight::default(); LIMITER_SIGNS]; LimiterSource::ALL.len()];
     for (source, of) in weights::OF_SOURCES {
-        for (sign, [of, bend, middle]) in of.iter().copied() {
-            all[*source as usize][sign as usize] = SignWeight { of, bend, middle };
+        for (sign, [of, bend, middle, least, most]) in of.iter().copied() {
+            all[*source as usize][sign as usize] = SignWeight { of, bend, middle, bounds: (least, most) };
         }
     }
     all
@@ -355,7 +366,8 @@ mod tests {
     #[test]
     fn probabilities_with_that_of_none_are_one_in_all() {
         let mut weights = [[SignWeight::default(); LIMITER_SIGNS]; LimiterSource::ALL.len()];
-        weights[LimiterSource::LinkByDelays as usize][LimiterSign::One as usize].of = 3f64.ln();
+        let one = &mut weights[LimiterSource::LinkByDelays as usize][LimiterSign::One as usize];
+        *one = SignWeight { of: 3f64.ln(), bounds: (1.0, 1.0), ..SignWeight::default() };
         let signs = LimiterSigns::new(true);
         let sources = [LimiterSource::LinkByDelays, LimiterSource::PolicerByLosses];
         let scores = |weights: &LimiterWeights| sources.map(|source| score(source, &signs, weights));
@@ -371,9 +383,16 @@ mod tests {
 
     #[test]
     fn a_sign_counts_otherwise_beyond_its_middle() {
-        let w = SignWeight { of: 2.0, bend: 1.0, middle: 3.0 };
-        let adds = |x: f64| w.of * x + w.bend * w.bent(x);
-        assert_eq!([0.0, 1.0, 3.0, 4.0].map(adds), [0.0, 1.0, 3.0, 6.0]);
+        let w = SignWeight { of: 2.0, bend: 1.0, middle: 3.0, bounds: (0.0, 5.0) };
+        let mut weights = [[SignWeight::default(); LIMITER_SIGNS]; LimiterSource::ALL.len()];
+        weights[LimiterSource::LinkByRate as usize][LimiterSign::Use as usize] = w;
+        let adds = |x: f64| {
+            let mut signs = LimiterSigns([0.0; LIMITER_SIGNS]);
+            signs.set(LimiterSign::Use, x);
+            score(LimiterSource::LinkByRate, &signs, &weights)
+        };
+        // Beyond its bounds it adds no more.
+        assert_eq!([0.0, 1.0, 3.0, 4.0, 5.0, 9.0].map(adds), [0.0, 1.0, 3.0, 6.0, 9.0, 9.0]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! `calibrate limiters CASES SEED [--wrong]`: learns which of the limiters that are proposed is there, or none, on so many drawn cases of
-//! the build set and a third as many of the set of receivers that do not read; prints `crates/diagnosis/src/limiter/posterior/weights.rs`,
-//! and beside it how well that does there and on a sixth as many cases of SEED's sets; with `--wrong` what it says wrongly of those. Of no
-//! cases nothing is learned: how well what is kept does on 400.
+//! `calibrate limiters CASES SEED [--wrong] [DIR ...]`: learns which of the limiters that are proposed is there, or none, on so many drawn
+//! cases of the build set, a third as many of the set of receivers that do not read, and runs on the kernel that `lab SET COUNT --out DIR`
+//! kept; prints `crates/diagnosis/src/limiter/posterior/weights.rs`, and beside it how well that does there and on a sixth as many cases of
+//! SEED's sets; with `--wrong` what it says wrongly of those. Of no cases nothing is learned: how well what is kept does on 400, and on the
+//! runs of each DIR.
 //!
 //! `calibrate rounds CASES SEED`: learns how likely each cause of a round trip is, from which claims are made on it, on so many drawn cases
 //! of the build set and a third as many of the set of receivers that do not read; prints `crates/diagnosis/src/claims/weights.rs`, and
@@ -93,18 +94,26 @@ fn print(weights: &[f64; SIGNS], cases: u64) {
     println!("];");
 }
 
-/// Likewise, of limiters that are proposed, and how well they do to the standard error; what is said wrongly of SEED's, if `told`.
-fn print_limiters(cases: u64, seed: u64, told: bool) -> Result<(), String> {
-    let own = limiters::labelled(BUILD, cases)?;
+/// Likewise, of limiters that are proposed, and how well they do to the standard error; what is said wrongly of what nothing was learned
+/// from, if `told`.
+fn print_limiters(cases: u64, seed: u64, told: bool, folders: &[&String]) -> Result<(), String> {
+    let mut own = limiters::labelled(BUILD, cases)?;
+    let mut kernel = Vec::new();
+    for folder in folders {
+        kernel.extend(limiters::kept_labelled(Path::new(folder))?);
+    }
+    if cases > 0 {
+        own.append(&mut kernel);
+    }
     let (weights, file) = match cases {
         0 => (*posterior::LEARNED, String::new()),
         _ => limiters::kept(&limiters::learn(&own), cases),
     };
     let other = limiters::labelled(seed, if cases > 0 { cases / 6 } else { OTHERS })?;
     if told {
-        eprint!("{}", limiters::wrong(&other, &weights));
+        eprint!("{}{}", limiters::wrong(&other, &weights), limiters::wrong(&kernel, &weights));
     }
-    let rows = [("learned from", &own), ("others", &other)];
+    let rows = [("learned from", &own), ("others", &other), ("kernel", &kernel)];
     rows.into_iter()
         .filter(|r| !r.1.is_empty())
         .for_each(|(name, all)| eprintln!("{}", limiters::figures(name, all, &weights)));
@@ -125,7 +134,7 @@ fn print_rounds(cases: u64, seed: u64) -> Result<(), String> {
 
 fn run() -> Result<(), String> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let usage = "calibrate CASES DIR | calibrate limiters CASES SEED [--wrong] | calibrate rounds CASES SEED";
+    let usage = "calibrate CASES DIR | calibrate limiters CASES SEED [--wrong] [DIR ...] | calibrate rounds CASES SEED";
     let number = |text: &String| text.parse::<u64>().map_err(|_| usage);
     if let [what, cases, seed] = &args[..]
         && what == "rounds"
@@ -135,7 +144,8 @@ fn run() -> Result<(), String> {
     if let [what, cases, seed, rest @ ..] = &args[..]
         && what == "limiters"
     {
-        return print_limiters(number(cases)?, number(seed)?, rest.iter().any(|r| r == "--wrong"));
+        let (told, folders): (Vec<&String>, Vec<&String>) = rest.iter().partition(|r| *r == "--wrong");
+        return print_limiters(number(cases)?, number(seed)?, !told.is_empty(), &folders);
     }
     let [cases, folder] = &args[..] else { return Err(usage.into()) };
     let cases = number(cases)?;

@@ -79,7 +79,7 @@ fn wrong(truth: &Truth, diagnosis: &Diagnosis, lines: &[Line]) -> String {
             flow.from,
             truth.rate_mbps,
             truth.meant,
-            shares(&mut flow.shares.iter().map(|s| (s.0, s.1))),
+            shares(&mut flow.shares.iter().map(|s| (&*s.0, s.1))),
             line.said,
             line.confidence,
             causes.unwrap_or_default(),

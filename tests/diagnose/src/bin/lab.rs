@@ -1,21 +1,36 @@
 //! `lab SET COUNT [--from N] [--rows FILE] [--out DIR]`: cases of the corpus up to 100 Mbit/s on this machine's
 //! kernel, ten seconds each, diagnosed and scored. As root, on a quiet machine. SET as in `corpus`; `--out` keeps
 //! `DIR/<number>/{scenario.toml,truth.json,<host>.pcap}`.
+//!
+//! `lab kept DIR [--rows FILE]`: what was kept so, diagnosed and scored anew.
 
-use diagnose_test::lab::{case, run};
+use diagnose_test::lab::{Kept, case, kept_cases, run};
 use diagnose_test::line::Line;
-use diagnose_test::{Case, FlowTruth, exit, score};
+use diagnose_test::{Case, FlowTruth, Truth, exit, score};
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "lab SET COUNT [--from N] [--rows FILE] [--out DIR]";
+const USAGE: &str = "lab SET COUNT [--from N] [--rows FILE] [--out DIR] | lab kept DIR [--rows FILE]";
 
 /// Runs a case in a folder of its own; its flows as lines.
 fn play(case: &Case, folder: &Path) -> Result<Vec<Line>, String> {
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let (truth, lines) = run(case, folder).map_err(|e| e.to_string())?;
     truth.keep(case, folder)?;
+    print(&truth, &lines);
+    Ok(lines)
+}
+
+/// What was kept of a case; its flows as lines.
+fn read(folder: &Path) -> Result<Vec<Line>, String> {
+    let kept = Kept::read(folder)?;
+    let lines = kept.lines()?;
+    print(&kept.truth, &lines);
+    Ok(lines)
+}
+
+fn print(truth: &Truth, lines: &[Line]) {
     let shares = |f: &FlowTruth| {
         let first: Vec<String> = f.shares.iter().take(3).map(|s| format!("{} {:.2}", s.0, s.1)).collect();
         first.join(", ")
@@ -23,6 +38,27 @@ fn play(case: &Case, folder: &Path) -> Result<Vec<Line>, String> {
     for (l, flow) in lines.iter().zip(&truth.flows) {
         let right = if l.is_right() == Some(false) { "WRONG " } else { "" };
         println!("{right}{} {} {}: {} said {}", l.case, l.vantage, l.from, shares(flow), l.said);
+    }
+}
+
+/// Runs cases of a set; what is kept of them goes to `out`.
+fn play_all(set: &str, (from, count): (u64, usize), out: Option<&str>) -> Result<Vec<Line>, String> {
+    let set = if set == "build" { 1 } else { set.parse().map_err(|_| USAGE)? };
+    let scratch = || std::env::temp_dir().join(format!("longfat-lab-{}", std::process::id()));
+    let folder = out.map_or_else(scratch, Into::into);
+    let mut lines = Vec::new();
+    for case in (from..).filter_map(|n| case(set, n)).take(count) {
+        let own = folder.join(case.number.to_string());
+        match play(&case, &own) {
+            Ok(more) => lines.extend(more),
+            Err(e) => println!("{}: {e}", case.number),
+        }
+        if out.is_none() {
+            let _ = fs::remove_dir_all(own);
+        }
+    }
+    if out.is_none() {
+        fs::remove_dir_all(&folder).map_err(|e| e.to_string())?;
     }
     Ok(lines)
 }
@@ -32,26 +68,13 @@ fn go() -> Result<(), String> {
     let value =
         |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).map(String::as_str);
     let [set, count, ..] = &args[..] else { return Err(USAGE.into()) };
-    let set = if set == "build" { 1 } else { set.parse().map_err(|_| USAGE)? };
-    let count: usize = count.parse().map_err(|_| USAGE)?;
-    let from: u64 = value("--from").map_or(Ok(0), str::parse).map_err(|_| USAGE)?;
-    let kept = value("--out");
-    let scratch = || std::env::temp_dir().join(format!("longfat-lab-{}", std::process::id()));
-    let folder = kept.map_or_else(scratch, Into::into);
-    let mut lines = Vec::<Line>::new();
-    for case in (from..).filter_map(|n| case(set, n)).take(count) {
-        let own = folder.join(case.number.to_string());
-        match play(&case, &own) {
-            Ok(more) => lines.extend(more),
-            Err(e) => println!("{}: {e}", case.number),
-        }
-        if kept.is_none() {
-            let _ = fs::remove_dir_all(own);
-        }
-    }
-    if kept.is_none() {
-        fs::remove_dir_all(&folder).map_err(|e| e.to_string())?;
-    }
+    let lines = if set == "kept" {
+        let cases = kept_cases(Path::new(count))?;
+        cases.iter().map(|folder| read(folder)).collect::<Result<Vec<_>, _>>()?.concat()
+    } else {
+        let from = value("--from").map_or(Ok(0), str::parse).map_err(|_| USAGE)?;
+        play_all(set, (from, count.parse().map_err(|_| USAGE)?), value("--out"))?
+    };
     let lines: Vec<&Line> = lines.iter().collect();
     if let Some(file) = value("--rows") {
         fs::write(file, Line::table(&lines)).map_err(|e| format!("{file}: {e}"))?;
