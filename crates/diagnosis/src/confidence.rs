@@ -38,9 +38,11 @@ pub fn signs(flow: &FlowDiagnosis, limiters: &[Limiter]) -> [f64; SIGNS] {
     })
 }
 
-/// Bounded, so that no limiter is certain.
+/// No limiter is surer than this.
+const SUREST: f64 = 0.99;
+
 fn log_odds(p: f64) -> f64 {
-    let p = p.clamp(0.01, 0.99);
+    let p = p.clamp(1.0 - SUREST, SUREST);
     libm::log(p / (1.0 - p))
 }
 

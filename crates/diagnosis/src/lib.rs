@@ -7,6 +7,9 @@ mod qlog;
 mod udp;
 mod verdict;
 
+/// Flows of UDP, and moments and states of qlog, told at most.
+const MOST_TOLD: usize = 1_000;
+
 pub use limiter::{ProposedLimiter, posterior};
 pub use qlog::qlog_account;
 pub use udp::diagnose_udp;

@@ -1,17 +1,11 @@
 //! What a QUIC endpoint's own account (qlog) says of its congestion control, summed up.
 
-use crate::limiter;
+use crate::{MOST_TOLD, limiter};
 use result::diagnosis::{QlogAccount, QlogPoint, QlogStateSpan};
 use track::qlog::{QlogMetrics, QlogTrace};
 
-/// Moments told; of more the least and the greatest window of each of half as many parts.
-const MOST_POINTS: usize = 2_000;
-/// States told.
-const MOST_STATES: usize = 1_000;
-/// A window that is less than this share of what it was before was cut.
-const CUT: f64 = 0.9;
-/// A window is full from this share on.
-const FULL: f64 = 0.9;
+/// A window that is less than this share of what it was before was cut; and it is full from this share on.
+const NEARLY: f64 = 0.9;
 
 /// Sums it up; `None` where no congestion window is told. `start_s`: when the capture began, seconds since 1970.
 pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
@@ -31,7 +25,7 @@ pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
     for (i, (cwnd, m)) in told.iter().enumerate() {
         let Some(inflight) = m.inflight else { continue };
         known += lasts(i);
-        full += if inflight as f64 >= FULL * *cwnd as f64 { lasts(i) } else { 0.0 };
+        full += if inflight as f64 >= NEARLY * *cwnd as f64 { lasts(i) } else { 0.0 };
     }
     let states = trace
         .states
@@ -43,14 +37,14 @@ pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
         max_cwnd_bytes: stood.last()?.0,
         max_inflight_bytes: told.iter().filter_map(|(_, m)| m.inflight).max(),
         window_full_share: (known > 0.0).then(|| full / known),
-        cuts: told.windows(2).filter(|w| (w[1].0 as f64) < CUT * w[0].0 as f64).count() as u64,
+        cuts: told.windows(2).filter(|w| (w[1].0 as f64) < NEARLY * w[0].0 as f64).count() as u64,
         recoveries: trace.states.iter().filter(|s| s.name.contains("recovery")).count() as u64,
         metrics: points(&told, start_s),
-        states: states.take(MOST_STATES).collect(),
+        states: states.take(MOST_TOLD).collect(),
     })
 }
 
-/// The moments, thinned out so that no peak and no cut is lost.
+/// The moments; of more than are told, the least and the greatest window of each of half as many parts: no peak and no cut is lost.
 fn points(told: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
     let point = |(cwnd, m): &(u64, &QlogMetrics)| QlogPoint {
         at_s: limiter::seconds(m.time) - start_s,
@@ -59,10 +53,10 @@ fn points(told: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
         ssthresh_bytes: m.ssthresh,
         srtt_ms: m.smoothed_rtt.map(|rtt| rtt.as_millis_f64()),
     };
-    if told.len() <= MOST_POINTS {
+    if told.len() <= MOST_TOLD {
         return told.iter().map(point).collect();
     }
-    let part = told.len().div_ceil(MOST_POINTS / 2);
+    let part = told.len().div_ceil(MOST_TOLD / 2);
     let ends = told.chunks(part).flat_map(|chunk| {
         let place = |best: Option<(usize, u64)>| best.map_or(0, |b| b.0);
         let windows = || chunk.iter().enumerate().map(|(i, (cwnd, _))| (i, *cwnd));
@@ -113,7 +107,7 @@ mod tests {
             assert!((18..=20).contains(&account.cuts), "{}", account.cuts);
             let cuts =
                 account.metrics.windows(2).filter(|w| w[1].cwnd_bytes * 10 < w[0].cwnd_bytes * 9).count();
-            assert!(account.metrics.len() <= MOST_POINTS && cuts as u64 == account.cuts, "{cuts}");
+            assert!(account.metrics.len() <= MOST_TOLD && cuts as u64 == account.cuts, "{cuts}");
             assert!(account.metrics.is_sorted_by(|a, b| a.at_s <= b.at_s));
         }
         assert_eq!(qlog_account(&QlogTrace::default(), 0.0), None);

@@ -4,8 +4,9 @@
 //! captures of one path know both of each packet, as of TCP. RTP's losses go to the models of losses ([`crate::limiter`]), the spin bit's round trips to those of delays. Those have one sample a
 //! round trip, not one a packet, so a full link is also told by what it is: while packets wait, they come at one rate.
 
+use crate::MOST_TOLD;
 use crate::limiter::{self, FoundLimiter, LimiterPackets, PathFacts};
-use crate::verdict::{self, least_queue};
+use crate::verdict::{self, FULL_SHARE, MOST_SPANS, UNKNOWN_RTT, full_window, least_queue};
 use result::diagnosis::{
     CaptureInfo, Limiter, LimiterKind, QuicFacts, RtpFacts, SpinBit, UdpBetweenEnds, UdpFlowDiagnosis,
     UdpLoss, UdpRate,
@@ -15,19 +16,10 @@ use track::udp::{QuicTrack, SpinVerdict, UdpTrack, UdpWay};
 use track::{LoggedPacket, PacketFate, SpanHistogram, Track};
 use units::{Span, Time};
 
-/// Flows told of.
-const MOST_FLOWS: usize = 1_000;
-/// Parts of a flow's time that its rate is told of.
-const PARTS: usize = 200;
 /// The greatest rate is over this, as `iperf3` has its shortest interval.
 const FASTEST_OVER: f64 = 0.5;
-/// A link is measured over at least so many seconds and bytes, and is full where it carries this share of its rate: as with TCP
-/// ([`crate::verdict`], `FULL_WINDOW` and `FULL_SHARE`).
-const WINDOW: (f64, f64) = (0.1, 60_000.0);
-const FULL_SHARE: f64 = 0.95;
-/// A link shows in so many windows with a queue, that are this share of all (by_delays: `drain.busy` from 0.25 on where all agree).
+/// A link shows in so many windows with a queue.
 const FEWEST_WINDOWS: usize = 12;
-const BUSY: f64 = 0.25;
 /// A path whose empty round trip is not known is taken for one of this: the models look at what is above it.
 const LEAST_ROUND_TRIP: Span = Span::from_millis(1);
 /// How sure a link is behind which packets always wait: as likely as not.
@@ -38,8 +30,8 @@ pub fn diagnose_udp(tracks: &[UdpTrack], info: &CaptureInfo) -> (Vec<UdpFlowDiag
     let mut flows: Vec<UdpFlowDiagnosis> =
         tracks.iter().flat_map(|t| (0..2).filter_map(|side| flow(t, side, info.start_s))).collect();
     flows.sort_by(|a, b| b.ip_bytes.cmp(&a.ip_bytes).then(a.id.cmp(&b.id)));
-    let left = flows.len().saturating_sub(MOST_FLOWS);
-    flows.truncate(MOST_FLOWS);
+    let left = flows.len().saturating_sub(MOST_TOLD);
+    flows.truncate(MOST_TOLD);
     (flows, left as u64)
 }
 
@@ -142,7 +134,7 @@ fn over_time(way: &UdpWay, start_s: f64, loss: UdpLoss) -> Vec<UdpRate> {
         UdpLoss::BeforeCapture => Some(PacketFate::LostUp),
         UdpLoss::BothEnds => Some(PacketFate::LostDown),
     };
-    let join = (last.0 - first.0) as usize / PARTS + 1;
+    let join = (last.0 - first.0) as usize / MOST_SPANS + 1;
     let width_s = way.bin.as_secs_f64() * join as f64;
     let mut out: Vec<UdpRate> = Vec::new();
     for (index, bytes) in &way.bins {
@@ -261,10 +253,10 @@ fn by_models(way: &UdpWay, base: Option<Span>, behind: bool) -> Option<FoundLimi
         rtt: way.spin.clone(),
         ..Track::default()
     };
-    let rtt = way.spin.mean().or(base).unwrap_or(Span::from_millis(100));
+    let rtt = way.spin.mean().or(base).map_or(UNKNOWN_RTT, |rtt| rtt.as_secs_f64());
     let facts = PathFacts {
         base: base.unwrap_or_default().as_secs_f64(),
-        rtt: rtt.as_secs_f64(),
+        rtt,
         behind,
         merged: way.merged > Span::ZERO,
         sender: false,
@@ -278,7 +270,8 @@ fn full_link(log: &[LoggedPacket], base: f64, behind: bool) -> Option<FoundLimit
     let bytes: f64 = log.iter().map(|p| f64::from(p.bytes)).sum();
     let at = |time: Time| limiter::seconds(time);
     let (first, last) = (at(log.first()?.time), at(log.last()?.time));
-    let width = WINDOW.0.max(WINDOW.1 * (last - first) / bytes).max(2.0 * base);
+    let packet = f64::from(log.iter().map(|p| p.bytes).max()?);
+    let width = full_window(0.0, packet * (last - first) / bytes).max(2.0 * base);
     // Whole windows; the last may be cut.
     let count = ((last - first) / width) as usize;
     let mut windows = vec![(0.0, f64::NAN); count];
@@ -296,7 +289,7 @@ fn full_link(log: &[LoggedPacket], base: f64, behind: bool) -> Option<FoundLimit
         }
     }
     let (waiting, free): (Vec<_>, Vec<_>) = windows.into_iter().partition(|w| w.1 > least_queue(base));
-    if waiting.len() < FEWEST_WINDOWS || (waiting.len() as f64) < BUSY * count as f64 {
+    if waiting.len() < FEWEST_WINDOWS {
         return None;
     }
     let mut sorted: Vec<f64> = waiting.iter().map(|w| w.0 / width).collect();
@@ -308,7 +301,8 @@ fn full_link(log: &[LoggedPacket], base: f64, behind: bool) -> Option<FoundLimit
         return None;
     }
     let alike = sorted.iter().filter(|r| (*r / rate - 1.0).abs() < 1.0 - FULL_SHARE).count();
-    let share = alike as f64 / sorted.len() as f64;
+    // Laplace's rule of succession: few windows say little.
+    let share = (alike as f64 + 1.0) / (sorted.len() as f64 + 2.0);
     most.sort_by(f64::total_cmp);
     let delay = most[(most.len() * 98 / 100).min(most.len() - 1)];
     let found = FoundLimiter {
@@ -318,7 +312,7 @@ fn full_link(log: &[LoggedPacket], base: f64, behind: bool) -> Option<FoundLimit
         queue: delay * rate,
         behind,
         // Where packets always wait, nothing says that it is not others that they wait for.
-        confidence: share.min(if free.is_empty() { ALWAYS_WAITS } else { 0.99 }),
+        confidence: if free.is_empty() { share.min(ALWAYS_WAITS) } else { share },
         ..FoundLimiter::default()
     };
     // Most of them agree, or it is the sender that has one rate now and another then.

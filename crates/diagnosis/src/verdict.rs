@@ -44,38 +44,28 @@ use round_trips::rounds;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use takers::takers;
+pub(crate) use timeline::MOST_SPANS;
 use too_big::SizeStall;
 use track::{Addr, Track};
-
-/// Payload of the other direction that is more than its ACKs' load: as a share.
-const BOTH_WAYS: f64 = 0.02;
 
 /// Once or twice a small write may follow a delayed ACK by chance; so often in a row as makes three duplicate ACKs of one loss
 /// (RFC 5681 section 3.2) it does not.
 const HELD_AGAIN: u64 = 3;
 
-/// A link is full where it carries this share of its rate, measured over at least so many seconds and bytes.
-const FULL_SHARE: f64 = 0.95;
-const FULL_WINDOW: (f64, f64) = (0.1, 60_000.0);
-/// The send buffer is full where ACKs end at least this share of the times in which all written data was sent, and the
-/// sender is idle for less than that share of it.
-const ENDED_BY_ACK: (f64, f64) = (0.7, 0.2);
-/// The same share of a shaper that is refilled at intervals: its bucket runs over when the queue is short.
-const FULL_SHARE_REFILLED: f64 = 0.85;
+/// A link is full where it carries this share of its rate.
+pub(crate) const FULL_SHARE: f64 = 0.95;
 
-/// A link belongs to all flows of a group if they fill it for the first share of the time together, and the flow whose
-/// delays show it for less than the second share of that alone.
-const SHARED_LINK: (f64, f64) = (0.3, 0.5);
+/// The capture is at an end to which it is less than this share of the round trip.
+const AT_END: f64 = 0.1;
 
 /// Of a conversation of which one half is not there, a verdict is half as sure.
 const HALF_SEEN: f64 = 0.5;
 
-/// Parts that the ACKs of a bin are spread over, at most.
-const MOST_PARTS: f64 = 64.0;
+/// Flows of a group that are asked each for itself, at most: so that the time it takes grows with the packets only.
+const MOST_ASKED: usize = 32;
 
-/// Flows of a group that are asked alone, at most, and how many of them first.
-const MOST_ALONE: usize = 256;
-const ASKED_FIRST: usize = 6;
+/// The round trip of a path of which none is known, seconds: what RFC 9002 section 6.2.2 takes then.
+pub(crate) const UNKNOWN_RTT: f64 = 0.333;
 
 /// Says what limited each track; flows come by bytes, the most first.
 pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
@@ -119,7 +109,7 @@ pub fn diagnose_claimed(tracks: Vec<Track>, info: CaptureInfo, claimed: &mut Tol
             silences: silent(&silences, t),
             base: ways.get(&(from, to)).and_then(|w| w.base),
             full: ways.get(&(from, to)).map(|w| w.full).unwrap_or_default(),
-            both_ways: bytes(to, from) > BOTH_WAYS * bytes(from, to),
+            both_ways: bytes(to, from) > ways.get(&(from, to)).map_or(0.0, |w| w.ack_bytes as f64),
             reverse_full: full_of.get(&(to, from)).cloned(),
             tracks: &tracks,
             same_way: ways.get(&(from, to)).map_or(&[][..], |w| &w.tracks),
@@ -167,13 +157,14 @@ struct FlowLimiter {
 /// When the limiter's flows, and the ACKs beside them, took all of its rate.
 fn full<'a>(
     found: &FoundLimiter,
-    members: impl Iterator<Item = &'a Track>,
+    members: impl Iterator<Item = &'a Track> + Clone,
     ack_load: &[AckLoad],
 ) -> Vec<(f64, f64)> {
-    let width = FULL_WINDOW.0.max(FULL_WINDOW.1 / found.rate);
+    let bin = members.clone().map(|t| t.bin.as_secs_f64()).fold(0.0, f64::max);
+    let packet = members.clone().map(full_packet).fold(0.0, f64::max);
+    let width = full_window(bin, packet / found.rate);
     // Whole intervals of one that is refilled at once.
     let width = found.interval.map_or(width, |i| (width / i).ceil() * i);
-    let least = if found.interval.is_some() { FULL_SHARE_REFILLED } else { FULL_SHARE };
     let mut bytes: BTreeMap<i64, f64> = BTreeMap::new();
     let mut add = |at: f64, n: f64| *bytes.entry((at / width) as i64).or_default() += n;
     ack_load.iter().for_each(|a| add(a.at, a.bytes as f64));
@@ -182,8 +173,19 @@ fn full<'a>(
         let (first, bin) = (limiter::seconds(t.first), t.bin.as_secs_f64());
         t.bins.iter().for_each(|b| add(first + (b.index as f64 + 0.5) * bin, b.acked as f64 * whole));
     }
-    let full = bytes.into_iter().filter(|b| b.1 > least * found.rate * width);
+    let full = bytes.into_iter().filter(|b| b.1 > FULL_SHARE * found.rate * width);
     full.map(|(i, _)| (i as f64 * width, (i + 1) as f64 * width)).collect()
+}
+
+/// Bytes of a full packet.
+fn full_packet(t: &Track) -> f64 {
+    f64::from(t.mss.unwrap_or(0) + t.header)
+}
+
+/// Over how many seconds a link's rate is measured: so many that a bin and a packet more or less at either end are no more than
+/// what a full link may lack of its rate.
+pub(crate) fn full_window(bin: f64, packet: f64) -> f64 {
+    2.0 * (bin + packet) / (1.0 - FULL_SHARE)
 }
 
 /// Flows of the same two hosts in the same direction.
@@ -196,12 +198,11 @@ fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
 }
 
 /// Whether the application waits for room in the send buffer: when all written data was sent, the next follows an ACK at
-/// once.
+/// once, mostly, and always before all of it is acknowledged.
 fn is_send_buffer_full(t: &Track, rounds: &[round_trips::RoundTripSpan]) -> bool {
     let idle: f64 = rounds.iter().map(|r| r.idle).sum();
     let ended = t.counts.app_limited.as_nanos() as f64 * 1e-9;
-    t.counts.app_limited_until_ack.as_nanos() as f64 * 1e-9 > ENDED_BY_ACK.0 * ended
-        && idle < ENDED_BY_ACK.1 * ended
+    t.counts.app_limited_until_ack.as_nanos() as f64 * 1e-9 > 0.5 * ended && idle <= 0.0
 }
 
 /// When no ACK passed between each two hosts.
@@ -223,6 +224,8 @@ fn silent<'a>(silences: &'a BTreeMap<(Addr, Addr), Vec<AckSilence>>, t: &Track) 
 struct HostTraffic {
     /// Payload.
     bytes: u64,
+    /// Of the packets that only acknowledge it.
+    ack_bytes: u64,
     /// Least RTT of all flows, seconds: that of one may never have seen the path empty.
     base: Option<f64>,
     /// What losses of any flow said of queues.
@@ -243,6 +246,7 @@ fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), HostTraffic> {
         let base = least.into_iter().chain(empty.filter(|_| least.is_some())).min_by(f64::total_cmp);
         HostTraffic {
             bytes: tracks.iter().fold(0, |sum, t| t.counts.payload_bytes.saturating_add(sum)),
+            ack_bytes: tracks.iter().map(|t| t.counts.acks * u64::from(t.header)).sum(),
             base,
             full: losses::full(&tracks, base.unwrap_or(0.0)),
             tracks: numbers,
@@ -258,28 +262,22 @@ fn handshake_base(t: &Track) -> Option<f64> {
     let carried =
         t.bins.windows(2).map(|b| f64::from(b[0].acked) + f64::from(b[1].acked)).fold(0.0, f64::max);
     let rate = carried / (2.0 * t.bin.as_secs_f64()).max(rtt);
-    let full = f64::from(t.mss.unwrap_or(0) + t.header);
-    (rate > 0.0).then(|| rtt + full / rate)
+    (rate > 0.0).then(|| rtt + full_packet(t) / rate)
 }
 
-/// ACKs that pass with a group's data, where they are more than a trifle beside it.
+/// ACKs that pass with a group's data.
 fn ack_load(tracks: &[Track], group: &[usize], ways: &BTreeMap<(Addr, Addr), HostTraffic>) -> Vec<AckLoad> {
     let t = &tracks[group[0]];
     let back = ways.get(&(t.receiver.addr, t.sender.addr)).map_or(&[][..], |w| &w.tracks);
     let size = t.header as f64;
-    let acks: u64 = back.iter().map(|i| tracks[*i].counts.acks).sum();
-    let data: u64 = group.iter().map(|i| tracks[*i].counts.ip_bytes).sum();
-    if acks as f64 * size < BOTH_WAYS * data as f64 {
-        return Vec::new();
-    }
-    let full = size + t.mss.unwrap_or(0) as f64;
+    let full = full_packet(t);
     let mut out = Vec::new();
     for t in back.iter().map(|i| &tracks[*i]) {
         let (first, width) = (limiter::seconds(t.first), t.bin.as_secs_f64());
         for b in t.bins.iter().filter(|b| b.acks > 0) {
             // Spread over the bin, none more than a packet.
             let bytes = b.acks as f64 * size;
-            let parts = (bytes / full).ceil().clamp(1.0, MOST_PARTS);
+            let parts = (bytes / full).ceil().max(1.0);
             out.extend((0..parts as usize).map(|i| AckLoad {
                 at: first + (b.index as f64 + (i as f64 + 0.5) / parts) * width,
                 bytes: (bytes / parts) as f32,
@@ -420,19 +418,17 @@ fn proposed_of(
 
 /// Times in which nothing of the track passed, and what was sent just before was lost.
 fn gone(t: &Track, silences: &[AckSilence]) -> Vec<(f64, f64)> {
-    let rtt = t.rtt.mean().map_or(0.1, |rtt| rtt.as_secs_f64());
+    let rtt = outages::rtt(t);
     let outages = outages::outages(t, rtt, silences).into_iter();
     outages.map(|o| outages::reach(o, rtt)).collect()
 }
 
 fn receiver_side(t: &Track) -> bool {
-    let least = t.rtt_up.min().zip(t.rtt_down.min());
-    least.is_some_and(|(up, down)| up > down * 4)
+    vantage(t).place == CapturePlace::Receiver
 }
 
 fn sender_side(t: &Track) -> bool {
-    let (up, down) = (t.rtt_up.min().or(t.handshake.up), t.rtt_down.min().or(t.handshake.down));
-    up.zip(down).is_some_and(|(up, down)| up < down / 10)
+    vantage(t).place == CapturePlace::Sender
 }
 
 /// What round trips take too long, they take mostly between sender and capture.
@@ -462,29 +458,26 @@ fn limiters_of(
         None => group.to_vec(),
     };
     each.sort_by_key(|m| std::cmp::Reverse(tracks[*m].counts.ip_bytes));
-    each.truncate(MOST_ALONE);
+    each.truncate(MOST_ASKED);
     let ask_alone = |m: usize| Some((ask(tracks, &[m], silences, &[])?, vec![m]));
     let Some(joint) = joint else {
         return shared(tracks, group, ack_load, each.into_iter().filter_map(ask_alone).collect());
     };
     // Whether a policer of each foretells the losses of some flows better than what is there for all.
-    let some = &each[..each.len().min(ASKED_FIRST)];
-    let alone: Vec<_> = some.iter().filter_map(|m| ask_alone(*m)).collect();
+    let alone: Vec<_> = each.iter().filter_map(|m| ask_alone(*m)).collect();
     let policed = alone.iter().map(|a| &a.0.found).filter(|f| f.kind == LimiterKind::Policer);
     let (count, gain, episodes) =
         policed.fold((0, 0.0, 0.0), |s, f| (s.0 + 1, s.1 + f.loss_gain, s.2 + f.episodes));
     // Losses of several flows at once are one episode of all and one of each: what an episode gains in the mean.
-    let by_each = gain / episodes.max(1.0) * count as f64 / some.len().max(1) as f64;
-    if count * 2 <= some.len() || by_each <= joint.found.loss_gain / joint.found.episodes.max(1.0) {
+    let by_each = gain / episodes.max(1.0) * count as f64 / each.len().max(1) as f64;
+    if count * 2 <= each.len() || by_each <= joint.found.loss_gain / joint.found.episodes.max(1.0) {
         return vec![(joint, group.to_vec())];
     }
-    let rest = each[some.len()..].iter().filter_map(|m| ask_alone(*m));
-    let found = alone.into_iter().chain(rest).collect();
-    shared(tracks, group, ack_load, found)
+    shared(tracks, group, ack_load, alone)
 }
 
 /// Limiters of flows that were asked alone; or one link for all of them. With a queue for each flow only one flow's delays
-/// may show the link. If the group together takes all of its rate, and that flow alone does not, it is everybody's.
+/// may show the link. If the group together takes all of its rate for most of the time, and that flow alone for less than half of that, it is everybody's.
 fn shared(
     tracks: &[Track],
     group: &[usize],
@@ -495,13 +488,13 @@ fn shared(
         let spans = full(&asked.found, members.iter().map(|m| &tracks[*m]), ack_load);
         spans.iter().map(|s| s.1 - s.0).sum()
     };
-    let links = found.iter().filter(|a| a.0.found.kind != LimiterKind::Policer).take(ASKED_FIRST);
+    let links = found.iter().filter(|a| a.0.found.kind != LimiterKind::Policer);
     let by_all = links.map(|a| (seconds(&a.0, group), a)).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((all, best)) = by_all else { return found };
     let whole = spans(tracks, group);
     let carried: f64 = group.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
     let fits = carried < best.0.found.rate * whole;
-    if fits && all > SHARED_LINK.0 * whole && seconds(&best.0, &best.1) < SHARED_LINK.1 * all {
+    if fits && all > 0.5 * whole && seconds(&best.0, &best.1) < 0.5 * all {
         return vec![(best.0.clone(), group.to_vec())];
     }
     found
@@ -522,7 +515,7 @@ fn limiter<'a>(found: &FoundLimiter, members: impl Iterator<Item = &'a Track>) -
     let queued = found.kind != LimiterKind::Policer;
     let members: Vec<&Track> = members.collect();
     // A queue is no shorter than nearly all of the delay that packets had, where it was the queue that delayed them.
-    let seen = members.iter().filter_map(|t| Some((t.rtt.quantile(0.95)? - t.rtt.min()?).as_secs_f64()));
+    let seen = members.iter().map(|t| rtt_summary(&t.rtt)).map(|rtt| (rtt.p95 - rtt.min) * 1e-3);
     let seen = seen.fold(0.0, f64::max);
     let delay = if found.delay_fit.is_some() { found.delay.max(seen) } else { found.delay };
     let queue = if delay > found.delay { found.rate * delay } else { found.queue };
@@ -545,7 +538,7 @@ fn limiter<'a>(found: &FoundLimiter, members: impl Iterator<Item = &'a Track>) -
 
 /// Drops limiters that hold back none of their flows; the new number of each.
 fn keep_those_that_limit(limiters: &mut Vec<Limiter>, flows: &[FlowDiagnosis]) -> Vec<Option<usize>> {
-    let limits = |i: usize| flows.iter().any(|f| f.limiter == Some(i) && by_limiter(f) > 0.02);
+    let limits = |i: usize| flows.iter().any(|f| f.limiter == Some(i) && by_limiter(f) >= proof::SHOWN_FROM);
     let kept: Vec<bool> = (0..limiters.len()).map(limits).collect();
     let mut next = 0;
     let refer = kept
@@ -572,7 +565,7 @@ fn flow(
     beside: &PathContext,
     info: &CaptureInfo,
 ) -> (FlowDiagnosis, Vec<ClaimedRound>) {
-    let base = beside.base.or(t.handshake.rtt.map(|r| r.as_secs_f64())).unwrap_or(0.05);
+    let base = beside.base.or(t.handshake.rtt.map(|r| r.as_secs_f64())).unwrap_or(UNKNOWN_RTT);
     let mean = t.rtt.mean().map_or(base, |rtt| rtt.as_secs_f64());
     let rtt = mean.max(base);
     let rounds = rounds(t, rtt);
@@ -663,8 +656,8 @@ fn vantage(t: &Track) -> Vantage {
     let to_sender_ms = least(&t.rtt_up).or(t.handshake.up.map(|s| s.as_millis_f64()));
     let to_receiver_ms = least(&t.rtt_down).or(t.handshake.down.map(|s| s.as_millis_f64()));
     let place = match (to_sender_ms, to_receiver_ms) {
-        (Some(up), Some(down)) if up < 0.1 * (up + down) => CapturePlace::Sender,
-        (Some(up), Some(down)) if down < 0.1 * (up + down) => CapturePlace::Receiver,
+        (Some(up), Some(down)) if up < AT_END * (up + down) => CapturePlace::Sender,
+        (Some(up), Some(down)) if down < AT_END * (up + down) => CapturePlace::Receiver,
         (Some(_), Some(_)) => CapturePlace::Middle,
         _ => CapturePlace::Unknown,
     };

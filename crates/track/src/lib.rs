@@ -24,6 +24,7 @@ mod track;
 mod tracker;
 pub mod udp;
 
+pub use bins::MOST_BINS;
 pub use capture::{Addr, Endpoint, FileInfo, NamedCount, Unreachable};
 pub use exchange::Exchanges;
 pub use first_packets::FirstPackets;

@@ -1,9 +1,10 @@
 //! What two captures of one path say together.
 
+use super::measures::rtt_summary;
+use result::RttSummary;
 use result::diagnosis::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, LostBetween};
 use track::both_ends::{LateSpan, PairedCaptures};
 use track::{SpanHistogram, Track};
-use units::Span;
 
 /// What was found out about both captures; the second is called `other_file`.
 pub fn both_ends_info(paired: &PairedCaptures, other_file: &str) -> BothEndsInfo {
@@ -52,13 +53,8 @@ pub(crate) fn between_ends(t: &Track, start_s: f64) -> Option<BetweenEnds> {
 
 /// How much longer than at least packets took.
 pub(crate) fn late_summary(late: &SpanHistogram) -> LateSummary {
-    let ms = |span: Option<Span>| span.unwrap_or_default().as_millis_f64();
-    LateSummary {
-        mean: ms(late.mean()),
-        p50: ms(late.quantile(0.5)),
-        p95: ms(late.quantile(0.95)),
-        max: ms(late.max()),
-    }
+    let RttSummary { mean, p50, p95, max, .. } = rtt_summary(late);
+    LateSummary { mean, p50, p95, max }
 }
 
 /// The same over time.

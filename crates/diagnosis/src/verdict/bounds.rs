@@ -9,7 +9,7 @@ use result::diagnosis::Cause;
 /// A sender may leave so much of a window unused (RFC 9293 section 3.8.6.2.1: it waits for half of the greatest).
 const USED: f64 = 0.5;
 /// Slow start grows by this a round trip where every second segment is acknowledged (RFC 5681 sections 3.1 and 4.2).
-const GROWTH: f64 = 1.5;
+pub(super) const GROWTH: f64 = 1.5;
 /// A queue stands if packets wait for longer than the path is long: see [`result::cause::RoundEvidence::queue_stands`].
 const STANDS: f64 = 2.0;
 

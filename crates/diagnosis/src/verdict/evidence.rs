@@ -5,6 +5,8 @@
 //! 2. Here is measured what was going on in each round trip: [`RoundEvidence`].
 //! 3. Each of these parts goes to the cause with the strongest claim on it (`crates/result/src/cause`).
 
+use super::FULL_SHARE;
+use super::bounds::GROWTH;
 use super::round_trips::RoundTripSpan;
 use super::too_big::SizeStall;
 use crate::limiter::FoundLimiter;
@@ -56,8 +58,17 @@ pub(crate) struct FlowFacts {
 /// it at once (RFC 9293 section 3.8.6.2.1).
 const UNREAD: f64 = 0.5;
 
+/// Slow start that looks for its end grows by this part of what it else does (RFC 9406 section 4.3).
+const CSS_GROWTH_DIVISOR: f64 = 4.0;
+
 /// A standing queue is no shorter than this, seconds, however short the path: the most that counts as jitter.
 pub(super) const LEAST_STANDING: f64 = 0.02;
+
+/// Share of a round trip that a queue may delay for good: CoDel's target is 5 to 10 % of it (RFC 8289 section 3.2).
+const TARGET: f64 = 0.1;
+
+/// Seconds between two ticks of TCP's timestamps (Linux' `TCP_TS_HZ`).
+const TICK: f64 = 1e-3;
 
 /// Seconds of each cause in one round.
 pub(crate) type RoundSplit = [(Cause, f64); RoundPart::ALL.len()];
@@ -211,7 +222,7 @@ fn least_queue_delay(facts: &FlowFacts) -> f64 {
 
 /// The same on a path whose RTT is `base` seconds at least.
 pub(crate) fn least_queue(base: f64) -> f64 {
-    (0.08 * base).clamp(0.001, LEAST_STANDING)
+    (TARGET * base).max(TICK)
 }
 
 /// Most of what the round trip takes above its least is the ACKs' way.
@@ -222,7 +233,7 @@ fn acks_wait(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     }
     let Some(rtt) = (if facts.waits_before_capture { r.rtt_min } else { r.rtt }) else { return false };
     let over = rtt - facts.least;
-    if over <= least_queue_delay(facts).max(0.004) {
+    if over <= least_queue_delay(facts).max(2.0 * TICK) {
         return false;
     }
     // No timestamps tell which way; but one is full, and the other is not.
@@ -233,17 +244,13 @@ fn acks_wait(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
         false => r.ack_delay,
         true => r.data_delay.map(|delay| over - delay),
     };
-    back.is_some_and(|back| back > 0.6 * over)
+    back.is_some_and(|back| back > 0.5 * over)
 }
 
 /// The link before the capture, whose queue the sender's own clock shows, was full for most of the round.
 fn link_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
-    let busy =
-        |l: &FoundLimiter| l.drain.is_some_and(|d| d.busy > 0.6) && l.delay_fit.is_some_and(|a| a.left < 0.3);
-    if !facts.limiter.is_some_and(|l| !l.behind && busy(&l)) {
-        return false;
-    }
-    limiter_is_full(r, facts)
+    let busy = |l: FoundLimiter| !l.behind && l.drain.is_some_and(|d| d.busy > 0.5);
+    facts.limiter.is_some_and(busy) && limiter_is_full(r, facts)
 }
 
 /// A shaper that is refilled at intervals was full for most of the round: packets wait there for a part of each interval.
@@ -269,10 +276,10 @@ fn mostly_full(full: &[(f64, f64)], r: &RoundTripSpan) -> bool {
     within.map(|f| f.1.min(to) - f.0.max(from)).sum::<f64>() > 0.5 * r.width
 }
 
-/// All packets of the round waited on the data's way, as timestamps tell.
+/// All packets of the round waited on the data's way, as timestamps tell: both ends' clocks tick.
 fn data_waits(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let wait = if facts.waits_before_capture { r.data_delay } else { r.data_wait };
-    wait.is_some_and(|wait| wait > least_queue_delay(facts).max(0.002))
+    wait.is_some_and(|wait| wait > least_queue_delay(facts).max(2.0 * TICK))
 }
 
 /// Less than a segment was in flight, and the window had room: congestion control never keeps a sender from sending one (RFC
@@ -287,9 +294,9 @@ fn writes_little(rounds: &[RoundTripSpan], i: usize) -> bool {
     r.packets == 0 && r.idle > 0.5 * r.width || r.short > 0 && r.short * 12 >= r.packets && r.resent == 0.0
 }
 
-/// The window was full for a good part of the round, and what moved was what it let out.
+/// The window was full in the round, and what moved was what it let out.
 fn window_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
-    r.window.is_some_and(|window| r.window_full > 0.3 * r.width && r.inflight + 3.0 * facts.mss > window)
+    r.window.is_some_and(|window| r.window_full > 0.0 && r.inflight + 2.0 * facts.mss > window)
 }
 
 /// Lost packets are repaired one by one, and the window stays full until they are: without SACK congestion control sends
@@ -314,7 +321,7 @@ fn small_writes(rounds: &[RoundTripSpan], i: usize) -> bool {
 
 /// The sender had nothing to send for a while.
 fn paused(rounds: &[RoundTripSpan], i: usize) -> bool {
-    around(rounds, i).any(|r| r.idle > 0.1 * r.width)
+    around(rounds, i).any(|r| r.idle > 0.0)
 }
 
 /// Packets waited in this round.
@@ -336,20 +343,21 @@ fn share_is_taken(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool
     let r = &rounds[i];
     facts.limiter.is_some_and(|l| {
         let flat = flat(rounds, i, facts);
-        r.acked / r.width.max(1e-9) > 0.9 * l.rate * facts.share
+        r.acked / r.width.max(1e-9) > FULL_SHARE * l.rate * facts.share
             && (l.delay_fit.is_some() || facts.inflight_unknown || !flat)
             || limiter_is_full(r, facts)
                 && (l.delay > least_queue_delay(facts) || l.bucket.is_some() || !flat)
     })
 }
 
-/// The amount in flight grows as in slow start: by more than an eighth a round, over this and the next. The first
+/// The amount in flight grows as in the slowest of slow starts, over this round and the next two. The first
 /// window is every sender's slow start (RFC 5681 section 3.1).
 fn grows(rounds: &[RoundTripSpan], i: usize) -> bool {
     let now = rounds[i].inflight;
     let next = rounds[i + 1..].iter().take(2).map(|r| r.inflight).fold(0.0, f64::max);
     let before = rounds[..i].iter().rev().take(2).map(|r| r.inflight).fold(f64::INFINITY, f64::min);
-    i == 0 || next > 1.12 * now || before.is_finite() && now > 1.12 * before || i + 1 == rounds.len()
+    let least = 1.0 + (GROWTH - 1.0) / CSS_GROWTH_DIVISOR;
+    i == 0 || next > least * now || before.is_finite() && now > least * before || i + 1 == rounds.len()
 }
 
 /// The amount in flight stays within a few segments over the rounds around: something holds it there. A window that
@@ -357,7 +365,7 @@ fn grows(rounds: &[RoundTripSpan], i: usize) -> bool {
 fn flat(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let around = || around(rounds, i).map(|r| r.inflight);
     let (low, high) = (around().fold(f64::INFINITY, f64::min), around().fold(0.0, f64::max));
-    high > 0.0 && high - low <= (0.04 * high).max(2.0 * facts.mss)
+    high > 0.0 && high - low <= 2.0 * facts.mss
 }
 
 #[cfg(test)]

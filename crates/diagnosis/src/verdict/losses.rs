@@ -1,5 +1,6 @@
 //! What each loss of a flow was: a policer's drop, a full queue, the path gone, or nothing that shows.
 
+use super::MOST_ASKED;
 use super::outages::reach;
 use super::too_big::SizeStall;
 use crate::limiter::loss_delay::delay_at_losses;
@@ -10,24 +11,13 @@ use std::collections::BTreeSet;
 use track::{LoggedPacket, PacketFate, Track};
 
 /// A queue is full when the delay is at least this share of what it usually is at losses.
-const LONG: f32 = 0.3;
+const LONG: f32 = 0.5;
 /// Shorter delays, seconds, jitter makes too, however short the path ([`super::evidence`] holds delays against the same).
 const STANDS: f64 = super::evidence::LEAST_STANDING;
-/// Share of the losses that is nearly all.
-const NEARLY_ALL: f64 = 0.75;
 /// Where half of the packets are cut in two and each fragment is lost alike, two of three lost packets were cut.
 const MOSTLY_FRAGMENTS: f64 = 0.5;
-/// A delay measured this share of a round trip ago still holds.
-const FRESH: f64 = 0.25;
-/// With the delays at so many losses their rank test finds a full queue: at least 0.73 of what passed has less then.
-const TELLING: usize = 4;
-/// Flows of a direction that are asked for the delay before losses, those that lost most.
-const MOST: usize = 32;
-/// Gaps are looked at among so many flows at most.
-const MOST_SEEN: usize = 256;
-/// The weight of a new delay in the moving mean of delays by timestamps; and how long that mean holds, seconds.
-const SHARE: f32 = 0.25;
-const TICKS: f64 = 0.003;
+/// A delay measured this share of a round trip ago still holds, and losses within it are of one queue.
+const FRESH: f64 = 0.5;
 
 /// When packets were lost, seconds since the connection's first packet, and to what. `dropped`: places in the log of what
 /// a limiter dropped, and what that makes of them; `outages` as [`super::outages`] says, `stalls` as [`super::too_big`].
@@ -90,7 +80,7 @@ pub(super) struct QueueLossSigns {
 struct LossDelay {
     /// Their median, seconds.
     delay: f32,
-    /// Nearly all came with a long queue: so did those that have no delay, most likely.
+    /// Most came with a long queue: so did those that have no delay, most likely.
     all: bool,
 }
 
@@ -98,7 +88,7 @@ impl LossDelay {
     fn of(losses: &mut [f32], passed: &mut [f32]) -> Option<LossDelay> {
         let delay = delay_at_losses(losses, passed)?;
         let long = losses.iter().filter(|d| **d > LONG * delay).count();
-        Some(LossDelay { delay, all: long as f64 > NEARLY_ALL * losses.len() as f64 })
+        Some(LossDelay { delay, all: 2 * long > losses.len() })
     }
 
     /// Whether a packet lost at this delay was lost at a full queue.
@@ -112,14 +102,14 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
     let mut some: Vec<&Track> =
         tracks.iter().copied().filter(|t| t.counts.retransmitted_packets > 0).collect();
     some.sort_by_key(|t| std::cmp::Reverse(t.counts.retransmitted_packets));
-    some.truncate(MOST);
+    some.truncate(MOST_ASKED);
     let of = |fate| {
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         for t in &some {
             let delay = delays(t, fate, base);
             beside(t, fate, &delay, t.rtt.mean().unwrap_or_default().as_secs_f64(), &mut losses, &mut passed);
         }
-        (LossDelay::of(&mut losses, &mut passed), losses.len() >= TELLING)
+        (LossDelay::of(&mut losses, &mut passed), !losses.is_empty())
     };
     let (before, told) = of(PacketFate::LostUp);
     QueueLossSigns { behind: of(PacketFate::LostDown).0, before: before.or_else(|| by_gaps(tracks, told)) }
@@ -128,7 +118,7 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
 /// What was lost before the capture and does not go with delays: all at full queues if no gap took time. Where delays are
 /// `told`, the queue would have to be too short to show in them, and only gaps that are known to the packet say so.
 fn by_gaps(tracks: &[&Track], told: bool) -> Option<LossDelay> {
-    let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MOST_SEEN;
+    let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MOST_ASKED;
     let none = vec![Vec::new(); tracks.len()];
     let all = lost
         && all_gaps_closed(
@@ -163,8 +153,7 @@ fn delays(t: &Track, fate: PacketFate, base: f64) -> Vec<f32> {
     if fate == PacketFate::LostDown { round_trips(t, base) } else { ways(t) }
 }
 
-/// Adds the delay beside losses, and that of what passed. Losses within half a round trip are of one queue, and say it
-/// once.
+/// Adds the delay beside losses, and that of what passed. Losses of one queue say it once.
 fn beside(
     t: &Track,
     fate: PacketFate,
@@ -179,7 +168,7 @@ fn beside(
             passed.push(*d);
         } else if s.fate == fate && seconds(s.time) > until {
             losses.push(*d);
-            until = seconds(s.time) + 0.5 * rtt;
+            until = seconds(s.time) + FRESH * rtt;
         }
     }
 }
@@ -199,18 +188,14 @@ fn round_trips(t: &Track, base: f64) -> Vec<f32> {
     t.log.iter().map(of).collect()
 }
 
-/// Delay on the way to the capture above the least, seconds, likewise; the mean of some, because the sender's clock
-/// ticks slower than packets come.
+/// Delay on the way to the capture above the least, seconds, likewise.
 fn ways(t: &Track) -> Vec<f32> {
-    let (mut mean, mut last) = (f32::NAN, f64::NEG_INFINITY);
+    let mut last = f32::NAN;
     let of = |s: &LoggedPacket| {
         if s.fate == PacketFate::Passed && s.delay.is_known() {
-            let (at, now) = (seconds(s.time), micros32(s.delay.get()));
-            let old = mean.is_finite() && at - last < TICKS;
-            mean = if old { mean + SHARE * (now - mean) } else { now };
-            last = at;
+            last = micros32(s.delay.get());
         }
-        mean
+        last
     };
     t.log.iter().map(of).collect()
 }

@@ -7,15 +7,14 @@
 //! is outstanding: there, packets that come late by the outage, or packets missing in what comes next, tell it from a sender
 //! with nothing to send.
 
+use super::UNKNOWN_RTT;
 use super::measures::is_one_way;
 use crate::limiter::{micros, seconds};
 use std::ops::Range;
-use track::{LoggedPacket, PacketFate, PauseKind, Track, WaitReason};
+use track::{PacketFate, PauseKind, Track, WaitReason};
 
-/// Shorter times without ACKs, seconds, are no silence: delayed ACKs make such.
-const LEAST: f64 = 0.15;
-/// The longest silences kept.
-const MOST: usize = 4096;
+/// Shorter times without ACKs, seconds, are no silence: delayed ACKs make such (Linux' `TCP_DELACK_MAX`).
+const LEAST: f64 = 0.2;
 
 /// A time without any ACK between two hosts, seconds since 1970.
 #[derive(Clone, Copy, Debug)]
@@ -25,16 +24,13 @@ pub(crate) struct AckSilence {
     /// The path was gone, as one of their flows shows.
     gone: bool,
 }
-/// A silence that one timeout ends may be a lost tail, unless it lasts this long, seconds, and this many RTTs.
-const TAIL: (f64, f64) = (0.9, 6.0);
-/// A timeout takes at least 200 ms; after this long, seconds, it was not the first.
-const AGAIN: f64 = 0.4;
-/// A timeout sends fewer segments at once than this.
-const AT_ONCE: usize = 3;
+/// A timeout sends fewer segments at once than this: its window is one (RFC 5681 section 3.1).
+const AT_ONCE: usize = 2;
+/// A silence that one timeout ends may be a lost tail, unless it lasts longer than a first timeout: seconds, and round trips (RFC
+/// 6298 section 2).
+const FIRST_TIMEOUT: (f64, f64) = (1.0, 3.0);
 /// So many timeouts in vain are no lost tail.
 const VAIN: usize = 2;
-/// A tail is fewer packets without an ACK than this.
-const UNANSWERED: usize = 5;
 
 /// Times without any ACK of these tracks.
 pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
@@ -60,11 +56,6 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
             out.push(AckSilence { from: end, to: from, gone: false });
         }
         end = if end.is_finite() { end.max(to) } else { to };
-    }
-    if out.len() > MOST {
-        out.sort_by(|a, b| (b.to - b.from).total_cmp(&(a.to - a.from)));
-        out.truncate(MOST);
-        out.sort_by(|a, b| a.from.total_cmp(&b.from));
     }
     for t in tracks {
         let (rtt, within) = (rtt(t), within(t, &out));
@@ -104,8 +95,8 @@ pub(super) fn is_unanswered(t: &Track) -> bool {
 }
 
 /// A track's RTT, seconds.
-fn rtt(t: &Track) -> f64 {
-    t.rtt.mean().map_or(0.1, |rtt| rtt.as_secs_f64())
+pub(super) fn rtt(t: &Track) -> f64 {
+    t.rtt.mean().map_or(UNKNOWN_RTT, |rtt| rtt.as_secs_f64())
 }
 
 /// Those silences that lie between a track's first data and its last, or the last ACK of it.
@@ -119,7 +110,7 @@ fn within(t: &Track, silences: &[AckSilence]) -> Range<usize> {
 }
 
 fn is_long(s: &AckSilence, rtt: f64) -> bool {
-    s.to - s.from > 1.3 * rtt
+    s.to - s.from > rtt
 }
 
 /// Which of `silences` were the path's as far as this track shows, or another that had more in flight; seconds since
@@ -192,7 +183,7 @@ fn acked_again(t: &Track, at: f64) -> f64 {
 
 /// When what was sent was lost to an outage: from just before it, for as long as it takes to notice.
 pub(crate) fn reach(outage: (f64, f64), rtt: f64) -> (f64, f64) {
-    (outage.0 - 1.5 * rtt, outage.1 + 0.5 * rtt)
+    (outage.0 - 2.0 * rtt, outage.1 + 0.5 * rtt)
 }
 
 /// Whether the path was gone in this silence.
@@ -207,10 +198,7 @@ fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
     let begin = t.waits.partition_point(|w| seconds(w.to) <= from);
     let within = t.waits[begin..].iter().take_while(|w| seconds(w.from) < to);
     let waits = within.filter(|w| w.why != WaitReason::ZeroWindow).count();
-    waits > 1
-        || to - from > TAIL.0.max(TAIL.1 * rtt)
-        || unanswered(t, rtt, from, to)
-        || to - from > AGAIN + 2.0 * rtt && lost_before(t, rtt, from, to) >= UNANSWERED
+    waits > 1 || to - from > FIRST_TIMEOUT.0.max(FIRST_TIMEOUT.1 * rtt) || unanswered(t, rtt, from, to)
 }
 
 /// Something was lost in the silence, just before it, or where it ended. That something was sent again says less: of data that
@@ -218,7 +206,7 @@ fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
 fn is_repaired(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
     let edge = t.bin.as_secs_f64();
     let begin = t.log.partition_point(|s| seconds(s.time) < reach((from, to), rtt).0 - edge);
-    let mut until = t.log[begin..].iter().take_while(|s| seconds(s.time) < to + edge + 1.5 * rtt);
+    let mut until = t.log[begin..].iter().take_while(|s| seconds(s.time) < to + edge + rtt);
     until.any(|s| s.fate != PacketFate::Passed)
 }
 
@@ -237,25 +225,11 @@ fn idle(t: &Track, from: f64, to: f64) -> f64 {
     bins.map(|b| micros(b.paused(PauseKind::Idle))).sum()
 }
 
-/// Packets should have been answered in the silence, over a good part of a round trip.
+/// Packets should have been answered in the silence that were not sent at once.
 fn unanswered(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
-    let begin = t.log.partition_point(|s| seconds(s.time) + rtt <= from + 0.1 * rtt);
-    let due = t.log[begin..].iter().take_while(|s| seconds(s.time) < to);
-    let (mut count, mut span) = (0, (f64::INFINITY, 0.0f64));
-    for s in due.filter(|s| !s.again) {
-        count += s.segments as usize;
-        span = (span.0.min(seconds(s.time)), span.1.max(seconds(s.time)));
-    }
-    count >= UNANSWERED && span.1 - span.0 > 0.2 * rtt
-}
-
-/// Segments lost one behind the other where the silence begins, or as far as the capture saw them, where it ends.
-fn lost_before(t: &Track, rtt: f64, from: f64, to: f64) -> usize {
-    let lost = |s: &&LoggedPacket| s.fate != PacketFate::Passed;
-    let missing = loss_gaps(t, rtt, to).map(|s| s.segments as usize).max().unwrap_or(0);
-    let end = t.log.partition_point(|s| seconds(s.time) < 0.5 * (from + to));
-    let due = t.log[..end].iter().rev().take_while(|s| seconds(s.time) > from - rtt).take_while(lost);
-    due.map(|s| s.segments as usize).sum::<usize>().max(missing)
+    let begin = t.log.partition_point(|s| seconds(s.time) + rtt <= from);
+    let mut due = t.log[begin..].iter().take_while(|s| seconds(s.time) < to).filter(|s| !s.again);
+    due.next().zip(due.last()).is_some_and(|(a, b)| seconds(b.time) - seconds(a.time) > 0.5 * rtt)
 }
 
 /// What came behind the silence had been sent in it, as the sender's clock tells.
@@ -279,21 +253,16 @@ fn at_once(t: &Track, begin: usize) -> bool {
         return false;
     }
     let until = t.log.get(begin).map_or(0.0, |s| seconds(s.time)) + 0.5 * least;
-    let next = t.log[begin..].iter().take(4 * AT_ONCE).take_while(|s| seconds(s.time) < until);
+    let next = t.log[begin..].iter().take_while(|s| seconds(s.time) < until);
     next.map(|s| s.segments as usize).sum::<usize>() >= AT_ONCE
 }
 
 /// Packets are missing where it went on.
 fn back_with_loss(t: &Track, rtt: f64, to: f64) -> bool {
-    loss_gaps(t, rtt, to).next().is_some()
-}
-
-/// What is missing where it went on at `to`.
-fn loss_gaps(t: &Track, rtt: f64, to: f64) -> impl Iterator<Item = &LoggedPacket> {
     let edge = t.bin.as_secs_f64();
     let begin = t.log.partition_point(|s| seconds(s.time) < to - edge);
-    let next = t.log[begin..].iter().take_while(move |s| seconds(s.time) < to + edge + 1.5 * rtt);
-    next.take(64).filter(|s| s.fate == PacketFate::LostUp)
+    let mut next = t.log[begin..].iter().take_while(|s| seconds(s.time) < to + edge + rtt);
+    next.any(|s| s.fate == PacketFate::LostUp)
 }
 
 #[cfg(test)]

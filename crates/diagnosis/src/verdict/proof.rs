@@ -11,10 +11,10 @@ use result::diagnosis::{Cause, CauseShare, PacketProof, ProofKind};
 use track::{FirstPackets, LoggedPacket, PacketFate, Track};
 
 /// Causes that held a flow for less of its time, as a share, are not shown: tables do not name them either.
-const SHOWN_FROM: f64 = 0.01;
-/// Packets named of each proof, and pauses: two packets each.
+pub(super) const SHOWN_FROM: f64 = 0.01;
+/// Packets named of each proof; of pauses those on both sides.
 const NAMED: usize = 5;
-const PAUSES: usize = 3;
+const PAUSES: usize = NAMED.div_ceil(2);
 
 /// What Wireshark marks where packets were lost: the gap, and what fills it.
 const LOSS_MARKS: &str =

@@ -1,7 +1,7 @@
 //! A track's bins gathered into round trips: the grain at which causes change.
 
 use crate::limiter::micros;
-use track::{PauseKind, SpanHistogram, Track};
+use track::{MOST_BINS, PauseKind, SpanHistogram, Track};
 
 /// One span of about a round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -63,10 +63,7 @@ impl RoundTripSpan {
     }
 }
 
-/// Most rounds kept: a ribbon needs no more.
-const MOST: f64 = 4000.0;
-
-/// Rounds from the first to the last data, without gaps; `rtt` in seconds.
+/// Rounds from the first to the last data, without gaps, and no more than a track has bins; `rtt` in seconds.
 pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
     let (Some(begin), Some(end)) = (track.first_data, track.last_data) else { return Vec::new() };
     let bin = track.bin.as_secs_f64().max(1e-6);
@@ -74,7 +71,7 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
     let (begin, end) = (since(begin), since(end));
     let whole = (end - begin).max(bin);
     // A whole number of bins, so that none falls between two rounds.
-    let width = (rtt.max(whole / MOST) / bin).ceil().max(1.0) * bin;
+    let width = (rtt.max(whole / MOST_BINS as f64) / bin).ceil().max(1.0) * bin;
     let first = (begin / bin).floor() * bin;
     let count = ((end - first) / width).floor() as usize + 1;
     let mut out: Vec<RoundTripSpan> = (0..count)

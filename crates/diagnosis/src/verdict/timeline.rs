@@ -6,8 +6,8 @@ use crate::claims::{CAUSES, OfCauses};
 use result::diagnosis::{Cause, CauseShare, CauseSpan};
 use std::collections::BTreeMap;
 
-/// Stretches of a flow's timeline at most.
-const MOST_SPANS: usize = 400;
+/// Stretches of a flow's time told at most.
+pub(crate) const MOST_SPANS: usize = 400;
 
 /// All causes of a flow, greatest first.
 pub(super) fn shares(splits: &[RoundSplit]) -> Vec<CauseShare> {
@@ -41,9 +41,6 @@ pub(super) fn expected(
     shares
 }
 
-/// Thousandths: how well probabilities keep their word is known to a hundredth.
-const KEPT: f64 = 1000.0;
-
 /// The mean of each cause's probabilities over the time of these rounds; `None` where that is no time.
 fn mean(rounds: &[RoundTripSpan], probabilities: &[OfCauses]) -> Option<OfCauses> {
     let mut sum = [0.0; CAUSES];
@@ -51,7 +48,7 @@ fn mean(rounds: &[RoundTripSpan], probabilities: &[OfCauses]) -> Option<OfCauses
         sum.iter_mut().zip(p).for_each(|(s, p)| *s += r.width * p);
     }
     let whole: f64 = rounds.iter().map(|r| r.width).sum();
-    (whole > 0.0).then(|| sum.map(|s| (s / whole * KEPT).round() / KEPT))
+    (whole > 0.0).then(|| sum.map(|s| s / whole))
 }
 
 /// The cause of the greatest part of a round.
@@ -128,23 +125,26 @@ mod tests {
     #[test]
     fn a_stretch_is_as_sure_as_its_round_trips_are_in_the_mean() {
         let (rounds, splits, probabilities) =
-            flow(&[(Cause::Policed, 0.9), (Cause::Policed, 0.7), (Cause::Outage, 0.6)]);
+            flow(&[(Cause::Policed, 1.0), (Cause::Policed, 0.5), (Cause::Outage, 0.625)]);
         let spans = timeline(&rounds, &splits, &probabilities, 10.0);
         let told: Vec<_> = spans.iter().map(|s| (s.cause, s.from_s, s.to_s, s.probability)).collect();
-        assert_eq!(told, [(Cause::Policed, 10.0, 12.0, Some(0.8)), (Cause::Outage, 12.0, 13.0, Some(0.6))]);
+        assert_eq!(
+            told,
+            [(Cause::Policed, 10.0, 12.0, Some(0.75)), (Cause::Outage, 12.0, 13.0, Some(0.625))]
+        );
     }
 
     #[test]
     fn what_is_expected_is_the_mean_over_the_flows_time() {
         let (rounds, splits, probabilities) = flow(&[
-            (Cause::Policed, 0.9),
-            (Cause::Policed, 0.7),
-            (Cause::Policed, 0.8),
-            (Cause::Outage, 0.6),
+            (Cause::Policed, 1.0),
+            (Cause::Policed, 0.5),
+            (Cause::Policed, 0.75),
+            (Cause::Outage, 0.5),
         ]);
         let told = expected(shares(&splits), &rounds, &probabilities);
         let told: Vec<_> = told.iter().map(|s| (s.cause, s.share, s.expected_share)).collect();
-        assert_eq!(told, [(Cause::Policed, 0.75, Some(0.6)), (Cause::Outage, 0.25, Some(0.15))]);
+        assert_eq!(told, [(Cause::Policed, 0.75, Some(0.5625)), (Cause::Outage, 0.25, Some(0.125))]);
         assert_eq!(expected(shares(&[]), &[], &[])[0].expected_share, None);
     }
 }

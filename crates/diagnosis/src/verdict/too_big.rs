@@ -6,8 +6,6 @@ use track::{LoggedPacket, PacketFate, TooBigSpan, Track};
 
 /// Who shrinks segments after so many timeouts was not told: a message comes within a round trip.
 const TIMEOUTS: u32 = 2;
-/// A packet of this share of the size that did not pass is of that size.
-const OF_THE_SIZE: f64 = 0.95;
 
 /// A time in which packets of a size did not pass, seconds since the connection's first packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,14 +42,14 @@ impl SizeStall {
     pub(crate) fn explains(&self, s: &LoggedPacket, since: f64) -> bool {
         let size = s.bytes as f64 / f64::from(s.segments.max(1));
         // A segment of the old size may be counted as two of the new.
-        let whole = s.bytes as f64 >= OF_THE_SIZE * self.size || size >= OF_THE_SIZE * self.size;
+        let whole = s.bytes as f64 >= self.size || size >= self.size;
         (self.from - 1e-6..=self.to).contains(&since) && whole
     }
 }
 
 /// Packets of other flows came through in the span, none of which was as large as those that did not.
 fn only_smaller_passed(span: &TooBigSpan, header: u32, beside: &[&Track]) -> bool {
-    let size = OF_THE_SIZE * f64::from(span.size + header);
+    let size = f64::from(span.size + header);
     let sizes = beside.iter().flat_map(|t| {
         let begin = t.log.partition_point(|s| s.time <= span.from);
         let within = t.log[begin..].iter().take_while(|s| s.time < span.to);
