@@ -624,6 +624,7 @@ fn flow(
     proofs.extend(setup::proofs(t));
     proofs.extend(responses::proof(t));
     let duration: f64 = rounds.iter().map(|r| r.width).sum();
+    let cause = causes.first().map_or(Cause::Unknown, |c| c.cause);
     let f = FlowDiagnosis {
         id: number(t),
         connection: t.connection,
@@ -632,12 +633,12 @@ fn flow(
         start_s: start,
         duration_s: duration,
         vantage: vantage(t),
-        cause: causes.first().map_or(Cause::Unknown, |c| c.cause),
+        cause,
         confidence: if half_seen { HALF_SEEN } else { 1.0 },
         timeline: timeline::timeline(&rounds, &splits, &probabilities, start),
         remedies: Vec::new(),
         limiter: through.map(|l| l.index),
-        cc: cc::guess(t, &rounds, &facts),
+        cc: cc::guess(t, &rounds, &facts, cause),
         responses: responses::responses(t, duration),
         setup: setup::setup(t),
         reset: setup::reset(t, info),

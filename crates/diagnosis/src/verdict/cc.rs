@@ -16,6 +16,7 @@ use super::evidence::FlowFacts;
 use super::round_trips::RoundTripSpan;
 use candidate::CANDIDATES;
 use likelihood::SeenStretches;
+use result::Cause;
 use result::diagnosis::Guess;
 use std::collections::BTreeMap;
 use track::Track;
@@ -49,13 +50,19 @@ pub(crate) fn are_losses_unanswered(rounds: &[RoundTripSpan], mss: f64) -> bool 
     falls.len() >= FEWEST && falls[falls.len() / 2] > ANSWERED
 }
 
-/// The guess.
-pub(crate) fn guess(t: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts) -> Guess {
+/// The guess, of a flow that `cause` limited most: what something else than its congestion window held shows no control.
+pub(crate) fn guess(t: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts, cause: Cause) -> Guess {
+    use Cause::{AckPath, Application, Outage, ReceiveWindow, ReceiverStalled, SendBuffer};
     let begun = t.first.as_secs_f64();
     let handshake = t.handshake.rtt.map(|r| r.as_secs_f64());
     let guess = guess_by_window(rounds, facts, handshake);
     let too_old = SINCE.iter().any(|(name, since)| guess.name == *name && (DATED..*since).contains(&begun));
-    if too_old || facts.inflight_unknown { Guess { name: "other".into(), confidence: 0.0 } } else { guess }
+    let held = matches!(cause, Application | ReceiverStalled | ReceiveWindow | SendBuffer | AckPath | Outage);
+    if too_old || held || facts.inflight_unknown {
+        Guess { name: "other".into(), confidence: 0.0 }
+    } else {
+        guess
+    }
 }
 
 fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Option<f64>) -> Guess {
