@@ -30,7 +30,7 @@ NUMBER = re.compile(r"(?<![\w.])(\d[\d_]*(?:\.\d[\d_]*)?(?:e-?\d+)?)(?![\w.]*[A-
 CONST = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?const (\w+): ([^=]+) = (.*)$")
 BARE = re.compile(r"(?<![\w.])(\d[\d_]*\.\d[\d_]*(?:e-?\d+)?|\d[\d_]*e-?\d+)(?![\w])")
 ORIGIN = re.compile(
-    r"RFC|Linux|kernel|`tcp_|TCP_|Mann|Schwarz|derived|derivation|learn|Mathis|section \d|BBR|CUBIC|draft|IEEE|standard deviation")
+    r"RFC|Linux|kernel|`tcp_|TCP_|Mann|Schwarz|derived|derivation|learn|Mathis|section \d|BBR|CUBIC|draft|IEEE|standard deviation|et al\.|`\w+\.c`")
 UNITS = {"0", "1", "2", "0.0", "1.0", "2.0", "0.5", "1e-9", "1e-6", "1e-3", "1e3", "1e6", "1e9", "8e-6", "1e-18"}
 
 
@@ -248,7 +248,8 @@ constants: their tables are in [how-diagnosis-works.md](how-diagnosis-works.md).
 
 {count} constants could be changed so; as they are, right: {of}. Halving and doubling changes nothing for {idle}, as far as so few flows
 tell. For {better} half or double does better, mostly by a flow or two, which is chance. *named*: what is written above it names an RFC,
-a line of a kernel, a paper, a derivation or what learns it.
+a line of a kernel, a paper, a derivation or what learns it. *gone*: no constant of that name and value is in that file any more; {gone}
+are, most of them because of what this page showed.
 """
 
 
@@ -270,12 +271,13 @@ def told(rows):
     named = {(c[0], c[1], c[3].group(1)): bool(ORIGIN.search(c[4])) for c in constants()}
     better = sum(any(sum(n for n in less(line) if n is not None) < 0 for line in pair) for pair in pairs)
     of = ", ".join(f"{base[f'{s} right']} of {s}" for s in sets)
-    print(HEAD_OF_TABLE.format(count=len(pairs), of=of, idle=idle, better=better))
+    key = lambda line: (line["constant"], line["file"], line["value"])
+    gone = sum(key(half) not in named for half, _ in pairs)
+    print(HEAD_OF_TABLE.format(count=len(pairs), of=of, idle=idle, better=better, gone=gone))
     print(f"| constant | file | value | source | halved: {' / '.join(sets)} | doubled |\n|---|---|---:|---|---|---|")
     for half, twice in pairs:
-        key = (half["constant"], half["file"], half["value"])
-        source = "named" if named.get(key) else "–"
-        print(f"| {key[0]} | {key[1]} | {key[2]} | {source} | {shown(half)} | {shown(twice)} |")
+        source = {True: "named", False: "–", None: "gone"}[named.get(key(half))]
+        print(f"| {half['constant']} | {half['file']} | {half['value']} | {source} | {shown(half)} | {shown(twice)} |")
 
 
 def main():

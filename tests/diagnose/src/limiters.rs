@@ -25,8 +25,6 @@ use track::Track;
 
 /// Of what a weight is thought to be before anything is learned.
 const DEVIATION: f64 = 1.0;
-/// How much more than one that is drawn a run on the kernel counts: there are few of them.
-const OF_KERNEL: f64 = 4.0;
 /// Least probability of what happened whose logarithm counts.
 const LEAST: f64 = 1e-12;
 /// Steps of Newton's method, at most; and the share of what is to be made small below which a step gains nothing.
@@ -86,9 +84,7 @@ fn of_case(case: &Case) -> Result<Vec<LabelledLimiters>, String> {
 fn of_kept(folder: &Path) -> Result<Vec<LabelledLimiters>, String> {
     let Kept { truth, scenario, capture } = Kept::read(folder)?;
     let reader = CaptureReader::open(&capture).map_err(|e| e.to_string())?;
-    let mut all = of_tracks(&truth, &read_tracks(reader).0, &scenario);
-    all.iter_mut().for_each(|l| l.weight *= OF_KERNEL);
-    Ok(all)
+    Ok(of_tracks(&truth, &read_tracks(reader).0, &scenario))
 }
 
 /// Those of the tracks of a capture whose truth and path are known.

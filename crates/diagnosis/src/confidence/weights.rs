@@ -4,21 +4,21 @@ use super::GENERAL;
 use result::Cause;
 
 /// Of the signs that every verdict has.
-pub(super) const OF_GENERAL: [f64; GENERAL] = [-2.09, 2.51, -0.90, 0.15, 0.86];
+pub(super) const OF_GENERAL: [f64; GENERAL] = [-1.58, 2.17, -1.73, 0.60, 0.72];
 
 /// Of each cause; none for those that were not met.
 pub(super) const OF_CAUSES: &[(Cause, f64)] = &[
-    (Cause::Application, 0.51),
-    (Cause::ReceiveWindow, 0.02),
-    (Cause::ReceiverStalled, 0.25),
-    (Cause::SendBuffer, -1.79),
+    (Cause::Application, 0.99),
+    (Cause::ReceiveWindow, 0.34),
+    (Cause::ReceiverStalled, 0.85),
+    (Cause::SendBuffer, -2.17),
     (Cause::SlowStart, 0.63),
-    (Cause::RandomLoss, -2.57),
-    (Cause::Congestion, -1.30),
-    (Cause::Bottleneck, 0.12),
-    (Cause::Policed, -0.91),
-    (Cause::Shaped, 1.19),
-    (Cause::Outage, 1.88),
-    (Cause::SetupFailed, 2.94),
-    (Cause::AckPath, -0.97),
+    (Cause::RandomLoss, -2.32),
+    (Cause::Congestion, -0.24),
+    (Cause::Bottleneck, 0.26),
+    (Cause::Policed, -0.72),
+    (Cause::Shaped, -1.03),
+    (Cause::Outage, 1.54),
+    (Cause::SetupFailed, 2.81),
+    (Cause::AckPath, -0.94),
 ];

@@ -1,8 +1,8 @@
 //! `calibrate limiters CASES SEED [--wrong] [DIR ...]`: learns which of the limiters that are proposed is there, or none, on so many drawn
-//! cases of the build set, a third as many of the set of receivers that do not read, and runs on the kernel that `lab SET COUNT --out DIR`
-//! kept; prints `crates/diagnosis/src/limiter/posterior/weights.rs`, and beside it how well that does there and on a sixth as many cases of
-//! SEED's sets; with `--wrong` what it says wrongly of those. Of no cases nothing is learned: how well what is kept does on 400, and on the
-//! runs of each DIR.
+//! cases of the build set and a third as many of the set of receivers that do not read; prints
+//! `crates/diagnosis/src/limiter/posterior/weights.rs`, and beside it how well that does there, on a sixth as many cases of SEED's sets, and
+//! on runs on the kernel that `lab SET COUNT --out DIR` kept; with `--wrong` what it says wrongly of those. Of no cases nothing is learned:
+//! how well what is kept does on 400.
 //!
 //! `calibrate rounds CASES SEED`: learns how likely each cause of a round trip is, from which claims are made on it, on so many drawn cases
 //! of the build set and a third as many of the set of receivers that do not read; prints `crates/diagnosis/src/claims/weights.rs`, and
@@ -97,13 +97,10 @@ fn print(weights: &[f64; SIGNS], cases: u64) {
 /// Likewise, of limiters that are proposed, and how well they do to the standard error; what is said wrongly of what nothing was learned
 /// from, if `told`.
 fn print_limiters(cases: u64, seed: u64, told: bool, folders: &[&String]) -> Result<(), String> {
-    let mut own = limiters::labelled(BUILD, cases)?;
+    let own = limiters::labelled(BUILD, cases)?;
     let mut kernel = Vec::new();
     for folder in folders {
         kernel.extend(limiters::kept_labelled(Path::new(folder))?);
-    }
-    if cases > 0 {
-        own.append(&mut kernel);
     }
     let (weights, file) = match cases {
         0 => (*posterior::LEARNED, String::new()),

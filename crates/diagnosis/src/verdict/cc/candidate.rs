@@ -121,8 +121,9 @@ pub(super) const CANDIDATES: [Candidate; 13] = [
     Candidate { decrease: Some(half), growth: WindowGrowth::Law(compound), ..PLAIN },
     // A limit that is none of the congestion window's: nothing changes.
     Candidate { decrease: Some(|_, _| (1.0, 0.03)), growth: WindowGrowth::Law(|_, _| 0.0), ..PLAIN },
-    // As Reno at losses, at another pace between them; as BIC and Veno (0.8); and anything.
+    // As Reno at losses, at another pace between them; and anything.
     Candidate { decrease: Some(half), ..PLAIN },
+    // 819/1024 of `tcp_bic.c`, 4/5 of `tcp_veno.c`.
     Candidate { decrease: Some(|_, _| (0.8, 0.05)), ..PLAIN },
     PLAIN,
 ];
@@ -167,15 +168,16 @@ fn vegas(w: &Growing, own: f64) -> f64 {
     }
 }
 
-/// gamma, segments that wait.
+/// gamma, segments that wait (Tan et al., section 4).
 const COMPOUND_QUEUED: f64 = 30.0;
 
+/// Of a window w so much more a round trip: alpha w^k, alpha 1/8 and k 3/4 (Tan et al.).
 fn compound(w: &Growing, path: PathRtt) -> f64 {
     let queued = w.window * (1.0 - path.least / w.least);
     if queued < COMPOUND_QUEUED { (w.window.powf(0.75) / 8.0).max(1.0) } else { 1.0 }
 }
 
-/// Below this window Illinois is Reno (`win_thresh`).
+/// Below this window Illinois is Reno (`win_thresh` of `tcp_illinois.c`).
 const ILLINOIS_LEAST: f64 = 15.0;
 
 /// beta: 1/8 up to a tenth of the greatest queueing delay, 1/2 from eight tenths on (section 3 of the paper).
@@ -185,7 +187,7 @@ fn illinois_share(loss: BeforeLoss, path: PathRtt) -> (f64, f64) {
     (1.0 - if loss.flight < ILLINOIS_LEAST { 0.5 } else { beta }, 0.1)
 }
 
-/// alpha: k1 / (k2 + delay), from 10 up to a hundredth of the greatest queueing delay to 0.3 at all of it.
+/// alpha: k1 / (k2 + delay), from 10 up to a hundredth of the greatest queueing delay to 0.3 at all of it (`alpha` of `tcp_illinois.c`).
 fn illinois(w: &Growing, path: PathRtt) -> f64 {
     if w.window < ILLINOIS_LEAST {
         return 1.0;
