@@ -10,28 +10,16 @@ use super::departures::{Departure, Departures};
 use super::model::refilled::{RefilledModel, SeenDepartures};
 use super::virtual_queue::quantile;
 
-/// Long ones last for this share of an interval at least: who comes to an empty bucket waits for what is left of it.
-const LEFT: f64 = 0.1;
 /// Fewest intervals of which all was used.
 const FEWEST: usize = 8;
 /// Ticks looked at on either side of one.
 const AROUND: usize = 4;
-/// Times between ticks that differ by less than this share are one.
-const SAME: f64 = 0.02;
 /// How far from a whole number of intervals the time between two ticks may be, as a share of one: a fifth are so near by
 /// chance. Of a tick's neighbours half must be, and of all ticks this share must have such neighbours.
 const NEAR: f64 = 0.1;
 const SHARE: f64 = 0.5;
 /// An interval explains as much as its half, which is true whenever it is, where it explains this share of that.
 const MUCH: f64 = 0.95;
-/// Holds are long where this share of all time held is spent in ones as long; those shorter than the first of these shares
-/// of that, or else the second, are other pauses than between ticks.
-const HELD: f64 = 0.4;
-const SHORT: [f64; 2] = [0.15, 0.5];
-/// Least hold, seconds.
-const LEAST: f64 = 0.5e-3;
-/// Shortest and longest interval, seconds: hosts gather packets for less; routers take 125 ms at most.
-const INTERVAL: (f64, f64) = (2e-3, 0.15);
 
 /// A shaper that is refilled at intervals.
 #[derive(Clone, Copy, Debug)]
@@ -58,13 +46,11 @@ pub(super) fn find_ticks(
     let departures = departures.known();
     let seen = SeenDepartures { departures: &departures, link, noise, size };
     let holds = holds(&departures, floor);
-    let long = long(&holds);
-    let told = SHORT.into_iter().flat_map(|short| {
-        let ticks: Vec<usize> = holds.iter().filter(|h| h.1 > short * long).map(|h| h.0).collect();
-        let times: Vec<f64> = ticks.iter().map(|i| departures.get(*i).at).collect();
-        let intervals = intervals(&times).into_iter().filter(|interval| long > LEFT * interval);
-        intervals.flat_map(|interval| told(seen, (&ticks, &times), interval)).collect::<Vec<_>>()
-    });
+    // Shorter ones are other pauses than between ticks.
+    let least = 0.5 * long(&holds);
+    let ticks: Vec<usize> = holds.iter().filter(|h| h.1 > least).map(|h| h.0).collect();
+    let times: Vec<f64> = ticks.iter().map(|i| departures.get(*i).at).collect();
+    let told = told(seen, (&ticks, &times), interval(&times)?).into_iter();
     let (RefilledModel { interval, refill, .. }, left) = told.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let mut waits: Vec<f32> = departures.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
     Some(RefillTicks { interval, burst: refill, most: quantile(&mut waits, 0.98) as f64, sure: 1.0 - left })
@@ -80,15 +66,15 @@ fn told(
     let at_ticks = |i: &usize| is_tick(times, *i, interval);
     let (ticks, times): (Vec<usize>, Vec<f64>) =
         (0..ticks.len()).filter(at_ticks).map(|i| (ticks[i], times[i])).unzip();
-    let Some(refill) = bytes_per_interval(seen.departures, &ticks, interval, seen.size) else {
+    let Some(refill) = bytes_per_interval(seen.departures, &ticks, interval) else {
         return Vec::new();
     };
     let models = [refill, 2.0 * refill].map(|capacity| RefilledModel { interval, refill, capacity });
     models.into_iter().filter_map(|model| Some((model, model.told(seen, &times)?))).collect()
 }
 
-/// What passes in an interval of which all was used, bytes; `size` is a packet's.
-fn bytes_per_interval(departures: &Departures, ticks: &[usize], interval: f64, size: f64) -> Option<f64> {
+/// What passes in an interval of which all was used, bytes.
+fn bytes_per_interval(departures: &Departures, ticks: &[usize], interval: f64) -> Option<f64> {
     let at = |i: usize| departures.get(i).at;
     let neighbours = ticks.windows(2).filter(|w| ((at(w[1]) - at(w[0])) / interval - 1.0).abs() < NEAR);
     let of = |w: &[usize]| (w[0]..w[1]).map(|i| departures.get(i).bytes).sum::<f64>() as f32;
@@ -96,11 +82,7 @@ fn bytes_per_interval(departures: &Departures, ticks: &[usize], interval: f64, s
     if worths.len() < FEWEST {
         return None;
     }
-    let [low, usual, high] = [0.25, 0.5, 0.75].map(|q| quantile(&mut worths, q) as f64);
-    // Whole packets leave: what one interval lacks the next has more.
-    let near = |b: &&f32| (**b as f64 - usual).abs() < (high - low).max(2.0 * size);
-    let (count, sum) = worths.iter().filter(near).fold((0.0, 0.0), |s, b| (s.0 + 1.0, s.1 + *b as f64));
-    Some(sum / count)
+    Some(quantile(&mut worths, 0.5) as f64)
 }
 
 /// Those that waited longer than `floor` (seconds) while nothing left, and more behind them; and how long. (Behind a packet
@@ -111,35 +93,25 @@ fn holds(departures: &Departures, floor: f64) -> Vec<(usize, f64)> {
         let l = departures.get(i);
         let held = (l.at - departures.get(i - 1).at).min(l.wait);
         let others = |next: Departure| waits(&next) && next.at - next.wait < l.at;
-        let is = l.own && waits(&l) && held > LEAST && others(departures.get(i + 1));
+        let is = l.own && waits(&l) && held > floor && others(departures.get(i + 1));
         is.then_some((i, held))
     };
     (1..departures.len().saturating_sub(1)).filter_map(of).collect()
 }
 
-/// The hold that [`HELD`] of all time held is spent in ones at least as long.
+/// The hold that half of all time held is spent in ones at least as long.
 fn long(holds: &[(usize, f64)]) -> f64 {
     let mut all: Vec<f64> = holds.iter().map(|h| h.1).collect();
     all.sort_unstable_by(|a, b| b.total_cmp(a));
     let (whole, mut sum) = (all.iter().sum::<f64>(), 0.0);
     let long = all.into_iter().find(|h| {
         sum += h;
-        sum > HELD * whole
+        sum > 0.5 * whole
     });
     long.unwrap_or(0.0)
 }
 
-/// The interval of which ticks at these times are multiples apart: the mean of what they tell, and the median, which others among them do
-/// not move.
-fn intervals(ticks: &[f64]) -> Vec<f64> {
-    let Some(mean) = interval(ticks) else { return Vec::new() };
-    let neighbours = pairs(ticks).map(|(a, b)| b - a).filter(|d| (d / mean - 1.0).abs() < NEAR);
-    let mut apart: Vec<f64> = neighbours.collect();
-    apart.sort_unstable_by(f64::total_cmp);
-    [Some(mean), apart.get(apart.len() / 2).copied()].into_iter().flatten().collect()
-}
-
-/// Their mean.
+/// The interval of which ticks at these times are multiples apart.
 fn interval(ticks: &[f64]) -> Option<f64> {
     if ticks.len() < FEWEST {
         return None;
@@ -149,21 +121,21 @@ fn interval(ticks: &[f64]) -> Option<f64> {
     let (mut to, mut most) = (0, (0, 0));
     for (from, least) in apart.iter().enumerate() {
         to = to.max(from);
-        to += apart[to..].iter().take_while(|d| **d <= least * (1.0 + SAME)).count();
+        to += apart[to..].iter().take_while(|d| **d <= least * (1.0 + NEAR)).count();
         most = most.max((to - from, from));
     }
     let (count, first) = most;
     let usual = apart[first + count / 2];
     // It may be that ticks which let packets go are seldom next to each other.
-    let tried = [1.0, 2.0, 3.0, 4.0].map(|n| {
-        let interval = refined(ticks, usual / n);
+    let tried = (1..=AROUND).map(|n| {
+        let interval = refined(ticks, usual / n as f64);
         (interval, pairs(ticks).filter(|(a, b)| whole(b - a, interval).is_some()).count())
     });
+    let tried: Vec<(f64, usize)> = tried.collect();
     let explained = tried.iter().map(|t| t.1).max()?;
     let (interval, _) = tried.into_iter().find(|t| t.1 as f64 > MUCH * explained as f64)?;
     let are = (0..ticks.len()).filter(|i| is_tick(ticks, *i, interval)).count() as f64;
-    let is = are > SHARE * ticks.len() as f64 && interval > INTERVAL.0 && interval < INTERVAL.1;
-    is.then_some(interval)
+    (are > SHARE * ticks.len() as f64).then_some(interval)
 }
 
 /// Ticks and those soon after.
@@ -194,13 +166,13 @@ fn is_tick(ticks: &[f64], i: usize, interval: f64) -> bool {
 
 /// A better interval: the further apart ticks are, the better they tell it.
 fn refined(ticks: &[f64], mut interval: f64) -> f64 {
-    for most in [1.0, 2.0, 4.0, 8.0, 16.0] {
+    for most in 1..=AROUND {
         let (mut apart, mut count, inverse) = (0.0, 0.0, 1.0 / interval);
         for d in pairs(ticks).map(|(a, b)| b - a) {
             // As `whole` does, but adding nothing rather than passing over: which do not count no processor foretells.
             let n = nearest(d * inverse);
             let near = (d - n * interval).abs() < NEAR * interval;
-            let counts = near & (n >= 1.0) & (d < (most + 0.5) * interval);
+            let counts = near & (n >= 1.0) & (d < (most as f64 + 0.5) * interval);
             apart += if counts { d } else { 0.0 };
             count += if counts { n } else { 0.0 };
         }

@@ -7,20 +7,18 @@
 //!    due and is not seen is as rare as a packet that passes against a model; other losses come by chance.
 //! 3. Held against it are losses that come at any time alike. A full queue's come together, at its greatest length, whatever is due.
 
-use super::super::virtual_queue::{PacketArrival, begin, episodes, flows};
+use super::super::virtual_queue::{PacketArrival, begin, episodes, flows, largest};
+use super::delays::NOISE;
 use super::noise::{PASSES, cost_of_number};
 
 /// How long the target may be exceeded, seconds (RFC 8289 section 4.2; the default of Linux).
 const INTERVAL: f64 = 0.1;
-/// Targets tried, seconds. The default is 5 ms (RFC 8289 section 4.3); slow links are given one or two packets' time, and waits are
-/// known to a millisecond or so.
-const TARGETS: [f64; 6] = [0.005, 0.006, 0.0075, 0.01, 0.015, 0.025];
+/// The least target, seconds (RFC 8289 section 4.3; the default of Linux).
+const TARGET: f64 = 0.005;
 /// Within so many intervals the drop rate of before is taken up again (RFC 8289 section 5.5).
 const RECENT: f64 = 16.0;
 /// A loss this share of the time to the next one off is not the one that was due: nearer to the next.
 const NEARER: f64 = 0.5;
-/// How far off losses may be in the mean, seconds: from what a host takes to a few ticks of a sender's clock.
-const WIDTHS: [f64; 5] = [0.25e-3, 1e-3, 2e-3, 4e-3, 8e-3];
 
 /// What the law foretells of a queue's losses.
 #[derive(Clone, Debug, Default)]
@@ -142,8 +140,8 @@ impl Foretold {
         }
         // Losses a second: all of them, of those that know no law; and those that are not the law's.
         let (chance, elsewhere) = (lost / waiting, (others + 0.5) / waiting);
-        let laplace = |width: f64| -law * (2.0 * width).ln() - off / width;
-        let seen = WIDTHS.into_iter().map(laplace).fold(f64::NEG_INFINITY, f64::max);
+        // The likeliest width is the mean of how far off they are.
+        let seen = -law * (1.0 + (2.0 * (off / law + NOISE)).ln());
         let by_law = seen + law * (1.0 - PASSES).ln() + unseen * PASSES.ln() + others * elsewhere.ln()
             - elsewhere * waiting;
         by_law - (lost * chance.ln() - lost)
@@ -155,6 +153,7 @@ impl Foretold {
 pub(crate) fn managed_queue(arrivals: &[PacketArrival], rate: f64, base: f64, width: f64) -> ManagedQueue {
     let arrivals = begin(arrivals);
     let lost = arrivals.iter().filter(|a| a.lost).count().max(1) as f64;
+    let packet = largest(arrivals) / rate;
     let of = |count: usize| {
         let mut queues = vec![Vec::new(); count];
         arrivals.iter().for_each(|a| queues[a.flow as usize % count].push(a));
@@ -163,7 +162,8 @@ pub(crate) fn managed_queue(arrivals: &[PacketArrival], rate: f64, base: f64, wi
             queues.iter().for_each(|queue| foretold.follow(queue, rate, base, target));
             foretold
         };
-        TARGETS.into_iter().map(of)
+        // Slow links are given the time of a packet or two (RFC 8289 section 4.3).
+        [0.0, 1.0, 2.0].map(|packets| of(TARGET.max(packets * packet))).into_iter()
     };
     let each = Some(flows(arrivals)).filter(|count| *count > 1);
     let told = of(1).chain(each.into_iter().flat_map(of));

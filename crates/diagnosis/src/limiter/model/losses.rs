@@ -11,18 +11,15 @@
 use super::super::virtual_queue::{
     BELOW, PacketArrival, TokenBucketFit, begin, depths_of, episodes, quantiles,
 };
-use super::noise::lost as lost_at;
+use super::noise::{far, lost as lost_at};
+use std::collections::BTreeMap;
+use std::iter::successors;
 
-/// Widths w tried, packets: from exact times to what other links' queues space.
-const WIDTHS: [f64; 9] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
 /// The widest, as a share of the limit: what is less sharp than that is no limit.
 const SHARP: f64 = 0.125;
-/// Limits tried about the one proposed, in halves of the width.
-const SHIFTS: [f64; 7] = [-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0];
-/// Bins of a quarter of a packet up to so many packets from the limit; beyond, so many up to the limit itself.
+/// Bins of packets by how far from the limit they are: a quarter of a packet there, and farther off this share of the distance.
 const FINE: f64 = 0.25;
-const NEAR: f64 = 64.0;
-const BEYOND: f64 = 256.0;
+const SHARE: f64 = 0.01;
 
 /// Packets by how far beyond the limit they are: how many were lost, and passed.
 struct LossTable {
@@ -39,32 +36,24 @@ impl LossTable {
     fn new(arrivals: &[PacketArrival], bucket: &TokenBucketFit) -> LossTable {
         let size = arrivals.iter().map(|a| a.size).fold(1.0, f32::max) as f64;
         let limit = bucket.burst / size;
-        // Bins to either side, and packets of one of those that are far from the limit.
-        let (near, far) = (NEAR / FINE, (limit / BEYOND).max(FINE));
-        let most = near + BEYOND;
-        let mut bins = vec![(0.0, 0.0); 2 * most as usize + 1];
+        let mut bins: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
         for (a, depth) in arrivals.iter().zip(depths_of(arrivals, bucket)) {
             let beyond = depth as f64 / size - limit;
-            let off = (beyond.abs() / FINE).min(near) + (beyond.abs() - NEAR).max(0.0) / far;
-            let bin = &mut bins[(most + off.min(most).copysign(beyond) + 0.5) as usize];
+            let bin = bins.entry(((beyond * SHARE / FINE).asinh() / SHARE).round() as i64).or_default();
             match a.lost {
                 true => bin.0 += 1.0,
                 false => bin.1 += f64::from((a.bytes / a.size).max(1.0)),
             }
         }
-        let (lost, passed) = bins.iter().fold((0.0, 0.0), |s, b| (s.0 + b.0, s.1 + b.1));
-        let place = |i: usize| {
-            let off = i as f64 - most;
-            (off.abs().min(near) * FINE + (off.abs() - near).max(0.0) * far).copysign(off)
-        };
-        let bins = bins.iter().enumerate().filter(|(_, b)| b.0 + b.1 > 0.0);
-        let bins = bins.map(|(i, b)| (place(i), b.0, b.1)).collect();
+        let (lost, passed) = bins.values().fold((0.0, 0.0), |s, b| (s.0 + b.0, s.1 + b.1));
+        let place = |bin: i64| (bin as f64 * SHARE).sinh() * FINE / SHARE;
+        let bins = bins.into_iter().map(|(bin, b)| (place(bin), b.0, b.1)).collect();
         LossTable { bins, all: lost + passed, lost, limit }
     }
 
     /// Log likelihood ratio against losses by chance, with the limit `shift` packets off and of this width.
     fn ratio(&self, shift: f64, width: f64) -> f64 {
-        let below = self.bins.iter().take_while(|b| b.0 < shift - 3.0 * width).map(|b| b.1).sum::<f64>();
+        let below = self.bins.iter().take_while(|b| b.0 < shift - far() * width).map(|b| b.1).sum::<f64>();
         let elsewhere = ((below + 0.5) / self.all).min(0.5);
         let mean = self.lost / self.all;
         let of = |(beyond, lost, passed): &(f64, f64, f64)| {
@@ -83,8 +72,10 @@ pub(crate) fn gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f
     if table.lost == 0.0 || table.lost == table.all {
         return 0.0;
     }
-    let sharp = |w: &&f64| **w <= (SHARP * table.limit).max(WIDTHS[1]);
-    let tried = WIDTHS.iter().filter(sharp).flat_map(|w| SHIFTS.iter().map(move |s| (s * w / 2.0, *w)));
+    // From exact times to what other links' queues space; about the limit that is proposed.
+    let widths =
+        successors(Some(FINE), |w| Some(2.0 * w)).take_while(|w| *w <= (SHARP * table.limit).max(2.0 * FINE));
+    let tried = widths.flat_map(|w| [-2.0, -1.0, 0.0, 1.0, 2.0].map(|s| (s * w, w)));
     let best = tried.map(|(shift, w)| table.ratio(shift, w)).fold(f64::NEG_INFINITY, f64::max);
     best * episodes(arrivals, width) as f64 / table.lost
 }

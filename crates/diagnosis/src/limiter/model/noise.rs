@@ -14,6 +14,11 @@ pub(super) const QUARTER: f64 = 0.25;
 /// Share that passes against the model: of fifty packets one is seen out of its order or place.
 pub(super) const PASSES: f64 = 0.02;
 
+/// How many times its mean Laplace's noise exceeds as rarely as a packet passes against the model (derived: e^-x of it is beyond x).
+pub(super) fn far() -> f64 {
+    -PASSES.ln()
+}
+
 /// The logarithm of how likely it is that a model leaves these differences, seconds, up to what is the same for all models. They
 /// are about `middle`, or, where that is not known, about their median. `least`: by how much delays differ at least, seconds.
 pub(super) fn log_likelihood(left: &mut [f64], middle: Option<f64>, least: f64) -> f64 {

@@ -8,18 +8,10 @@
 
 use super::super::departures::Departures;
 use super::SURE;
-use super::noise::cost_of_number;
+use super::noise::{cost_of_number, far};
 
-/// What ticks may leave of what another model leaves: of drawn shapers that have them they left at most this, of links and windows mostly
-/// more (set `build` and two others, by hand).
-const LEAVES: f64 = 0.6;
 /// Numbers of the model that a link has not: the interval, and when ticks are.
 const NUMBERS: f64 = 2.0;
-
-/// What a bucket holds is known to so many packets; of one that is refilled by twice as many nothing can be foretold.
-const ABOUT: f64 = 1.5;
-/// Laplace's noise of one time is exceeded so many times over by one packet in fifty ([`super::noise::PASSES`]: ln 50).
-const FAR: f64 = 4.0;
 
 /// A bucket that gets `refill` bytes each `interval` seconds.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +56,7 @@ impl RefilledBucket {
             self.holds = Some((self.holds.unwrap_or(0.0) + passed * refill).min(capacity));
         }
         let next = self.tick + interval;
-        match self.holds.map(|holds| holds - bytes).filter(|left| left.abs() > ABOUT * bytes) {
+        match self.holds.map(|holds| holds - bytes).filter(|left| left.abs() > bytes) {
             Some(left) if left > 0.0 => from,
             Some(_) => next,
             None if at - from > next - at => next,
@@ -75,7 +67,7 @@ impl RefilledBucket {
     /// It left at `at`, where `foretold` was said.
     fn left(&mut self, at: f64, foretold: f64, bytes: f64) {
         let next = self.tick + self.model.interval;
-        match (foretold < next, at < next - FAR * self.noise) {
+        match (foretold < next, at < next - far() * self.noise) {
             (true, true) => self.holds = self.holds.map(|holds| holds - bytes),
             // The bucket was not empty: how much it holds is not known until the next tick.
             (false, true) => self.holds = None,
@@ -91,17 +83,18 @@ impl RefilledBucket {
 }
 
 impl RefilledModel {
-    /// What it leaves of what a link or nothing leaves unexplained, if it is told: less than [`LEAVES`], and it is likelier by what its numbers
-    /// cost. `ticks`: when some were seen, seconds.
+    /// What it leaves of what a link or nothing leaves unexplained, if it is told: it is likelier by what its numbers cost. `ticks`: when some
+    /// were seen, seconds.
     pub fn told(&self, seen: SeenDepartures, ticks: &[f64]) -> Option<f64> {
         let (count, left) = (ticks.len() as f64, self.left(seen, *ticks.first()?));
-        (left < LEAVES && -count * left.ln() > SURE + NUMBERS * cost_of_number(count)).then_some(left)
+        (-count * left.ln() > SURE + NUMBERS * cost_of_number(count)).then_some(left)
     }
 
     /// What it leaves unexplained of the times at which packets leave from the first tick on, as a share of what the best other model leaves:
     /// of the packets of which the two foretell another time.
     fn left(&self, SeenDepartures { departures, link, noise, size }: SeenDepartures, first: f64) -> f64 {
-        if self.refill <= 2.0 * ABOUT * size {
+        // What a bucket holds is known to a packet: of one that is refilled by two nothing can be foretold.
+        if self.refill <= 2.0 * size {
             return 1.0;
         }
         let mut bucket = RefilledBucket { model: *self, holds: Some(self.refill), tick: first, noise };
@@ -114,7 +107,8 @@ impl RefilledModel {
             let by_ticks = bucket.leaves(from, d.at, d.bytes);
             bucket.left(d.at, by_ticks, d.bytes);
             let others = [from, by_link(self.refill / self.interval), by_link(link)];
-            for (off, other) in off.iter_mut().zip(others).filter(|(_, o)| (o - by_ticks).abs() > FAR * noise)
+            for (off, other) in
+                off.iter_mut().zip(others).filter(|(_, o)| (o - by_ticks).abs() > far() * noise)
             {
                 off[0] += (d.at - by_ticks).abs() + noise;
                 off[1] += (d.at - other).abs() + noise;
