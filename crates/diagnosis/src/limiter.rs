@@ -93,22 +93,18 @@ pub(crate) struct PathFacts {
 }
 
 impl PathFacts {
-    /// Losses closer together than this, seconds, are of one episode: half a round trip, but no less than [`LEAST_WIDTH`].
+    /// Losses closer together than this, seconds, are of one episode: half a round trip.
     fn episode(&self) -> f64 {
-        (0.5 * self.rtt).max(LEAST_WIDTH)
+        0.5 * self.rtt
     }
 }
 
 /// The entry of what stands in no log.
 const ACK_ENTRY: u32 = u32::MAX;
-/// Where a bucket explains this share of the losses, the others are its own too.
-const EXPLAINS_NEARLY_ALL: f64 = 0.85;
-/// Bytes that may pass beyond rate and bucket without saying that the limiter is none.
-const ALLOWED_BURST: f64 = 64e3;
 /// What passes is known to this share.
 const PASSED: f64 = 0.85;
-/// Losses closer together than this, seconds, are of one episode, however short the round trip.
-const LEAST_WIDTH: f64 = 0.005;
+/// Delays up to this share of the round trip, and up to a millisecond, may be none.
+const NO_WAIT: f64 = 0.05;
 /// By which share rates may differ that are the same.
 const SAME_RATE: f64 = 0.03;
 /// Delays by timestamps below this, seconds, may be the clock's granularity.
@@ -259,17 +255,15 @@ pub(crate) fn find(packets: &LimiterPackets, path: PathFacts) -> Option<(FoundLi
 
 /// What may limit these packets; and they, in the order they came, without ACKs.
 fn candidates(packets: &LimiterPackets, path: PathFacts) -> (Vec<LimiterCandidate>, Vec<PacketArrival>) {
-    let clock_floor = (0.05 * path.base).clamp(CLOCK, 0.02);
-    let floor = (0.05 * path.base).clamp(0.001, 0.02);
     let alone = if path.behind { path } else { PathFacts { base: 0.0, ..path } };
     // Where the sender's clock tells what packets waited before the capture, the RTT says nothing besides: it has the ACKs'
     // way in it too.
     let mut clocked = (!path.behind).then(|| packets.arrivals(false, true));
     let told = clocked.as_ref().filter(|c| virtual_queue::has_delays(c));
-    let mut out = told.map_or_else(Vec::new, |c| limiters_by_delays(c, alone, clock_floor));
+    let mut out = told.map_or_else(Vec::new, |c| limiters_by_delays(c, alone, CLOCK));
     let mut arrivals = packets.arrivals(path.behind, false);
     if path.behind || !path.sender && told.is_none() {
-        out.extend(limiters_by_delays(&arrivals, path, floor));
+        out.extend(limiters_by_delays(&arrivals, path, (NO_WAIT * path.base).max(0.001)));
     }
     // When ACKs came is not known well enough to follow packets one by one.
     arrivals.retain(|a| a.entry != ACK_ENTRY);
@@ -286,7 +280,7 @@ fn candidates(packets: &LimiterPackets, path: PathFacts) -> (Vec<LimiterCandidat
     let flows = virtual_queue::flows(&arrivals).max(1) as f64;
     for c in &mut out {
         let most = c.found.rate * (last - first);
-        c.signs.set(LimiterSign::Use, (passed / most.max(1.0)).clamp(0.01, 1.5).ln());
+        c.signs.set(LimiterSign::Use, (passed.max(1.0) / most.max(1.0)).ln());
         c.signs.flag(LimiterSign::AtSender, path.sender);
         c.signs.set(LimiterSign::Losses, lost.ln_1p());
         c.signs.set(LimiterSign::Flows, flows.ln());
@@ -370,7 +364,7 @@ pub(crate) fn proposed(packets: &LimiterPackets, path: PathFacts) -> Vec<Propose
 fn passes_too_much(found: &FoundLimiter, arrivals: &[PacketArrival]) -> bool {
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else { return false };
     let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
-    let bucket = found.burst.unwrap_or(0.0) + found.queue + ALLOWED_BURST;
+    let bucket = found.burst.unwrap_or(0.0) + found.queue;
     passed > 1.0 / PASSED * found.rate * (last.at - first.at) + bucket
 }
 
@@ -380,20 +374,19 @@ fn same_rate(a: f64, b: f64) -> bool {
 
 /// The flow, and the place in its log, of each packet that the bucket dropped.
 ///
-/// Where the bucket explains nearly all losses, those with the virtual queue at least half full are counted as its own,
-/// and of those lost before the capture all: that their times are not known well is likelier than another reason. So are
-/// losses within `width` (seconds, about half a round trip) of one that it explains.
+/// Those with the virtual queue at least half full are counted as its own, and of those lost before the capture all: that their times are
+/// not known well is likelier than another reason. So are losses within `width` (seconds, about half a round trip) of one that it
+/// explains.
 fn dropped(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64, behind: bool) -> Vec<(u16, u32)> {
     let least_depth = if behind { 0.5 * bucket.burst } else { 0.0 };
-    let least = (bucket.explained > EXPLAINS_NEARLY_ALL).then_some(least_depth);
-    let theirs = virtual_queue::explained(arrivals, bucket, least);
-    let lost: Vec<&PacketArrival> = arrivals.iter().filter(|a| a.lost).collect();
-    let times: Vec<f64> = lost.iter().zip(&theirs).filter(|(_, is)| **is).map(|(a, _)| a.at).collect();
+    let depths = arrivals.iter().zip(virtual_queue::depths_of(arrivals, bucket)).filter(|(a, _)| a.lost);
+    let theirs = depths.filter(|(_, depth)| f64::from(*depth) > least_depth);
+    let times: Vec<f64> = theirs.map(|(a, _)| a.at).collect();
     let near = |at: f64| {
         let next = times.partition_point(|t| *t < at - width);
         times.get(next).is_some_and(|t| *t <= at + width)
     };
-    lost.iter().filter(|a| near(a.at)).map(|a| (a.flow, a.entry)).collect()
+    arrivals.iter().filter(|a| a.lost && near(a.at)).map(|a| (a.flow, a.entry)).collect()
 }
 
 #[cfg(test)]

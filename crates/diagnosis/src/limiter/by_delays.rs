@@ -8,8 +8,7 @@
 
 use super::delay_fit::{self, DelayFit, drain, fit_to_backlog};
 use super::departures::Departures;
-use super::loss_delay::delay_at_losses;
-use super::model::delays::{LEAST_BUCKET, Likelihoods, LimiterDelays, NOISE};
+use super::model::delays::{FEW_PACKETS, Likelihoods, LimiterDelays, NOISE};
 use super::posterior::{LimiterCandidate, LimiterSign, LimiterSigns, LimiterSource};
 use super::refill_ticks::{RefillTicks, find_ticks};
 use super::shaper_bucket::{QueueView, bucket_before_queue};
@@ -17,36 +16,16 @@ use super::virtual_queue::{PacketArrival, has_delays, largest};
 use super::{FoundLimiter, PathFacts, SAME_RATE, model};
 use result::diagnosis::LimiterKind;
 
-/// A bucket that lasts for less than this, seconds, is none: hosts take that long now and then.
-const HOST: f64 = 150e-6;
 /// By how much the lower quartile of delays by the sender's clock differs, seconds: a quarter of a millisecond, in which Linux counts.
 const TICK: f64 = 250e-6;
+/// A rate is that of windows of half a round trip, but no shorter than this, seconds.
+const WINDOW: f64 = 0.02;
 /// A rate is known well enough to add up for so many seconds after the start and after each pause; or, with luck, for all of the time.
 const SPANS: [f64; 2] = [2.0, f64::INFINITY];
 
 /// How far RTT against backlog is from a queue's line.
 fn crooked(d: &DelayFit) -> f64 {
     d.left + (d.slope - 1.0).abs()
-}
-
-/// Whether losses before the capture come when the delay to it is long, by the sender's clock.
-fn losses_go_with_delay(clocked: &[PacketArrival], rtt: f64) -> bool {
-    let mut last: Vec<f32> = Vec::new();
-    let (mut losses, mut passed, mut until) = (Vec::new(), Vec::new(), f64::NEG_INFINITY);
-    for a in clocked {
-        if last.len() <= a.flow as usize {
-            last.resize(a.flow as usize + 1, f32::NAN);
-        }
-        let now = &mut last[a.flow as usize];
-        if !a.lost && a.rtt.is_finite() {
-            *now = a.rtt;
-            passed.push(a.rtt);
-        } else if a.lost && now.is_finite() && a.at > until {
-            losses.push(*now);
-            until = a.at + 0.5 * rtt;
-        }
-    }
-    delay_at_losses(&mut losses, &mut passed).is_some()
 }
 
 /// Proposes a link before the capture by nothing but packets that come at one rate, over long and short times alike: what
@@ -56,7 +35,7 @@ pub(super) fn limiters_by_rate(
     path: PathFacts,
     clocked: &[PacketArrival],
 ) -> Vec<LimiterCandidate> {
-    let rates = delay_fit::commonest_rate(arrivals, (0.5 * path.rtt).max(0.02));
+    let rates = delay_fit::commonest_rate(arrivals, path.episode().max(WINDOW));
     let Some(((rate, share), (short, often))) = rates.zip(delay_fit::commonest_rate(arrivals, 0.0)) else {
         return Vec::new();
     };
@@ -64,13 +43,11 @@ pub(super) fn limiters_by_rate(
     let apart = (short / rate - 1.0).abs();
     signs.set(LimiterSign::Pinned, share.min(often) * libm::exp(-apart / SAME_RATE));
     signs.set(LimiterSign::Spread, apart.max(1e-3).ln());
-    let known = has_delays(clocked);
-    signs.flag(LimiterSign::WaitsKnown, known);
-    signs.flag(LimiterSign::LossesWithDelay, known && losses_go_with_delay(clocked, path.rtt));
+    signs.flag(LimiterSign::WaitsKnown, has_delays(clocked));
     let PathFacts { base, merged, .. } = path;
     let seen = QueueView { rate, clocked: false, base, floor: f64::NEG_INFINITY, merged };
     let found = FoundLimiter { rate, behind: path.behind, ..FoundLimiter::default() };
-    let bucket = bucket(bucket_before_queue(arrivals, seen), rate);
+    let bucket = bucket(bucket_before_queue(arrivals, seen), largest(arrivals));
     with_bucket(found, signs, bucket, arrivals, [LimiterSource::LinkByRate, LimiterSource::ShaperByRate])
 }
 
@@ -95,8 +72,8 @@ fn with_bucket(
 }
 
 /// What passes without waiting, unless it is so little that a link without bucket lets it pass.
-fn bucket(passes: Option<f64>, rate: f64) -> Option<f64> {
-    passes.filter(|b| *b > LEAST_BUCKET.max(HOST * rate))
+fn bucket(passes: Option<f64>, size: f64) -> Option<f64> {
+    passes.filter(|b| *b > FEW_PACKETS * size)
 }
 
 /// What has a bucket is a shaper.
@@ -118,7 +95,7 @@ fn at_intervals(
     found: FoundLimiter,
 ) -> FoundLimiter {
     let rate = g.burst / g.interval;
-    let burst = bucket(Some(g.burst), rate);
+    let burst = bucket(Some(g.burst), largest(arrivals));
     let delays = DelayFit { most: g.most, left: 1.0, ..DelayFit::default() };
     FoundLimiter {
         kind: kind(burst),
@@ -138,7 +115,7 @@ pub(super) fn limiters_by_delays(
     path: PathFacts,
     floor: f64,
 ) -> Vec<LimiterCandidate> {
-    let width = (0.5 * path.rtt).max(0.02);
+    let width = path.episode().max(WINDOW);
     let clocked = path.base == 0.0;
     let departures = Departures::new(arrivals, path.behind || clocked, path.base);
     let PathFacts { base, merged, behind, .. } = path;
@@ -152,7 +129,7 @@ pub(super) fn limiters_by_delays(
         let found = at_intervals(arrivals, ticks, path, found);
         let mut signs = LimiterSigns::new(behind);
         signs.set(LimiterSign::Ticks, 1.0 - ticks.sure);
-        signs.set(LimiterSign::Left, found.delay_fit.map_or(1.0, |a| a.left.min(1.5)));
+        signs.set(LimiterSign::Left, found.delay_fit.map_or(1.0, |a| a.left));
         signs.flag(LimiterSign::HasBucket, found.burst.is_some());
         out.push(LimiterCandidate { source: LimiterSource::ShaperByTicks, found, signs, arrivals: None });
     }
@@ -168,8 +145,8 @@ pub(super) fn limiters_by_delays(
     signs.set(LimiterSign::Spread, d.spread.max(1e-3).ln());
     signs.set(LimiterSign::Busy, d.busy);
     signs.set(LimiterSign::Slope, (a.slope - 1.0).abs().min(2.0));
-    signs.set(LimiterSign::Left, a.left.min(1.5));
-    signs.set(LimiterSign::Delay, (a.most / floor).max(0.1).ln());
+    signs.set(LimiterSign::Left, a.left);
+    signs.set(LimiterSign::Delay, (a.most / floor).max(1.0).ln());
     let loss_gain = model::losses::gain_by_delay(arrivals, path.episode());
     signs.set(LimiterSign::LossesWithDelay, loss_gain.ln_1p());
     signs.flag(LimiterSign::Fair, fair);
@@ -181,7 +158,7 @@ pub(super) fn limiters_by_delays(
         true => buckets(),
         false => bucket_before_queue(arrivals, QueueView { rate: d.rate, clocked, base, floor, merged }),
     };
-    let bucket = bucket(passes, d.rate);
+    let bucket = bucket(passes, size);
     let found = FoundLimiter { fair, loss_gain, ..found };
     let sources = [LimiterSource::LinkByDelays, LimiterSource::ShaperByDelays];
     let mut proposed = with_bucket(found, signs, bucket, arrivals, sources);

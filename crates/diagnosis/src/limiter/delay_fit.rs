@@ -4,32 +4,22 @@
 //! RTT - RTprop = (backlog - B) / r, where B is the bucket that passes without delay (nothing for a plain link). Behind a
 //! policer the RTT does not depend on the backlog.
 
+use super::SAME_RATE;
 use super::departures::Departures;
-use super::model::delays::backlogs;
-use super::virtual_queue::{PacketArrival, quantile};
+use super::model::delays::{LimiterDelays, MOST, backlogs};
+use super::model::noise::QUARTER;
+use super::virtual_queue::{PacketArrival, largest, quantile};
 
 /// RTT against backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct DelayFit {
     /// Rise of RTT times rate for a rise of backlog: 1 behind a queue, 0 behind a policer.
     pub slope: f64,
-    /// Greatest delay (98 % quantile), seconds.
+    /// Greatest delay (nearly), seconds.
     pub most: f64,
     /// What the line leaves unexplained, as a share of the delay's variance.
     pub left: f64,
 }
-
-/// Rates within this share are one.
-const SAME: f32 = 0.02;
-/// Windows of one rate are the queue's where they are this share of all, of so many at least.
-const MANY: f64 = 0.3;
-const FEWEST_WINDOWS: usize = 12;
-/// What is said of the spread then.
-const BLURRED: f64 = 0.025;
-/// Bins of backlog.
-const BINS: usize = 24;
-/// RTTs a bin needs.
-const FEWEST: usize = 5;
 
 /// Regresses the RTT on the backlog at `rate` (bytes a second). `span`: only the first so many seconds after
 /// the start and after each pause count, where the rate is not known well enough to add up for longer.
@@ -40,60 +30,33 @@ pub(crate) fn fit_to_backlog(
     (span, merged): (f64, bool),
 ) -> Option<DelayFit> {
     let points = backlogs(arrivals, rate, span, merged);
-    let mut backlogs: Vec<f32> = points.iter().map(|p| p.0 as f32).collect();
-    let top = quantile(&mut backlogs, 0.99) as f64;
-    if points.len() < 4 * FEWEST || top <= 0.0 {
-        return None;
-    }
-    let curve = curve(&points, top, base);
-    if curve.len() < 3 {
-        return None;
-    }
     let mut rtts: Vec<f32> = points.iter().map(|p| p.1).collect();
-    let most = quantile(&mut rtts, 0.98) as f64 - base;
-    let (slope, left) = line(&curve, rate);
+    let most = quantile(&mut rtts, MOST) as f64 - base;
+    let curve = LimiterDelays::of_points(points, largest(arrivals), rate, base, 0.0).curve();
+    let curve: Vec<(f64, f64)> =
+        curve.into_iter().map(|(backlog, [delay, _])| (backlog, delay - base)).collect();
+    let (slope, left) = line(&curve, rate)?;
     Some(DelayFit { slope, most, left })
 }
 
-/// Delay in bins of backlog up to `top`: backlog, lower quartile of delay, weight.
-fn curve(points: &[(f64, f32)], top: f64, base: f64) -> Vec<(f64, f64, f64)> {
-    let mut bins: Vec<Vec<f32>> = vec![Vec::new(); BINS];
-    for (backlog, rtt) in points.iter().filter(|p| p.0 <= top * 1.01) {
-        let at = (*backlog / top * BINS as f64) as usize;
-        bins[at.min(BINS - 1)].push(*rtt);
-    }
-    bins.iter_mut()
-        .enumerate()
-        .filter(|(_, b)| b.len() >= FEWEST)
-        .map(|(i, b)| {
-            let backlog = (i as f64 + 0.5) * top / BINS as f64;
-            (backlog, quantile(b, 0.25) as f64 - base, (b.len() as f64).sqrt())
-        })
-        .collect()
-}
-
 /// The best of lines that are flat up to a point, the bucket, and rise from there: slope times rate, share of the variance left.
-fn line(curve: &[(f64, f64, f64)], rate: f64) -> (f64, f64) {
-    let weights: f64 = curve.iter().map(|c| c.2).sum();
-    let mean = curve.iter().map(|c| c.1 * c.2).sum::<f64>() / weights;
-    let variance: f64 = curve.iter().map(|c| (c.1 - mean).powi(2) * c.2).sum::<f64>().max(1e-18);
-    let mut best = (0.0, f64::INFINITY);
-    let step = curve[curve.len() - 1].0 / 96.0;
-    for i in 0..80 {
-        let bucket = step * i as f64;
+fn line(curve: &[(f64, f64)], rate: f64) -> Option<(f64, f64)> {
+    // Two points have such a line whatever they are.
+    let buckets = [0.0].into_iter().chain(curve.iter().rev().skip(2).rev().map(|c| c.0));
+    let mean = curve.iter().map(|c| c.1).sum::<f64>() / curve.len() as f64;
+    let variance: f64 = curve.iter().map(|c| (c.1 - mean).powi(2)).sum::<f64>().max(1e-18);
+    let lines = buckets.map(|bucket| {
         let x = |backlog: f64| (backlog - bucket).max(0.0) / rate;
         let (mut xx, mut xy) = (1e-18, 0.0);
-        for (backlog, delay, w) in curve {
-            xx += x(*backlog).powi(2) * w;
-            xy += x(*backlog) * delay * w;
+        for (backlog, delay) in curve {
+            xx += x(*backlog).powi(2);
+            xy += x(*backlog) * delay;
         }
         let slope = xy / xx;
-        let error: f64 = curve.iter().map(|(l, d, w)| (d - slope * x(*l)).powi(2) * w).sum();
-        if error < best.1 * 0.97 {
-            best = (slope, error);
-        }
-    }
-    (best.0, best.1 / variance)
+        let error: f64 = curve.iter().map(|(backlog, delay)| (delay - slope * x(*backlog)).powi(2)).sum();
+        (slope, (error / variance).min(1.0))
+    });
+    lines.filter(|_| curve.len() > 2).min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// The rate at which packets leave while some wait.
@@ -131,17 +94,11 @@ pub(super) fn drain(departures: &Departures, floor: f64, width: f64) -> Option<D
     rates.sort_unstable_by(f32::total_cmp);
     let at = |q: f64| rates[((rates.len() - 1) as f64 * q).round() as usize];
     let busy = waited as f64 / departures.len() as f64;
-    let spread = ((at(0.75) - at(0.25)) / (2.0 * at(0.5))) as f64;
-    // Where retransmissions blur some windows, those that agree are the queue's.
-    match commonest(&rates, SAME) {
-        (rate, share) if spread > BLURRED && rates.len() >= FEWEST_WINDOWS && share > MANY => {
-            Some(DrainRate { rate: rate as f64, spread: BLURRED, busy })
-        }
-        _ => Some(DrainRate { rate: at(0.5) as f64, spread, busy }),
-    }
+    let spread = ((at(1.0 - QUARTER) - at(QUARTER)) / (2.0 * at(0.5))) as f64;
+    Some(DrainRate { rate: at(0.5) as f64, spread, busy })
 }
 
-/// The rate, bytes a second, that most windows of `width` seconds have within 1 %, and their share.
+/// The rate, bytes a second, that most windows of `width` seconds have, and their share.
 pub(crate) fn commonest_rate(arrivals: &[PacketArrival], width: f64) -> Option<(f64, f64)> {
     let passed: Vec<&PacketArrival> = arrivals.iter().filter(|a| !a.lost).collect();
     let mut rates: Vec<f32> = Vec::new();
@@ -158,7 +115,7 @@ pub(crate) fn commonest_rate(arrivals: &[PacketArrival], width: f64) -> Option<(
         return None;
     }
     rates.sort_unstable_by(f32::total_cmp);
-    let (rate, share) = commonest(&rates, SAME);
+    let (rate, share) = commonest(&rates, SAME_RATE as f32);
     Some((rate as f64, share))
 }
 

@@ -7,8 +7,6 @@ use super::virtual_queue::quantile;
 const ABOVE: f64 = 0.7;
 /// And by so many standard deviations more than by chance.
 const SURE: f64 = 1.6;
-/// Delay below this is none, seconds.
-const LEAST: f32 = 0.0003;
 
 /// Whether losses come when delay is long: the median delay just before them if so. Both are reordered.
 ///
@@ -27,7 +25,7 @@ pub(crate) fn delay_at_losses(losses: &mut [f32], passed: &mut [f32]) -> Option<
     let share = losses.iter().map(|d| below(*d)).sum::<f64>() / count;
     let usual = quantile(losses, 0.5);
     let sure = (share - 0.5) * (12.0 * count).sqrt() > SURE;
-    (share > ABOVE && sure && usual > LEAST).then_some(usual)
+    (share > ABOVE && sure).then_some(usual)
 }
 
 #[cfg(test)]

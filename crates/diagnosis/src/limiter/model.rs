@@ -9,7 +9,7 @@ pub(super) mod aqm;
 pub(super) mod delays;
 mod fair_queue;
 pub(super) mod losses;
-mod noise;
+pub(super) mod noise;
 mod none;
 pub(super) mod refilled;
 mod shaper;

@@ -7,6 +7,7 @@
 //! decide ([`super::model::refilled`]).
 
 use super::departures::{Departure, Departures};
+use super::model::delays::MOST;
 use super::model::refilled::{RefilledModel, SeenDepartures};
 use super::virtual_queue::quantile;
 
@@ -28,7 +29,7 @@ pub(super) struct RefillTicks {
     pub interval: f64,
     /// What passes in an interval, bytes.
     pub burst: f64,
-    /// Greatest wait (98 % quantile), seconds.
+    /// Greatest wait, seconds.
     pub most: f64,
     /// Share of what other models leave unexplained that it explains.
     pub sure: f64,
@@ -53,7 +54,7 @@ pub(super) fn find_ticks(
     let told = told(seen, (&ticks, &times), interval(&times)?).into_iter();
     let (RefilledModel { interval, refill, .. }, left) = told.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let mut waits: Vec<f32> = departures.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
-    Some(RefillTicks { interval, burst: refill, most: quantile(&mut waits, 0.98) as f64, sure: 1.0 - left })
+    Some(RefillTicks { interval, burst: refill, most: quantile(&mut waits, MOST) as f64, sure: 1.0 - left })
 }
 
 /// The buckets of an interval that are told, with or without room for a second refill, and what each leaves. `ticks`: departures that held

@@ -5,25 +5,11 @@
 //! met before, and less for one that did not wait. The value that many packets share is B; a plain link's is a packet or two.
 //! A shaper that is refilled at intervals is found otherwise ([`super::refill_ticks`]).
 
-use super::sort;
-use super::virtual_queue::{PacketArrival, drained, span};
+use super::virtual_queue::{PacketArrival, drained, largest, span};
+use super::{SAME_RATE, sort};
 
-/// Packets that wait looked at: later ones carry the sum of the rate's error.
-const EARLY: usize = 4000;
-/// Fewest of them.
-const FEWEST: usize = 20;
-/// Values within so many packets, so many seconds at the rate, or this share of them, are the same.
-const SAME: (f64, f64, f64) = (3.0, 100e-6, 0.04);
-/// Share of the packets that have one value, at least, and how much greater one that more have may be.
+/// Share of the packets that have one value, at least.
 const SHARE: f64 = 0.2;
-const NEAR: f64 = 1.15;
-/// One in so many packets has the greatest value, at least.
-const MANY: usize = 10;
-/// Packets were held back if they waited for this share of a gap, so many in a row.
-const HELD: f64 = 0.8;
-const BEHIND: usize = 2;
-/// Of packets held back elsewhere there are at most so many times as many.
-const FEW: usize = 10;
 
 /// How packets are seen at a queue.
 #[derive(Clone, Copy, Debug)]
@@ -52,19 +38,12 @@ struct PassedPacket {
 
 /// Bytes that pass before packets wait; `None` where that does not show.
 pub(super) fn bucket_before_queue(arrivals: &[PacketArrival], seen: QueueView) -> Option<f64> {
-    let passed = passed(arrivals, seen);
-    let values = values(&passed, seen);
-    if values.len() < FEWEST {
-        return None;
-    }
+    let values = values(&passed(arrivals, seen), seen);
     let mut sorted: Vec<f32> = values.iter().map(|v| v.0).collect();
     sorted.sort_unstable_by(f32::total_cmp);
-    let size = passed[0].size;
-    let width = |high: f64| (SAME.0 * size).max(SAME.1 * seen.rate).max(SAME.2 * high);
-    if seen.floor == f64::NEG_INFINITY {
-        return greatest(&sorted, size);
-    }
-    common(&sorted, size, width).filter(|b| of_all(&values, *b, width(*b)))
+    let size = largest(arrivals);
+    let width = |high: f64| (2.0 * size).max(SAME_RATE * high);
+    common(&sorted, width).filter(|b| of_all(&values, *b, width(*b)))
 }
 
 /// What passed, in the order it is seen at the queue.
@@ -77,65 +56,32 @@ fn passed(arrivals: &[PacketArrival], seen: QueueView) -> Vec<PassedPacket> {
     sort::by_time(arrivals.iter().filter(|a| !a.lost).map(of), arrivals.len(), span(arrivals), |p| p.at)
 }
 
-/// Level less what was carried off while they waited, of the first packets that wait, and whose they are.
+/// Level less what was carried off while they waited, of packets that wait, and whose they are.
 fn values(passed: &[PassedPacket], seen: QueueView) -> Vec<(f32, u16)> {
-    let (mut backlog, mut last, mut held, mut before) = (0.0f64, 0.0, false, 0.0);
-    let (mut out, mut left_out) = (Vec::new(), 0);
-    for (i, p) in passed.iter().enumerate() {
-        let gap = p.at - last;
-        backlog = drained(backlog, seen.rate, gap);
+    let (mut backlog, mut last, mut out) = (0.0f64, 0.0, Vec::new());
+    for p in passed {
+        backlog = drained(backlog, seen.rate, p.at - last);
         last = p.at;
-        // What something else held back for a while comes at once, and adds to the backlog until that is gone.
-        let pause = gap * seen.rate > before + SAME.0 * p.size;
-        held = held && backlog > 0.0 || pause && waits(passed, i, gap);
-        before = p.bytes;
         let own = if seen.merged { p.size } else { p.bytes };
-        let counts = p.wait > seen.floor || seen.floor == f64::NEG_INFINITY;
-        left_out += usize::from(counts && held);
-        if counts && !held {
+        if p.wait > seen.floor || seen.floor == f64::NEG_INFINITY {
             out.push(((backlog + own) as f32, p.flow));
-            if out.len() == EARLY {
-                break;
-            }
         }
         backlog += p.bytes;
     }
-    // Few that are left are those that were not told from the others.
-    if left_out > FEW * out.len() { Vec::new() } else { out }
+    out
 }
 
-/// Packet `i` and some behind it had come long before the gap before it ended: nothing left though they were there.
-fn waits(passed: &[PassedPacket], i: usize, gap: f64) -> bool {
-    let now = passed[i].at;
-    let came = |p: &PassedPacket| p.at - p.wait < now - HELD * gap;
-    passed[i..].iter().filter(|p| p.wait.is_finite()).take(BEHIND).filter(|p| came(p)).count() == BEHIND
-}
-
-/// The least value that many have: what was held up elsewhere and came at once makes later ones greater.
-fn common(values: &[f32], size: f64, width: impl Fn(f64) -> f64) -> Option<f64> {
-    let enough = ((values.len() as f64 * SHARE) as usize).max(2);
-    let (mut best, mut from) = (None::<(usize, usize)>, 0);
-    for to in 0..values.len() {
-        let high = values[to] as f64;
-        if best.is_some_and(|b| high > NEAR * values[b.1] as f64 + size) {
-            break;
-        }
-        while (values[from] as f64) < high - width(high) {
+/// The value that most have, if many do.
+fn common(values: &[f32], width: impl Fn(f64) -> f64) -> Option<f64> {
+    let (mut from, mut best) = (0, (0, 0));
+    for (to, high) in values.iter().enumerate() {
+        while (values[from] as f64) < *high as f64 - width(*high as f64) {
             from += 1;
         }
-        if to - from >= best.map_or(enough, |b| b.1 - b.0 + 1) {
-            best = Some((from, to));
-        }
+        best = best.max((to - from, from));
     }
-    best.map(|b| values[(b.0 + b.1) / 2] as f64)
-}
-
-/// The greatest value, if many have it to a packet. For packets as they leave of which none knows which waited: none is
-/// greater than those of the ones that did; at a wrong rate they would grow.
-fn greatest(values: &[f32], size: f64) -> Option<f64> {
-    let most = values[(values.len() - 1) * 99 / 100] as f64;
-    let from = values.partition_point(|v| (*v as f64) < most - size);
-    (values.len() - from > values.len() / MANY).then(|| values[(from + values.len()) / 2] as f64)
+    let (count, from) = best;
+    (count as f64 > SHARE * values.len() as f64).then(|| values[from + count / 2] as f64)
 }
 
 /// Packets of each flow that waits have the value: a bucket does not ask whose they are; a queue for each flow does, and
@@ -230,27 +176,6 @@ mod tests {
     }
 
     #[test]
-    fn what_was_held_back_elsewhere_is_no_bucket() {
-        // Thirty packets are let go at once each second by a path that was gone; the link is full otherwise.
-        let rate = 1e6;
-        let mut out = Vec::new();
-        let mut at = 0.0;
-        for i in 0..3000u32 {
-            let (last, part) = (at, i % 300);
-            at = match part {
-                0 if i > 0 => last + 0.6,
-                1..30 if i >= 300 => last + 12e-6,
-                _ => last + 1500.0 / rate,
-            };
-            let wait = if part < 30 && i >= 300 { 0.61 } else { 0.04 };
-            let rtt = (BASE + wait) as f32;
-            out.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
-        }
-        let k = bucket_before_queue(&out, seen(rate)).unwrap_or_default();
-        assert!(k < 4500.0, "{k}");
-    }
-
-    #[test]
     fn flows_with_a_queue_each_have_no_bucket_in_common() {
         // One flow's packets wait for its own long queue, the other's hardly.
         let rate = 1e6;
@@ -263,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn of_packets_whose_waits_nobody_knows_the_greatest_value_tells() {
+    fn of_packets_whose_waits_nobody_knows_the_value_that_most_have_tells() {
         let rate = 1e6;
         let mut out = seen_behind(3e7, rate, 60e3);
         out.iter_mut().for_each(|a| a.rtt = f32::NAN);

@@ -189,17 +189,6 @@ pub(super) fn begin(arrivals: &[PacketArrival]) -> &[PacketArrival] {
     if enough < arrivals.len() { &arrivals[..enough] } else { arrivals }
 }
 
-/// Which losses came with the bucket empty, in their order; or with a depth above `least`, where that is given.
-pub(crate) fn explained(
-    arrivals: &[PacketArrival],
-    bucket: &TokenBucketFit,
-    least: Option<f64>,
-) -> Vec<bool> {
-    let near = least.unwrap_or(bucket.burst - (4.0 * bucket.spread).max(0.1 * bucket.burst));
-    let all = depths_of(arrivals, bucket);
-    arrivals.iter().zip(&all).filter(|(a, _)| a.lost).map(|(_, depth)| *depth as f64 > near).collect()
-}
-
 /// Share of lost packets more than one packet below the limit, and of nearly lost ones that much above it,
 /// together: when packets came to the limiter is not known to less.
 pub(crate) fn misclassified_beyond_a_packet(arrivals: &[PacketArrival], b: &TokenBucketFit) -> f64 {

@@ -21,19 +21,10 @@ pub(crate) const NOISE: f64 = 10e-6;
 /// Bins of backlog up to the limit, and fewest packets of one.
 const BINS: usize = 24;
 const FEWEST: usize = 4;
-/// So many slopes of delay against backlog, times the rate, are tried as a queue's: from halfway between nobody's wait and
-/// everybody's as far to the other side, where others share its rate.
-const SLOPES: usize = 11;
-/// Fewer packets than this are no queue behind a bucket.
-const QUEUE: f64 = 8.0;
-/// Less than this, bytes, is no bucket: the packet on the wire, ACKs for several.
-pub(crate) const LEAST_BUCKET: f64 = 15_000.0;
-/// So many packets below the limit the backlog is near it, or this share of it.
-const NEAR: f64 = 4.0;
-/// Without losses the greatest backlog is this quantile.
-const MOST: f64 = 0.99;
-/// A pause lasts so many seconds longer than twice what is left takes.
-const PAUSE: f64 = 0.3;
+/// Fewer packets than this are neither a bucket nor a queue behind one: the packet on the wire, ACKs for several.
+pub(crate) const FEW_PACKETS: f64 = 10.0;
+/// The greatest of values, outliers left out, is this quantile.
+pub(crate) const MOST: f64 = 0.99;
 
 /// Delays of packets that passed a limiter, by the backlog that they found.
 pub(crate) struct LimiterDelays {
@@ -71,7 +62,13 @@ impl LimiterDelays {
         LimiterDelays::of_points(points, largest(arrivals), rate, base, noise)
     }
 
-    fn of_points(mut points: Vec<(f64, f32)>, size: f64, rate: f64, base: f64, noise: f64) -> LimiterDelays {
+    pub fn of_points(
+        mut points: Vec<(f64, f32)>,
+        size: f64,
+        rate: f64,
+        base: f64,
+        noise: f64,
+    ) -> LimiterDelays {
         let mut all: Vec<f32> = points.iter().map(|p| p.0 as f32).collect();
         let limit = quantile(&mut all, MOST) as f64;
         points.retain(|p| p.0 <= limit);
@@ -96,14 +93,14 @@ impl LimiterDelays {
 
     /// The median delay above `base`, seconds, of packets that came near the limit; `None` where too few of them have one.
     pub fn at_limit(&self, base: f64) -> Option<f64> {
-        let near = self.limit - (NEAR * self.size).min(QUARTER * self.limit);
+        let near = self.limit - (FEW_PACKETS * self.size).min(QUARTER * self.limit);
         let mut delays: Vec<f32> = self.points.iter().filter(|p| p.0 > near).map(|p| p.1).collect();
         (delays.len() >= FEWEST).then(|| quantile(&mut delays, 0.5) as f64 - base)
     }
 
     /// Packets by their backlog: its mean, bytes, and the lower quartile of their delays, seconds, as it is where none waits, and where
     /// all do: then of what a packet has more than the mean it waits longer.
-    fn curve(&self) -> Vec<(f64, [f64; 2])> {
+    pub fn curve(&self) -> Vec<(f64, [f64; 2])> {
         let mut bins: Vec<(f64, Vec<(f64, f32)>)> = vec![(0.0, Vec::new()); BINS];
         for point in &self.points {
             let bin = &mut bins[((point.0 / self.limit * BINS as f64) as usize).min(BINS - 1)];
@@ -153,13 +150,14 @@ impl LimiterDelays {
             match self.base {
                 Some(_) => at(1.0),
                 None => {
-                    let slopes = (0..SLOPES).map(|i| 0.5 + i as f64 / (SLOPES - 1) as f64);
+                    // From halfway between nobody's wait and everybody's as far to the other side: others share its rate.
+                    let slopes = (0..=BINS).map(|i| 0.5 + i as f64 / BINS as f64);
                     slopes.map(at).fold(f64::NEG_INFINITY, f64::max)
                 }
             }
         };
         let all = queue(0.0);
-        let may_be = LEAST_BUCKET..=self.limit - QUEUE * self.size;
+        let may_be = FEW_PACKETS * self.size..=self.limit - FEW_PACKETS * self.size;
         let mut likeliest = |from: f64, step: f64| {
             let buckets = (1..BINS).map(|i| from + step * i as f64).filter(|bucket| may_be.contains(bucket));
             buckets.map(|bucket| (bucket, queue(bucket))).max_by(|x, y| x.1.total_cmp(&y.1))
@@ -175,7 +173,7 @@ impl LimiterDelays {
     /// more than `bucket`, bytes. The bins give it no better than by a part of their width.
     pub fn passed_without_wait(&self, bucket: f64) -> f64 {
         let Some(base) = self.base else { return bucket };
-        let waiting = self.points.iter().filter(|p| p.0 > bucket + QUEUE * self.size);
+        let waiting = self.points.iter().filter(|p| p.0 > bucket + FEW_PACKETS * self.size);
         let mut without: Vec<f32> = waiting.map(|p| (p.0 - self.rate * (p.1 as f64 - base)) as f32).collect();
         if without.is_empty() { bucket } else { quantile(&mut without, 0.5) as f64 }
     }
@@ -258,7 +256,7 @@ fn points(
     let mut began = last;
     for a in arrivals {
         let gap = a.at - last;
-        if gap > 2.0 * queue.all() / rate + PAUSE {
+        if gap > 2.0 * queue.all() / rate {
             began = a.at;
         }
         queue.drain(gap);

@@ -10,7 +10,7 @@
 //! model, seen out of its order or place.
 
 /// Share of the packets of about one backlog that waited less than what speaks for them.
-pub(super) const QUARTER: f64 = 0.25;
+pub(crate) const QUARTER: f64 = 0.25;
 /// Share that passes against the model: of fifty packets one is seen out of its order or place.
 pub(super) const PASSES: f64 = 0.02;
 
