@@ -8,6 +8,7 @@
 mod by_delays;
 mod by_losses;
 mod candidate_rates;
+mod corrected;
 pub(crate) mod delay_fit;
 mod departures;
 pub(crate) mod loss_delay;

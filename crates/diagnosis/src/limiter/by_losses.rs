@@ -17,6 +17,8 @@ use result::diagnosis::LimiterKind;
 
 /// Rates that differ by less than this share are the same.
 const SAME_RATE: f64 = 0.15;
+/// A link this many times faster than the bucket's rate is another thing.
+const FAR_FASTER: f64 = 4.0;
 
 /// Proposes them; `clocked` are the same packets with their delays to the capture, where timestamps tell them.
 pub(super) fn limiters_by_losses(
@@ -25,7 +27,7 @@ pub(super) fn limiters_by_losses(
     path: PathFacts,
 ) -> Vec<LimiterCandidate> {
     let width = path.episode();
-    let Some(bucket) = fit(arrivals, width) else { return Vec::new() };
+    let Some(bucket) = fit(arrivals, width, path.behind) else { return Vec::new() };
     // Losses that know of no bucket do not make one of more gain.
     if bucket.gain < CHANCE {
         return Vec::new();
@@ -44,7 +46,7 @@ pub(super) fn limiters_by_losses(
     for (rate, certain) in lines {
         let after: Vec<PacketArrival> = sender_line::behind_line(arrivals, rate).collect();
         // A line's own queue loses at its rate.
-        let Some(b) = fit(&after, width).filter(|b| b.gain > CHANCE && b.rate < rate) else { continue };
+        let Some(b) = fit(&after, width, true).filter(|b| b.gain > CHANCE && b.rate < rate) else { continue };
         let mut signs = signs_of(&b, &after, path);
         signs.set(LimiterSign::Clearer, (b.score().max(1.0) / bucket.score().max(1.0)).ln().clamp(-1.0, 1.0));
         signs.flag(LimiterSign::Certain, certain);
@@ -106,7 +108,7 @@ fn signs_of(b: &TokenBucketFit, arrivals: &[PacketArrival], path: PathFacts) -> 
         signs.flag(LimiterSign::BackToBack, loss_gaps::back_to_back(arrivals, b));
         if let Some(link) = loss_gaps::link_rate(arrivals) {
             let is = (b.rate / link - 1.0).abs() < SAME_RATE;
-            let near = b.rate > 0.5 * link;
+            let near = b.rate > link / FAR_FASTER;
             signs.flag(LimiterSign::GapsOfLink, is);
             signs.flag(LimiterSign::GapsOfFaster, !is && near);
             signs.flag(LimiterSign::GapsOfFarFaster, !is && !near);

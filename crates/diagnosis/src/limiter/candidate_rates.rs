@@ -3,7 +3,7 @@
 use super::virtual_queue::{PacketArrival, quantile};
 
 /// Rates tried between the least and the greatest that are possible are this far apart.
-pub(super) const STEP: f64 = 1.06;
+const STEP: f64 = 1.03;
 /// Seconds between two losses whose slope is tried.
 const LAGS: [f64; 8] = [0.05, 0.15, 0.4, 1.0, 2.0, 4.0, 8.0, 16.0];
 

@@ -3,13 +3,23 @@
 //! Packets leave a busy link back to back. What a full queue before the link drops takes no time on the link: its
 //! neighbours come as close together as any two. What is dropped behind the link leaves a gap as long as the packet.
 
-use super::rate_search::FEWEST_LOSSES;
-use super::virtual_queue::{LEAST_BURST, PacketArrival, TokenBucketFit, depths_of, largest, quantile};
+use super::virtual_queue::depths_of;
+use super::virtual_queue::{PacketArrival, TokenBucketFit, largest, quantile};
 
+/// Gaps that say enough.
+const FEWEST: usize = 4;
+/// Closed ones that say that queues lost all, and as many to each open one.
+const MANY: usize = 8;
+const RARE: usize = 50;
+/// Gaps between packets that say how close they come.
+const FEWEST_GAPS: usize = 100;
 /// This share of them comes closer.
 const CLOSEST: f64 = 0.05;
+/// Packets from the limit that are near it.
+const NEAR: f64 = 4.0;
 /// Gaps that differ by less than this share, or so many seconds, are alike; and how many must be.
 const EVEN: (f64, f64) = (0.005, 1e-7);
+const MOST: f64 = 0.6;
 
 /// What the gaps of lost packets say.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +37,9 @@ struct LossGaps {
 /// The rate, bytes a second, of the link that packets were lost before, if the gaps say so; `None` where they were lost
 /// behind it, or the gaps do not tell.
 pub(crate) fn link_rate(arrivals: &[PacketArrival]) -> Option<f64> {
-    let h = loss_gaps(arrivals).filter(|h| h.closed >= FEWEST_LOSSES && h.closed > h.open)?;
+    let h = loss_gaps(arrivals).filter(|h| h.closed + h.open >= FEWEST && h.closed > h.open)?;
     let size = largest(arrivals);
-    Some(size / h.space)
+    Some(size / h.space.max(1e-7))
 }
 
 /// All of them took none: packets were lost while others waited, each time. Chance loses packets of an idle link too.
@@ -37,7 +47,7 @@ pub(crate) fn link_rate(arrivals: &[PacketArrival]) -> Option<f64> {
 pub(crate) fn all_gaps_closed(arrivals: &[PacketArrival], alone: bool) -> bool {
     loss_gaps(arrivals).is_some_and(|h| {
         let (closed, open) = if alone { h.alone } else { (h.closed, h.open) };
-        closed >= FEWEST_LOSSES && open == 0
+        closed >= MANY && open * RARE <= closed
     })
 }
 
@@ -48,12 +58,12 @@ pub(crate) fn back_to_back(arrivals: &[PacketArrival], b: &TokenBucketFit) -> bo
     for (a, depth) in arrivals.iter().zip(depths_of(arrivals, b)).filter(|(a, _)| !a.lost) {
         let (gap, space) = (a.at - last, a.bytes as f64 / b.rate);
         last = a.at;
-        if depth as f64 > b.burst - LEAST_BURST as f64 * a.size as f64 {
+        if depth as f64 > b.burst - NEAR * a.size as f64 {
             near += 1;
             even += usize::from((gap - space).abs() < (EVEN.0 * space).max(EVEN.1));
         }
     }
-    2 * even > near
+    near >= FEWEST_GAPS && even as f64 > MOST * near as f64
 }
 
 fn loss_gaps(arrivals: &[PacketArrival]) -> Option<LossGaps> {
@@ -61,19 +71,17 @@ fn loss_gaps(arrivals: &[PacketArrival]) -> Option<LossGaps> {
     let single = |i: usize| arrivals[i].bytes == arrivals[i].size;
     let pairs = || passed.windows(2).map(|w| (w[1] - w[0] - 1, arrivals[w[1]].at - arrivals[w[0]].at, w));
     let mut gaps: Vec<f32> = pairs().filter(|p| p.0 == 0 && single(p.2[1])).map(|p| p.1 as f32).collect();
-    let space = quantile(&mut gaps, CLOSEST) as f64;
-    if space.is_nan() || space <= 0.0 {
+    if gaps.len() < FEWEST_GAPS {
         return None;
     }
+    let space = quantile(&mut gaps, CLOSEST) as f64;
     let (mut closed, mut open, mut alone) = (0usize, 0usize, (0usize, 0usize));
     for (lost, gap, ends) in pairs().filter(|p| p.0 > 0) {
         let stand_alone = usize::from(single(ends[0]) && single(ends[1]));
-        // A packet's time, or also that of each that is missing.
-        let packets = (gap / space).round();
-        if packets <= 1.0 {
+        if gap < 1.4 * space {
             closed += 1;
             alone.0 += stand_alone;
-        } else if packets == lost as f64 + 1.0 {
+        } else if gap > (lost as f64 + 0.6) * space && gap < (lost as f64 + 3.0) * space {
             open += 1;
             alone.1 += stand_alone;
         }

@@ -5,10 +5,14 @@
 //! 2. The best are sharpened. Where the beginning of a long log has losses enough, it alone is asked for these two steps; the
 //!    few best are sharpened on the whole of it.
 //! 3. The middle is taken of those that are as good.
+//! 4. Where none explains the losses well, the backlog is corrected by what is seen ([`super::corrected`]).
 
-use super::candidate_rates::{STEP, candidates};
+use super::candidate_rates::candidates;
+use super::corrected::fit_corrected;
 use super::rate_lanes::{LANES, RateLanesLog};
-use super::virtual_queue::{CHANCE, COARSE, PacketArrival, TokenBucketFit, begin, episodes};
+use super::virtual_queue::{
+    CHANCE, COARSE, PacketArrival, TokenBucketFit, begin, episodes, gain_without_times,
+};
 
 /// The beginning of a long log that is asked first: so many packets and losses at least, and at most this part of it.
 const FIRST: (usize, usize, usize) = (8_000, 250, 3);
@@ -20,8 +24,13 @@ const WIDE: f64 = 0.02;
 const SHARPENED: f64 = 0.005;
 /// Of the rates tried at once so many are measured.
 const CLOSELY: usize = 3;
+/// Peaks about which the backlog is corrected ([`super::corrected`]).
+const CORRECTED: usize = 3;
 /// Fewer losses than this say nothing.
 pub(crate) const FEWEST_LOSSES: usize = 4;
+
+/// A bucket with fewer errors than this needs no correction.
+const CLEAN: f64 = 0.25;
 
 /// Rates about the best that may be as good, this share apart; as likely but for this; and with no more errors, but for this and
 /// this share of them.
@@ -31,7 +40,8 @@ const LESS: f64 = 2.0;
 const FEW: (f64, f64) = (0.001, 0.02);
 /// The middle of them is taken if its score is at least this share of the best.
 const AS_GOOD: f64 = 0.97;
-/// Rounds of steps in which a range of rates is looked for that are as good, beyond those about the best.
+/// Steps in which a range of rates is looked for that are as good, beyond those about the best; and how many rounds of them.
+const STEP: f64 = 1.06;
 const ROUNDS: i32 = 8;
 
 /// A search over the rates of one log.
@@ -180,9 +190,10 @@ fn joins(kept: &mut PacketArrival, a: &PacketArrival, began: &mut f64, width: f6
     same
 }
 
-/// Finds the bucket that explains the losses best; `None` where too few losses are there to say anything.
+/// Finds the bucket that explains the losses best; `None` where too few losses are there to say anything. `timed`: when
+/// lost packets came is known; else being placed must not be what tells them apart.
 /// `width` (seconds, about half a round trip) is how far apart losses must be to count as two.
-pub(crate) fn fit(arrivals: &[PacketArrival], width: f64) -> Option<TokenBucketFit> {
+pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option<TokenBucketFit> {
     if arrivals.iter().filter(|a| a.lost).count() < FEWEST_LOSSES {
         return None;
     }
@@ -196,8 +207,17 @@ pub(crate) fn fit(arrivals: &[PacketArrival], width: f64) -> Option<TokenBucketF
     let peaks = asked.peaks(&candidates(&coarse));
     let mut best = asked.sharpened(&peaks, WIDE, SHARPENED);
     best.truncate(FINALISTS);
-    let best = search.sharpened(&best, SHARPENED, 0.0).into_iter().next()?;
-    if best.gain < CHANCE {
+    let plain = search.sharpened(&best, SHARPENED, 0.0);
+    let clean = plain.first().is_none_or(|b| {
+        b.misclassified < CLEAN
+            && b.explained > 0.8
+            && (timed || gain_without_times(&coarse, b, counted) > CHANCE)
+    });
+    let some = if clean { 0 } else { CORRECTED };
+    let corrected: Vec<TokenBucketFit> =
+        plain.iter().take(some).map(|b| fit_corrected(&coarse, b, counted)).collect();
+    let best = plain.into_iter().chain(corrected).max_by(|a, b| a.score().total_cmp(&b.score()))?;
+    if best.corrected || best.gain < CHANCE {
         return Some(best);
     }
     let rate = search.middle(&best);
@@ -249,7 +269,7 @@ mod tests {
             [(2.5e6, 30e3, 1.0), (2.5e6, 625e3, 1.3), (1e7, 2e5, 1.1), (2.5e6, 60e3, 0.6)]
         {
             let arrivals = policed(rate, burst, 20.0, load);
-            let b = fit(&arrivals, 0.025).unwrap_or_default();
+            let b = fit(&arrivals, 0.025, true).unwrap_or_default();
             assert!((b.rate / rate - 1.0).abs() < 0.03, "{rate} {burst}: {b:?}");
             assert!((b.burst / burst - 1.0).abs() < 0.1, "{rate} {burst}: {b:?}");
             assert!(b.explained > 0.9 && b.gain > 10.0, "{rate} {burst}: {b:?}");
@@ -272,7 +292,7 @@ mod tests {
             })
         };
         let arrivals: Vec<PacketArrival> = (0..120).flat_map(burst).collect();
-        let b = fit(&arrivals, 0.05).unwrap_or_default();
+        let b = fit(&arrivals, 0.05, true).unwrap_or_default();
         let (least, most) = b.as_good.unwrap_or_default();
         // 8 kB each 100 ms at least; at the most more than is looked at.
         assert!(least < 2.0 * 80e3 && most > 2.5e6, "{b:?}");
@@ -335,10 +355,10 @@ mod tests {
     #[test]
     fn a_window_cut_back_at_each_loss_overruns_the_bucket_it_looks_like() {
         let policed = policed(2.5e6, 625e3, 20.0, 1.3);
-        let b = fit(&policed, 0.025).unwrap_or_default();
+        let b = fit(&policed, 0.025, true).unwrap_or_default();
         assert!(passed_beyond_limit(&policed, &b) < 0.01, "{b:?}");
         let sawtooth = sawtooth();
-        let b = fit(&sawtooth, 0.005).unwrap_or_default();
+        let b = fit(&sawtooth, 0.005, true).unwrap_or_default();
         assert!(b.gain > CHANCE && b.explained > 0.5 && b.burst > 100.0 * 1500.0, "{b:?}");
         assert!(passed_beyond_limit(&sawtooth, &b) > 5.0, "{b:?}");
     }
@@ -351,7 +371,7 @@ mod tests {
                 let h = (i as u64 + seed * 1_000_003).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 a.lost = (h ^ h >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40 < (1 << 24) / 200;
             }
-            let b = fit(&arrivals, 0.025).unwrap_or_default();
+            let b = fit(&arrivals, 0.025, true).unwrap_or_default();
             assert!(b.gain < 8.0, "{b:?}");
         }
     }

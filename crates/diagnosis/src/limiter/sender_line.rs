@@ -5,15 +5,17 @@
 //! back, so RTTs within a burst hold the wait for the line: A is the rate that explains most of their differences
 //! ([`rates`]). With it each packet's time and RTT are those at the limiter ([`behind_line`]).
 
-use super::candidate_rates::STEP;
 use super::delay_fit::commonest;
-use super::virtual_queue::{PacketArrival, largest, quantile};
+use super::virtual_queue::{PacketArrival, quantile};
 
 /// Packets looked at, and RTTs that say enough.
 const MOST: usize = 4_000;
 const FEWEST: usize = 50;
-/// RTTs are known to so many seconds: a line that takes no longer for a packet does not show.
-const CLOCK: f64 = 1e-6;
+/// Rates tried are this far apart; then, about the best, this share.
+const STEP: f64 = 1.06;
+const FINE: f64 = 0.005;
+/// The greatest rate tried, bytes a second.
+const FASTEST: f64 = 2.5e9;
 /// A line is there for certain where it leaves this share of the differences of RTTs; where it leaves the second, none shows.
 const LEFT: (f64, f64) = (0.57, 0.99);
 /// Differences count up to so many times their mean: those have other reasons.
@@ -40,23 +42,21 @@ pub(super) fn rates(arrivals: &[PacketArrival]) -> Vec<(f64, bool)> {
 
 /// The rate that leaves the least of RTTs' differences, and the share of them left.
 fn flattest(arrivals: &[PacketArrival]) -> Option<(f64, f64)> {
-    let fastest = largest(arrivals) / CLOCK;
     let (first, last) = (arrivals.first()?, arrivals.last()?);
     let bytes: f64 = arrivals.iter().map(|a| a.bytes as f64).sum();
     let slowest = STEP * bytes / (last.at - first.at).max(1e-6);
     let mut rtts = Vec::new();
     let most = FAR * differ(arrivals, f64::INFINITY, f64::INFINITY, &mut rtts);
-    if rtts.len() < FEWEST || slowest >= fastest {
+    if rtts.len() < FEWEST || slowest >= FASTEST {
         return None;
     }
     let mut left = |rate: f64| differ(arrivals, rate, most, &mut rtts);
     let mut least = |rates: &mut dyn Iterator<Item = f64>| {
         rates.map(|rate| (rate, left(rate))).min_by(|a, b| a.1.total_cmp(&b.1))
     };
-    let steps = ((fastest / slowest).ln() / STEP.ln()) as i32;
+    let steps = ((FASTEST / slowest).ln() / STEP.ln()) as i32;
     let (near, _) = least(&mut (0..=steps).map(|i| slowest * STEP.powi(i)))?;
-    // Between its neighbours.
-    let (rate, remains) = least(&mut (-10..=10).map(|i| near * STEP.powf(i as f64 / 10.0)))?;
+    let (rate, remains) = least(&mut (-12..=12).map(|i| near * (1.0 + FINE * i as f64)))?;
     Some((rate, remains / left(f64::INFINITY)))
 }
 
@@ -138,8 +138,8 @@ mod tests {
         let arrivals = bursts(true);
         let rates = rates(&arrivals);
         assert!(matches!(rates[..], [(rate, true)] if (rate / LINE - 1.0).abs() < 0.02), "{rates:?}");
-        let plain = fit(&arrivals, 0.01).unwrap_or_default();
-        let b = fit(&behind_line(&arrivals, rates[0].0).collect::<Vec<_>>(), 0.01).unwrap_or_default();
+        let plain = fit(&arrivals, 0.01, true).unwrap_or_default();
+        let b = fit(&behind_line(&arrivals, rates[0].0).collect::<Vec<_>>(), 0.01, true).unwrap_or_default();
         assert!((b.rate / RATE - 1.0).abs() < 0.06 && (b.burst / BURST - 1.0).abs() < 0.1, "{b:?}");
         assert!(b.score() > plain.score(), "{b:?} {plain:?}");
         assert_eq!(of_bursts(&arrivals).map(|r| (r / LINE * 50.0).round()), Some(50.0));
@@ -148,9 +148,9 @@ mod tests {
     #[test]
     fn a_line_behind_the_bucket_makes_nothing_clearer() {
         let arrivals = bursts(false);
-        let plain = fit(&arrivals, 0.01).unwrap_or_default();
+        let plain = fit(&arrivals, 0.01, true).unwrap_or_default();
         for (rate, _) in rates(&arrivals) {
-            let b = fit(&behind_line(&arrivals, rate).collect::<Vec<_>>(), 0.01).unwrap_or_default();
+            let b = fit(&behind_line(&arrivals, rate).collect::<Vec<_>>(), 0.01, true).unwrap_or_default();
             assert!(b.score() < 0.95 * plain.score(), "{b:?} {plain:?}");
         }
         assert!(rates(&[]).is_empty());

@@ -1,5 +1,8 @@
 //! Packets in the order of time, in linear time: those of many flows together are many short runs, one behind the other.
 
+/// Fewer than this are sorted by comparing them.
+const FEW: usize = 64;
+
 /// Sorted by `time`, seconds; what came at once keeps its order. Each goes to its place as if they came evenly between `from`
 /// and `to`, those beyond to the first or the last, then those that share a place are compared: where all share a few, no
 /// more than sorting costs. `values`, at most `most` of them, are made twice rather than kept twice: these lists are the
@@ -26,7 +29,7 @@ pub(super) fn by_time<T: Copy>(
     });
     let compare = |a: &T, b: &T| time(a).total_cmp(&time(b));
     let count = places.len();
-    let evenly = !sorted && finite && scale.is_finite() && u32::try_from(most).is_ok();
+    let evenly = !sorted && count >= FEW && finite && scale.is_finite() && u32::try_from(most).is_ok();
     let Some(first) = values.clone().next().filter(|_| evenly) else {
         let mut out = Vec::with_capacity(count);
         values.for_each(|value| out.push(value));

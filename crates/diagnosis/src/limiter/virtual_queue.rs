@@ -19,8 +19,12 @@ const ENOUGH_LOSSES: usize = 600;
 /// A gain above this is no accident: the best of some hundred and fifty rates and seven thresholds on losses that
 /// know of no bucket stays below.
 pub(crate) const CHANCE: f64 = 9.0;
+/// The share of its gain that counts where the backlog was corrected: that fits more than it should.
+const FREE: f64 = 0.7;
 /// Packets by which no backlog is mistaken.
 const FAR: f64 = 8.0;
+/// By how much of the way to the limit a loss corrects the backlog.
+pub(super) const PULL: f64 = 0.3;
 
 /// A packet as it came to the limiter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,6 +84,8 @@ pub(crate) struct TokenBucketFit {
     pub spread: f64,
     /// The bucket ran from full to empty at least once: only then the burst is known.
     pub emptied: bool,
+    /// The backlog was corrected by what was seen ([`super::corrected`]).
+    pub corrected: bool,
     /// Rates, least and greatest, that explain the losses as well, where they are far apart: where the bucket fills up between
     /// bursts and a burst takes less time than a packet does at the rate, nothing tells it.
     pub as_good: Option<(f64, f64)>,
@@ -97,15 +103,34 @@ pub(super) fn drained(backlog: f64, rate: f64, seconds: f64) -> f64 {
 
 /// Depth of the virtual queue with each packet in it at this bucket.
 pub(crate) fn depths_of(arrivals: &[PacketArrival], b: &TokenBucketFit) -> Vec<f32> {
+    let mut out = Vec::with_capacity(arrivals.len());
+    corrected_depths(arrivals, b.rate, b.burst, if b.corrected { PULL } else { 0.0 }, &mut out);
+    out
+}
+
+/// The same; with `pull` above 0 what is seen corrects the backlog.
+pub(super) fn corrected_depths(
+    arrivals: &[PacketArrival],
+    rate: f64,
+    burst: f64,
+    pull: f64,
+    out: &mut Vec<f32>,
+) {
+    out.clear();
     let mut backlog = 0.0f64;
     let mut last = arrivals.first().map_or(0.0, |a| a.at);
-    let depth = |a: &PacketArrival| {
-        backlog = drained(backlog, b.rate, a.at - std::mem::replace(&mut last, a.at));
-        let depth = backlog + if a.lost { a.size } else { a.bytes } as f64;
-        backlog = if a.lost { backlog } else { depth };
-        depth as f32
-    };
-    arrivals.iter().map(depth).collect()
+    for a in arrivals {
+        backlog = drained(backlog, rate, a.at - last);
+        last = a.at;
+        let size = if a.lost { a.size } else { a.bytes } as f64;
+        let depth = backlog + size;
+        out.push(depth as f32);
+        if a.lost {
+            backlog += pull * (burst - depth).max(0.0);
+        } else {
+            backlog = if pull > 0.0 { depth.min(burst) } else { depth };
+        }
+    }
 }
 
 /// Shares of the losses below a threshold that is tried.
@@ -248,7 +273,8 @@ impl TokenBucketFit {
     /// passed with the fewest errors and closest together.
     pub(crate) fn score(&self) -> f64 {
         let apart = (self.spread / self.burst.max(1.0)).min(1.0);
-        self.gain * (1.0 - 0.5 * self.misclassified.min(1.0)) * (1.0 - 0.3 * apart)
+        let free = if self.corrected { FREE } else { 1.0 };
+        free * self.gain * (1.0 - 0.5 * self.misclassified.min(1.0)) * (1.0 - 0.3 * apart)
     }
 }
 

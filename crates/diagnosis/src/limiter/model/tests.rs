@@ -194,7 +194,7 @@ fn a_window_that_passes_the_limit_again_and_again_is_held_by_no_limiter() {
             (window, lost_at) = (70, None);
         }
     }
-    let b = fit(&arrivals, 0.005).unwrap_or_default();
+    let b = fit(&arrivals, 0.005, true).unwrap_or_default();
     assert!(b.gain > CHANCE && losses::gain(&arrivals, &b, 0.005) < 0.0, "{b:?}");
     assert!(loss_gain(&arrivals, &b, 0.005) < 0.0, "{b:?}");
 }
