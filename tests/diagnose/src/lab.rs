@@ -1,6 +1,6 @@
 //! Cases of the corpus on this machine's kernel: captures and truth are of the same run (`kernel.rs`).
 
-use crate::judge::{lines, read};
+use crate::judge::{Judge, lines, read};
 use crate::kernel::{self, Files};
 use crate::line::Line;
 use crate::play::variant;
@@ -82,8 +82,7 @@ impl Kept {
     /// # Errors
     /// It cannot be read.
     pub fn lines(&self) -> Result<Vec<Line>, String> {
-        let capture = CaptureReader::open(&self.capture).map_err(|e| e.to_string())?;
-        Ok(lines(&self.truth, &read(capture)))
+        Ok(lines(&self.truth, &Judge::default().diagnose(&self.capture)?))
     }
 }
 

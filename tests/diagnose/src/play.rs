@@ -65,7 +65,14 @@ pub fn play(case: &Case, sink: &mut dyn Sink) -> Result<Truth, String> {
 /// # Errors
 /// It does not parse.
 pub fn variant(case: &Case) -> Result<Variant, String> {
-    let text = &case.text;
+    first_variant(&case.text)
+}
+
+/// The first variant of a scenario's text.
+///
+/// # Errors
+/// It does not parse.
+pub fn first_variant(text: &str) -> Result<Variant, String> {
     let experiment = Experiment::parse("case.toml", text, &[]).map_err(|e| format!("{e}\n{text}"))?;
     experiment.variants.into_iter().next().ok_or("no variant".into())
 }

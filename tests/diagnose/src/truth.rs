@@ -29,9 +29,10 @@
 //! losses there random-loss is right too.
 
 use crate::Case;
+use crate::play::first_variant;
 use crate::seen::{Moment, Seen, Watched, Way};
 use result::Cause;
-use scenario::{Experiment, Variant};
+use scenario::Variant;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -92,9 +93,7 @@ impl Truth {
         let text = |e: &dyn std::fmt::Display| format!("{}: {e}", folder.display());
         let read = |name: &str| fs::read_to_string(folder.join(name)).map_err(|e| text(&e));
         let truth = serde_json::from_str(&read("truth.json")?).map_err(|e| text(&e))?;
-        let experiment =
-            Experiment::parse("scenario.toml", &read("scenario.toml")?, &[]).map_err(|e| text(&e))?;
-        let variant = experiment.variants.into_iter().next().ok_or_else(|| text(&"no variant"))?;
+        let variant = first_variant(&read("scenario.toml")?).map_err(|e| text(&e))?;
         Ok((truth, variant))
     }
 }
