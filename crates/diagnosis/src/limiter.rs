@@ -199,6 +199,11 @@ impl LimiterPackets<'_> {
         out
     }
 
+    /// Whether the sender's timestamps tell of any packet how long it was on its way to the capture.
+    fn are_delays_known(&self) -> bool {
+        self.tracks.iter().any(|t| t.log.iter().any(|s| s.delay.is_known()))
+    }
+
     /// How much of each packet's RTT its ACK waited on its way, seconds, as far as the receiver's timestamps tell; to be asked
     /// in the order of the log.
     fn ack_waits(track: &Track) -> impl Fn(&LoggedPacket) -> f32 + Clone {
@@ -259,10 +264,13 @@ fn candidates(packets: &LimiterPackets, path: PathFacts) -> (Vec<LimiterCandidat
     let alone = if path.behind { path } else { PathFacts { base: 0.0, ..path } };
     // Where the sender's clock tells what packets waited before the capture, the RTT says nothing besides: it has the ACKs'
     // way in it too.
-    let mut clocked = (!path.behind).then(|| packets.arrivals(false, true));
+    let mut arrivals = packets.arrivals(path.behind, false);
+    let mut clocked = (!path.behind).then(|| match packets.are_delays_known() {
+        true => packets.arrivals(false, true),
+        false => arrivals.iter().map(|a| PacketArrival { rtt: f32::NAN, ..*a }).collect(),
+    });
     let told = clocked.as_ref().filter(|c| virtual_queue::has_delays(c));
     let mut out = told.map_or_else(Vec::new, |c| limiters_by_delays(c, alone, CLOCK));
-    let mut arrivals = packets.arrivals(path.behind, false);
     if path.behind || !path.sender && told.is_none() {
         out.extend(limiters_by_delays(&arrivals, path, (NO_WAIT * path.base).max(0.001)));
     }

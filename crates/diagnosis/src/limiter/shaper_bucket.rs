@@ -36,30 +36,36 @@ struct PassedPacket {
     flow: u16,
 }
 
-/// Bytes that pass before packets wait; `None` where that does not show.
+/// Bytes that pass before packets wait; `None` where that does not show. `arrivals` are in order.
 pub(super) fn bucket_before_queue(arrivals: &[PacketArrival], seen: QueueView) -> Option<f64> {
-    let values = values(&passed(arrivals, seen), seen);
-    let mut sorted: Vec<f32> = values.iter().map(|v| v.0).collect();
-    sorted.sort_unstable_by(f32::total_cmp);
+    let values = match seen.clocked {
+        true => values(delayed(arrivals, seen).into_iter(), arrivals.len(), seen),
+        false => values(passed(arrivals, seen), arrivals.len(), seen),
+    };
+    let sorted = sort::floats(values.iter().map(|v| v.0));
     let size = largest(arrivals);
     let width = |high: f64| (2.0 * size).max(SAME_RATE * high);
     common(&sorted, width).filter(|b| of_all(&values, *b, width(*b)))
 }
 
-/// What passed, in the order it is seen at the queue.
-fn passed(arrivals: &[PacketArrival], seen: QueueView) -> Vec<PassedPacket> {
-    let of = |a: &PacketArrival| {
+/// What passed, in the order it came.
+fn passed(arrivals: &[PacketArrival], seen: QueueView) -> impl Iterator<Item = PassedPacket> + Clone {
+    arrivals.iter().filter(|a| !a.lost).map(move |a| {
         let delay = a.rtt as f64;
         let at = if seen.clocked && delay.is_finite() { a.at + delay } else { a.at };
         PassedPacket { at, bytes: a.bytes as f64, size: a.size as f64, wait: delay - seen.base, flow: a.flow }
-    };
-    sort::by_time(arrivals.iter().filter(|a| !a.lost).map(of), arrivals.len(), span(arrivals), |p| p.at)
+    })
 }
 
-/// Level less what was carried off while they waited, of packets that wait, and whose they are.
-fn values(passed: &[PassedPacket], seen: QueueView) -> Vec<(f32, u16)> {
-    let (mut backlog, mut last, mut out) = (0.0f64, 0.0, Vec::new());
-    for p in passed {
+/// The same, in the order it is seen at the queue, behind its delay.
+fn delayed(arrivals: &[PacketArrival], seen: QueueView) -> Vec<PassedPacket> {
+    sort::by_time(passed(arrivals, seen), arrivals.len(), span(arrivals), |p| p.at)
+}
+
+/// Level less what was carried off while they waited, of packets that wait, and whose they are; `most`: no more passed.
+fn values(passed: impl Iterator<Item = PassedPacket>, most: usize, seen: QueueView) -> Vec<(f32, u16)> {
+    let (mut backlog, mut last, mut out) = (0.0f64, 0.0, Vec::with_capacity(most));
+    passed.for_each(|p| {
         backlog = drained(backlog, seen.rate, p.at - last);
         last = p.at;
         let own = if seen.merged { p.size } else { p.bytes };
@@ -67,7 +73,7 @@ fn values(passed: &[PassedPacket], seen: QueueView) -> Vec<(f32, u16)> {
             out.push(((backlog + own) as f32, p.flow));
         }
         backlog += p.bytes;
-    }
+    });
     out
 }
 

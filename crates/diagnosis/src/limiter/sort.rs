@@ -3,39 +3,52 @@
 /// Fewer than this are sorted by comparing them.
 const FEW: usize = 64;
 
-/// Sorted by `time`, seconds; what came at once keeps its order. Each goes to its place as if they came evenly between `from`
-/// and `to`, those beyond to the first or the last, then those that share a place are compared: where all share a few, no
-/// more than sorting costs. `values`, at most `most` of them, are made twice rather than kept twice: these lists are the
-/// most memory that a diagnosis takes.
+/// Sorted by `time`, seconds; what came at once keeps its order. Those in order already are taken as they come. Else each goes to
+/// its place as if they came evenly between `from` and `to`, those beyond to the first or the last, then those that share a place
+/// are compared: where all share a few, no more than sorting costs. `values`, at most `most` of them, are made twice rather than
+/// kept twice: these lists are the most memory that a diagnosis takes.
 pub(super) fn by_time<T: Copy>(
-    values: impl Iterator<Item = T> + Clone,
+    mut values: impl Iterator<Item = T> + Clone,
     most: usize,
     (from, to): (f64, f64),
     time: impl Fn(&T) -> f64,
 ) -> Vec<T> {
+    let again = values.clone();
+    let mut out = Vec::with_capacity(most);
+    let mut last = f64::NEG_INFINITY;
+    let in_order = values.try_for_each(|value| {
+        let now = time(&value);
+        if last > now || now.is_nan() {
+            return Err(());
+        }
+        last = now;
+        out.push(value);
+        Ok(())
+    });
+    if in_order.is_ok() {
+        return out;
+    }
+    drop(out);
+    let values = again;
     let scale = most as f64 / (to - from);
-    let (mut last, mut sorted, mut finite) = (f64::NEG_INFINITY, true, true);
+    let mut finite = true;
     // The place of each; how many share it.
     let (mut places, mut next) = (Vec::with_capacity(most), vec![0u32; most.max(1)]);
     let highest = next.len() - 1;
     values.clone().for_each(|value| {
         let now = time(&value);
-        sorted &= last <= now;
         finite &= now.is_finite();
-        last = now;
         let place = (((now - from) * scale) as usize).min(highest);
         next[place] += 1;
         places.push(place as u32);
     });
     let compare = |a: &T, b: &T| time(a).total_cmp(&time(b));
     let count = places.len();
-    let evenly = !sorted && count >= FEW && finite && scale.is_finite() && u32::try_from(most).is_ok();
+    let evenly = count >= FEW && finite && scale.is_finite() && u32::try_from(most).is_ok();
     let Some(first) = values.clone().next().filter(|_| evenly) else {
         let mut out = Vec::with_capacity(count);
         values.for_each(|value| out.push(value));
-        if !sorted {
-            out.sort_by(compare);
-        }
+        out.sort_by(compare);
         return out;
     };
     // Where the next of each place goes.
@@ -61,9 +74,28 @@ pub(super) fn by_time<T: Copy>(
     out
 }
 
+/// Sorts as [`f32::total_cmp`] does, by whole numbers of the same order: one instruction compares two of them.
+pub(super) fn floats(values: impl Iterator<Item = f32>) -> Vec<f32> {
+    // The lower a negative number, the higher its bits: all but the sign are turned over, here and back.
+    let turned = |bits: i32| bits ^ ((bits >> 31) as u32 >> 1) as i32;
+    let mut keys: Vec<i32> = values.map(|value| turned(value.to_bits() as i32)).collect();
+    keys.sort_unstable();
+    keys.into_iter().map(|key| f32::from_bits(turned(key) as u32)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn floats_have_the_order_that_the_standard_library_gives_them() {
+        let values =
+            [2.5, f32::NAN, -0.0, 0.0, -7.0, f32::NEG_INFINITY, -f32::NAN, 1e-40, -1e-40, f32::INFINITY];
+        let mut expected = values;
+        expected.sort_unstable_by(f32::total_cmp);
+        let sorted = floats(values.into_iter());
+        assert!(sorted.into_iter().map(f32::to_bits).eq(expected.map(f32::to_bits)));
+    }
 
     #[test]
     fn it_sorts_as_the_standard_library_does() {

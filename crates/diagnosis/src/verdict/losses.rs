@@ -132,6 +132,10 @@ fn by_gaps(tracks: &[&Track], told: bool) -> Option<LossDelay> {
 fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<bool> {
     let mut full = vec![false; t.log.len()];
     for (fate, of_all) in [(PacketFate::LostDown, of_all.behind), (PacketFate::LostUp, of_all.before)] {
+        // Of most flows nothing was lost, or on one side only.
+        if !t.log.iter().any(|s| s.fate == fate) {
+            continue;
+        }
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         let delay = delays(t, fate, base);
         beside(t, fate, &delay, rtt, &mut losses, &mut passed);
