@@ -7,6 +7,8 @@ use units::Time;
 
 /// The most segments kept: a capture may never acknowledge.
 pub const MOST: usize = 16_384;
+/// So many segments are looked at one by one before the others are searched.
+const NEAR: usize = 3;
 
 /// A stretch of the stream that one packet carried, or that the capture never saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,11 +67,9 @@ impl SentBoard {
     /// Index of the first segment that ends behind `seq`.
     #[inline]
     pub fn find(&self, seq: u64) -> usize {
-        match self.list.front() {
-            Some(first) if first.end() > seq => 0,
-            None => 0,
-            _ => self.list.partition_point(|s| s.end() <= seq),
-        }
+        // An ACK mostly covers a segment or two.
+        let near = self.list.iter().take(NEAR).position(|s| s.end() > seq);
+        near.unwrap_or_else(|| self.list.partition_point(|s| s.end() <= seq))
     }
 
     /// Cuts the segment at index `i` in two where `seq` is inside it; `true` if it was.
