@@ -477,7 +477,8 @@ fn limiters_of(
 }
 
 /// Limiters of flows that were asked alone; or one link for all of them. With a queue for each flow only one flow's delays
-/// may show the link. If the group together takes all of its rate for most of the time, and that flow alone for less than half of that, it is everybody's.
+/// may show the link. If the group together takes all of its rate for most of the time, and that flow alone for less than half
+/// of that, it is everybody's.
 fn shared(
     tracks: &[Track],
     group: &[usize],
