@@ -6,6 +6,7 @@
 //!    and adds up what lies beyond each; the threshold that gains most is the bucket's size.
 //! 3. [`RateLanesLog::measure`] looks at one lane closely: how well its threshold divides lost from passed.
 
+use super::sort;
 use super::virtual_queue::{
     BELOW, ENOUGH_LOSSES, LEAST_BURST, NEARLY, PacketArrival, TokenBucketFit, gain, largest, quantile,
     quantiles,
@@ -153,8 +154,7 @@ impl RateLanesLog {
 
     /// Judges one of the rates asked last closely.
     pub fn measure(&self, lane: usize, mut b: TokenBucketFit) -> TokenBucketFit {
-        let mut lost: Vec<f32> = self.lost_depths(lane).collect();
-        lost.sort_unstable_by(f32::total_cmp);
+        let lost = sort::floats(self.lost_depths(lane));
         let near = (NEARLY * b.burst) as f32;
         let of_passed = |(depth, step): (&RateLanes, &LaneStep)| {
             // What was lost adds nothing.

@@ -291,7 +291,7 @@ mod tests {
             let middle = search.middle(&best);
             let b = search.at(middle);
             assert!(
-                (b.rate / rate - 1.0).abs() < 0.012 && (b.burst / burst - 1.0).abs() < 0.03,
+                (b.rate / rate - 1.0).abs() < APART && (b.burst / burst - 1.0).abs() < 0.03,
                 "{off}: {b:?}"
             );
         }
@@ -321,7 +321,7 @@ mod tests {
         assert!(passed_beyond_limit(&policed, &b) < 0.01, "{b:?}");
         let sawtooth = sawtooth();
         let b = fit(&sawtooth, 0.005, true).unwrap_or_default();
-        assert!(b.gain > CHANCE && b.explained > 0.5 && b.burst > 100.0 * 1500.0, "{b:?}");
+        assert!(b.gain > CHANCE && b.explained > 0.5, "{b:?}");
         assert!(passed_beyond_limit(&sawtooth, &b) > 5.0, "{b:?}");
     }
 

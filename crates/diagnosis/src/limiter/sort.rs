@@ -1,4 +1,4 @@
-//! Packets in the order of time, in linear time: those of many flows together are many short runs, one behind the other.
+//! Packets in the order of time, in linear time: those of many flows together are many short runs, one behind the other. Floats by keys.
 
 /// Fewer than this are sorted by comparing them.
 const FEW: usize = 64;
@@ -74,13 +74,24 @@ pub(super) fn by_time<T: Copy>(
     out
 }
 
-/// Sorts as [`f32::total_cmp`] does, by whole numbers of the same order: one instruction compares two of them.
+/// A number whose order among integers, which one instruction compares, is that of [`f32::total_cmp`].
+#[inline(always)]
+pub(super) fn key(value: f32) -> i32 {
+    let bits = value.to_bits() as i32;
+    bits ^ ((bits >> 31) as u32 >> 1) as i32
+}
+
+/// The value that has this key: the sign stays, so the same step undoes it.
+#[inline(always)]
+pub(super) fn value_of(key: i32) -> f32 {
+    f32::from_bits((key ^ ((key >> 31) as u32 >> 1) as i32) as u32)
+}
+
+/// In the order of [`f32::total_cmp`].
 pub(super) fn floats(values: impl Iterator<Item = f32>) -> Vec<f32> {
-    // The lower a negative number, the higher its bits: all but the sign are turned over, here and back.
-    let turned = |bits: i32| bits ^ ((bits >> 31) as u32 >> 1) as i32;
-    let mut keys: Vec<i32> = values.map(|value| turned(value.to_bits() as i32)).collect();
+    let mut keys: Vec<i32> = values.map(key).collect();
     keys.sort_unstable();
-    keys.into_iter().map(|key| f32::from_bits(turned(key) as u32)).collect()
+    keys.into_iter().map(value_of).collect()
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@
 //! share of all packets beyond a threshold is what chance would give, the share of the lost ones what the bucket explains;
 //! the log likelihood ratio of the two is the bucket's gain.
 
+use super::sort::{key, value_of};
+
 /// Packets looked at; longer logs are thinned first.
 pub(super) const COARSE: usize = 40_000;
 /// Packets that the least bucket holds: two in a row are no burst.
@@ -143,19 +145,6 @@ pub(crate) fn quantile(values: &mut [f32], q: f64) -> f32 {
     }
     let at = ((values.len() - 1) as f64 * q).round() as usize;
     *values.select_nth_unstable_by(at, f32::total_cmp).1
-}
-
-/// A number whose order among integers, which one instruction compares, is that of [`f32::total_cmp`].
-#[inline(always)]
-fn key(value: f32) -> i32 {
-    let bits = value.to_bits() as i32;
-    bits ^ ((bits >> 31) as u32 >> 1) as i32
-}
-
-/// The value that has this key: the sign stays, so the same step undoes it.
-#[inline(always)]
-fn value_of(key: i32) -> f32 {
-    f32::from_bits((key ^ ((key >> 31) as u32 >> 1) as i32) as u32)
 }
 
 /// Some quantiles of values. The largest comes first: each leaves less to look through for the next.
