@@ -110,11 +110,6 @@ impl RateLanesLog {
         }));
     }
 
-    /// How many were lost.
-    pub fn losses(&self) -> usize {
-        self.lost.len()
-    }
-
     /// Depths of lost packets in a lane, of as many as say enough.
     fn lost_depths(&self, lane: usize) -> impl Iterator<Item = f32> {
         let each = self.lost.len().div_ceil(ENOUGH_LOSSES).max(1);

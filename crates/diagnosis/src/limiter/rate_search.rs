@@ -74,8 +74,8 @@ impl RateSearch {
         }
     }
 
-    /// The middle of the rates about `best` that divide lost from passed with as few errors, but for one loss: where the bucket
-    /// fills up between losses, a range of them does, of which the best is the one with the largest bucket.
+    /// The middle of the rates about `best` that divide lost from passed with as few errors: where the bucket fills up between
+    /// losses, a range of them does, of which the best is the one with the largest bucket.
     fn middle(&mut self, best: &TokenBucketFit) -> f64 {
         let rates: [f64; ROUND] =
             std::array::from_fn(|i| best.rate * (1.0 + APART * (i as f64 - (ROUND / 2) as f64)));
@@ -87,8 +87,7 @@ impl RateSearch {
             }
         }
         let least = (0..ROUND).min_by(|a, b| misclassified[*a].total_cmp(&misclassified[*b])).unwrap_or(0);
-        let one = 1.0 / self.0.losses().max(1) as f64;
-        let few = |i: &usize| misclassified[*i] <= misclassified[least] + one;
+        let few = |i: &usize| misclassified[*i] <= misclassified[least];
         let first = (0..=least).rev().take_while(few).last().unwrap_or(least);
         let last = (least..ROUND).take_while(few).last().unwrap_or(least);
         (rates[first] + rates[last]) / 2.0
