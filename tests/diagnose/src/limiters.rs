@@ -219,8 +219,7 @@ fn values(weights: &mut LimiterWeights) -> impl Iterator<Item = &mut f64> {
     weights.iter_mut().flatten().flat_map(|w| [&mut w.of, &mut w.bend])
 }
 
-/// The middle and the bounds of each sign, and nothing learned. The middle is the median; where most have the least or the greatest value,
-/// that of the others: there a bend would say what the sign itself does.
+/// The middle and the bounds of each sign, and nothing learned.
 fn middles(all: &[LabelledLimiters]) -> LimiterWeights {
     let mut weights = [[SignWeight::default(); LIMITER_SIGNS]; LimiterSource::ALL.len()];
     for source in LimiterSource::ALL {
@@ -228,14 +227,9 @@ fn middles(all: &[LabelledLimiters]) -> LimiterWeights {
         for (sign, weight) in weights[source as usize].iter_mut().enumerate() {
             let mut signs: Vec<f64> = of().map(|p| p.signs.0[sign]).collect();
             signs.sort_by(f64::total_cmp);
-            let of = |signs: &[f64], i: usize| signs.get(i).map_or(0.0, |sign| hundredths(*sign));
-            let median = |signs: &[f64]| of(signs, signs.len() / 2);
-            weight.bounds = (of(&signs, 0), of(&signs, signs.len().saturating_sub(1)));
-            weight.middle = median(&signs);
-            if weight.middle == weight.bounds.0 || weight.middle == weight.bounds.1 {
-                signs.retain(|sign| hundredths(*sign) != weight.middle);
-                weight.middle = if signs.is_empty() { weight.middle } else { median(&signs) };
-            }
+            let of = |i: usize| signs.get(i).map_or(0.0, |sign| hundredths(*sign));
+            weight.middle = of(signs.len() / 2);
+            weight.bounds = (of(0), of(signs.len().saturating_sub(1)));
         }
     }
     weights

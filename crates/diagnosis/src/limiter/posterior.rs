@@ -262,7 +262,7 @@ pub struct SignWeight {
     pub of: f64,
     /// Of its distance from the middle.
     pub bend: f64,
-    /// The median of all that were proposed; of those in between where most are the least or the greatest.
+    /// The median of all that were proposed.
     pub middle: f64,
     /// The least and the greatest of them.
     pub bounds: (f64, f64),

@@ -1,4 +1,4 @@
-//! Packets in the order of time, in linear time: those of many flows together are many short runs, one behind the other. Floats by keys.
+//! Packets in the order of time, in linear time: those of many flows together are many short runs, one behind the other.
 
 /// Fewer than this are sorted by comparing them.
 const FEW: usize = 64;

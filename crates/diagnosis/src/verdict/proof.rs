@@ -64,9 +64,6 @@ impl HeldTime {
 
 /// Packets lost to the cause.
 fn lost(t: &Track, cause: Cause, losses: &[(f64, Cause)]) -> Option<PacketProof> {
-    if !losses.iter().any(|loss| loss.1 == cause) {
-        return None;
-    }
     let all = t.log.iter().filter(|s| s.fate != PacketFate::Passed);
     let to_it = all.zip(losses).filter(|(_, loss)| loss.1 == cause).map(|(s, _)| s);
     let (mut packets, mut total) = (Vec::new(), 0);
