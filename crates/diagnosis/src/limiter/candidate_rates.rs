@@ -1,11 +1,12 @@
 //! The rates that a limiter may have: where the search for it begins.
 
-use super::virtual_queue::{PacketArrival, quantile};
+use super::virtual_queue::{PacketArrival, quantile, span};
+use std::iter::successors;
 
 /// Rates tried between the least and the greatest that are possible are this far apart.
-const STEP: f64 = 1.03;
-/// Seconds between two losses whose slope is tried.
-const LAGS: [f64; 8] = [0.05, 0.15, 0.4, 1.0, 2.0, 4.0, 8.0, 16.0];
+pub(super) const STEP: f64 = 1.03;
+/// The greatest is at most so many times the least.
+const RANGE: f64 = 100.0;
 
 /// Rates to try: a grid over the possible ones, and the slopes between losses, which are the rate itself
 /// where the bucket never filled up in between, and less where it did.
@@ -18,40 +19,36 @@ pub(super) fn candidates(arrivals: &[PacketArrival]) -> Vec<f64> {
             sum += a.bytes as f64;
         }
     }
-    let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else { return Vec::new() };
-    let whole = (last.at - first.at).max(1e-3);
+    let (Some(first), Some(last)) = (losses.first(), losses.get(losses.len() / 2)) else { return Vec::new() };
+    let (begin, end) = span(arrivals);
+    let whole = (end - begin).max(1e-3);
     let mut rates = Vec::new();
-    let long = [0.1, 0.25, 0.5, 0.75].map(|share| share * whole);
-    for lag in LAGS.iter().chain(&long).filter(|lag| **lag < whole) {
+    // Halves of the whole, down to how far apart losses are.
+    let lags = successors(Some(whole / 2.0), |lag| Some(lag / 2.0));
+    for lag in lags.take_while(|lag| *lag > whole / losses.len() as f64) {
         let mut slopes = Vec::new();
         let mut to = 0;
         for (at, passed) in &losses {
-            while to < losses.len() && losses[to].0 - at < *lag {
+            while to < losses.len() && losses[to].0 - at < lag {
                 to += 1;
             }
             let Some(next) = losses.get(to) else { break };
             slopes.push(((next.1 - passed) / (next.0 - at)) as f32);
         }
-        for q in [0.5, 0.9, 0.98, 1.0] {
-            rates.push(quantile(&mut slopes, q) as f64);
-        }
         rates.push(shorth(&mut slopes));
+        rates.extend([0.5, 1.0].map(|q| quantile(&mut slopes, q) as f64));
     }
     // All that passed before the first loss may have been the bucket's, or, where others lose too, before a later one.
-    let late =
-        |q: usize| losses.get(losses.len() * q / 4).map_or(f64::INFINITY, |l| (sum - l.1) / (last.at - l.0));
-    let first = losses.first().map_or(0.0, |l| l.1);
-    let low = [late(1), late(2), (sum - first) / whole].into_iter().fold(f64::INFINITY, f64::min);
-    let low = (0.8 * low).max(0.02 * sum / whole);
+    let low = ((sum - first.1) / whole).min((sum - last.1) / (end - last.0));
+    let low = (low / 2.0).max(sum / whole / RANGE);
     // In bursts the bucket lets more pass than its rate.
-    let high = [0.1, 0.005, 0.0005].map(|width| fastest(arrivals, width)).into_iter().fold(0.0, f64::max);
-    let high = high.clamp(low * 3.0, low * 200.0) * 1.2;
+    let high = fastest(arrivals, 1e-3).min(RANGE * low);
     let steps = ((high / low).ln() / STEP.ln()).ceil() as i32;
     rates.extend((0..=steps).map(|i| low * STEP.powi(i)));
-    rates.retain(|r| r.is_finite() && *r > 0.0 && *r >= low * 0.9);
+    rates.retain(|r| r.is_finite() && *r >= low);
     rates.sort_by(f64::total_cmp);
     // Over long times a small error adds up to a bucket.
-    let step = (0.25 * arrivals[0].size as f64 / sum).clamp(1e-6, 1e-4);
+    let step = arrivals[0].size as f64 / sum;
     rates.dedup_by(|a, b| *a / *b < 1.0 + step);
     rates
 }

@@ -6,16 +6,15 @@
 //!    and adds up what lies beyond each; the threshold that gains most is the bucket's size.
 //! 3. [`RateLanesLog::measure`] looks at one lane closely: how well its threshold divides lost from passed.
 
+use super::sort::floats;
 use super::virtual_queue::{
-    BELOW, LEAST_BURST, PacketArrival, TokenBucketFit, gain, largest, quantile, quantiles, ranked,
+    BELOW, ENOUGH_LOSSES, LEAST_BURST, NEARLY, PacketArrival, TokenBucketFit, gain, largest, quantile,
+    quantiles,
 };
 
-/// Rates tried at once: their sums do not wait for each other.
+/// Rates tried at once: their sums do not wait for each other (derived: a register of 256 bits
+/// holds so many 32-bit numbers).
 pub(super) const LANES: usize = 8;
-/// Losses whose depths are ranked for thresholds, at most: of so many the hundredth part is still five.
-const RANKED: usize = 500;
-/// Needs of lost packets tried as what divides them from those that passed: of the lower half, evenly.
-const TRIED: usize = 41;
 
 /// A number at each of the rates.
 type RateLanes = [f32; LANES];
@@ -111,20 +110,20 @@ impl RateLanesLog {
         }));
     }
 
-    /// Depths of lost packets in a lane.
+    /// Depths of lost packets in a lane, of as many as say enough.
     fn lost_depths(&self, lane: usize) -> impl Iterator<Item = f32> {
-        self.lost.iter().map(move |(i, _)| self.depths[*i as usize][lane])
+        let each = self.lost.len().div_ceil(ENOUGH_LOSSES).max(1);
+        self.lost.iter().step_by(each).map(move |(i, _)| self.depths[*i as usize][lane])
     }
 
     /// The best threshold at each of the rates.
     pub fn judge(&mut self, rates: &[f64; LANES]) -> [TokenBucketFit; LANES] {
         self.fill(rates);
         let mut at: LaneSums = Default::default();
-        let each = self.lost.len().div_ceil(RANKED).max(1);
-        let mut column: Vec<f32> = Vec::with_capacity(RANKED);
+        let mut column: Vec<f32> = Vec::with_capacity(ENOUGH_LOSSES);
         for lane in 0..LANES {
             column.clear();
-            column.extend(self.lost_depths(lane).step_by(each));
+            column.extend(self.lost_depths(lane));
             for (row, depth) in at.iter_mut().zip(quantiles(&column, BELOW)) {
                 row[lane] = depth * 0.999;
             }
@@ -150,15 +149,14 @@ impl RateLanesLog {
 
     /// Judges one of the rates asked last closely.
     pub fn measure(&self, lane: usize, mut b: TokenBucketFit) -> TokenBucketFit {
-        let lost: Vec<f32> = self.lost_depths(lane).collect();
-        let around = b.burst;
-        let near = 0.7 * around as f32;
+        let lost = floats(self.lost_depths(lane));
+        let near = (NEARLY * b.burst) as f32;
         let of_passed = |(depth, step): (&RateLanes, &LaneStep)| {
             // What was lost adds nothing.
             if step.passed > 0.0 { depth[lane] } else { f32::NAN }
         };
         let passed = || self.depths.iter().zip(&self.steps).map(of_passed);
-        (b.misclassified, b.burst) = divide(&lost, passed().filter(|n| *n > near), around);
+        (b.misclassified, b.burst) = divide(&lost, passed().filter(|n| *n > near), self.sizes[0]);
         let mut distance: Vec<f32> = lost.iter().map(|n| (n - b.burst as f32).abs()).collect();
         b.spread = quantile(&mut distance, 0.5) as f64;
         let low = 0.25 * b.burst as f32;
@@ -167,37 +165,31 @@ impl RateLanesLog {
     }
 }
 
-/// The depth, near `around`, that divides those lost from those that passed with the fewest errors: share of errors
-/// on either side together, and the depth.
-fn divide(lost: &[f32], near: impl Iterator<Item = f32>, around: f64) -> (f64, f64) {
-    if lost.is_empty() {
-        return (1.0, around);
-    }
-    let places: [usize; TRIED] = std::array::from_fn(|i| (lost.len() - 1) * i / (2 * (TRIED - 1)));
-    let thresholds = ranked(lost, places);
+/// The depth that divides those lost, in order, from those that passed with the fewest errors: share of errors on either side
+/// together, and the depth. `size`: of the largest packet.
+fn divide(lost: &[f32], near: impl Iterator<Item = f32>, size: f32) -> (f64, f64) {
+    let thresholds = &lost[..lost.len().div_ceil(2)];
+    let (Some(least), Some(most)) = (thresholds.first(), thresholds.last()) else { return (1.0, 0.0) };
     // Of those that passed: how many lie between a threshold and the one before, and the largest. Sorting them all
     // would be most of the whole search.
-    let (mut counts, mut largest, mut passed) = ([0usize; TRIED], [f32::NEG_INFINITY; TRIED], 0);
-    let (least, most) = (thresholds[0], thresholds[TRIED - 1]);
+    let (mut between, mut passed) = (vec![(0usize, f32::NEG_INFINITY); thresholds.len()], 0);
     for n in near {
         passed += 1;
-        if n <= most {
-            let i = if n <= least { 0 } else { thresholds.partition_point(|t| *t < n) };
-            counts[i] += 1;
-            largest[i] = largest[i].max(n);
+        if n <= *most {
+            let i = if n <= *least { 0 } else { thresholds.partition_point(|t| *t < n) };
+            between[i] = (between[i].0 + 1, between[i].1.max(n));
         }
     }
     let (l, p) = (lost.len() as f64, passed.max(1) as f64);
-    let mut best = (f64::INFINITY, around);
+    let mut best = (f64::INFINITY, 0.0);
     let (mut below, mut under) = (0, f32::NEG_INFINITY);
-    for (i, threshold) in thresholds.into_iter().enumerate() {
-        below += counts[i];
-        under = under.max(largest[i]);
-        let misclassified = places[i] as f64 / l + (passed - below) as f64 / p;
+    for (i, (threshold, (count, largest))) in thresholds.iter().zip(between).enumerate() {
+        below += count;
+        under = under.max(largest);
+        let misclassified = i as f64 / l + (passed - below) as f64 / p;
         if misclassified < best.0 {
-            // Between the largest depth that passed and the least that did not.
-            let split = if under > 0.9 * threshold { (under + threshold) / 2.0 } else { threshold };
-            best = (misclassified, split as f64);
+            // Between the largest depth that passed and the least that did not: a packet at most.
+            best = (misclassified, (under.max(threshold - size) + threshold) as f64 / 2.0);
         }
     }
     best

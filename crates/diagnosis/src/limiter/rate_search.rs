@@ -2,47 +2,29 @@
 //!
 //! 1. Each candidate rate ([`super::candidate_rates`]) is tried on the virtual queue ([`super::virtual_queue`]), some at once
 //!    ([`super::rate_lanes`]); its best threshold is the bucket's size.
-//! 2. The best are sharpened. Where the beginning of a long log has losses enough, it alone is asked for these two steps; the
-//!    few best are sharpened on the whole of it.
+//! 2. The best are sharpened.
 //! 3. The middle is taken of those that are as good.
 //! 4. Where none explains the losses well, the backlog is corrected by what is seen ([`super::corrected`]).
 
-use super::candidate_rates::candidates;
+use super::candidate_rates::{STEP, candidates};
 use super::corrected::fit_corrected;
+use super::model::delays::NOISE;
 use super::rate_lanes::{LANES, RateLanesLog};
 use super::virtual_queue::{
-    CHANCE, COARSE, PacketArrival, TokenBucketFit, begin, episodes, gain_without_times,
+    CHANCE, COARSE, PacketArrival, TokenBucketFit, begin, episodes, gain_without_times, span,
 };
 
-/// The beginning of a long log that is asked first: so many packets and losses at least, and at most this part of it.
-const FIRST: (usize, usize, usize) = (8_000, 250, 3);
-/// Peaks of the gain looked at closely; and of those so many until the rate is exact.
-const PEAKS: usize = 10;
-const FINALISTS: usize = 4;
-/// About a candidate rates are looked at that differ by this share, and next by this.
-const WIDE: f64 = 0.02;
-const SHARPENED: f64 = 0.005;
-/// Of the rates tried at once so many are measured.
-const CLOSELY: usize = 3;
-/// Peaks about which the backlog is corrected ([`super::corrected`]).
-const CORRECTED: usize = 3;
+/// Peaks of the gain looked at closely, and with the backlog corrected ([`super::corrected`]).
+const PEAKS: usize = 4;
 /// Fewer losses than this say nothing.
 pub(crate) const FEWEST_LOSSES: usize = 4;
-
 /// A bucket with fewer errors than this needs no correction.
 const CLEAN: f64 = 0.25;
-
-/// Rates about the best that may be as good, this share apart; as likely but for this; and with no more errors, but for this and
-/// this share of them.
-const ROUND: usize = 3 * LANES;
-const APART: f64 = 0.01;
-const LESS: f64 = 2.0;
-const FEW: (f64, f64) = (0.001, 0.02);
-/// The middle of them is taken if its score is at least this share of the best.
+/// What gains this share of the best is as good.
 const AS_GOOD: f64 = 0.97;
-/// Steps in which a range of rates is looked for that are as good, beyond those about the best; and how many rounds of them.
-const STEP: f64 = 1.06;
-const ROUNDS: i32 = 8;
+/// Rates about the best that may be as good, this share apart: a third of what those first tried are.
+const ROUND: usize = 3 * LANES;
+const APART: f64 = (STEP - 1.0) / 3.0;
 
 /// A search over the rates of one log.
 struct RateSearch(RateLanesLog);
@@ -52,40 +34,30 @@ impl RateSearch {
         RateSearch(RateLanesLog::new(arrivals, episodes))
     }
 
-    /// The peaks of the gain among these rates, the greatest first.
-    fn peaks(&mut self, rates: &[f64]) -> Vec<TokenBucketFit> {
-        let mut tried: Vec<TokenBucketFit> = Vec::new();
+    /// The best threshold at each of these rates.
+    fn judged(&mut self, rates: &[f64]) -> Vec<TokenBucketFit> {
+        let mut judged = Vec::with_capacity(rates.len() + LANES);
         for rates in rates.chunks(LANES) {
-            tried.extend(self.0.judge(&std::array::from_fn(|i| rates[i.min(rates.len() - 1)])));
+            judged.extend(self.0.judge(&std::array::from_fn(|i| rates[i.min(rates.len() - 1)])));
         }
-        tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-        let mut peaks: Vec<TokenBucketFit> = Vec::new();
-        for b in tried.into_iter().filter(|b| b.gain > 0.0) {
-            if peaks.len() < PEAKS && peaks.iter().all(|p| (b.rate / p.rate).ln().abs() > 0.04) {
-                peaks.push(b);
-            }
-        }
-        peaks
+        judged.truncate(rates.len());
+        judged
     }
 
-    /// Sharpens these rates, within `reach` (a share) at first and `until` at last; the best first.
-    fn sharpened(&mut self, rates: &[TokenBucketFit], reach: f64, until: f64) -> Vec<TokenBucketFit> {
-        let fine = (0.25 * self.0.sizes[1] as f64 / self.0.sums[1]).max(1e-6) * 4.0;
-        let mut out: Vec<TokenBucketFit> =
-            rates.iter().map(|b| self.refine(b.rate, reach, until.max(fine))).collect();
-        out.sort_by(|a, b| b.score().total_cmp(&a.score()));
-        out
-    }
-
-    fn refine(&mut self, rate: f64, mut reach: f64, fine: f64) -> TokenBucketFit {
+    /// The best rate about this one.
+    fn refine(&mut self, rate: f64) -> TokenBucketFit {
+        // A rate is known to a packet of all that passed.
+        let fine = (self.0.sizes[1] as f64 / self.0.sums[1]).max(f32::EPSILON as f64);
+        let half = (LANES / 2) as f64;
+        let mut reach = STEP - 1.0;
         let mut best = TokenBucketFit { rate, ..TokenBucketFit::default() };
         loop {
             let middle = best.rate;
-            let rates = std::array::from_fn(|i| middle * (1.0 + reach * (i as f64 - 4.0) / 4.0));
+            let rates = std::array::from_fn(|i| middle * (1.0 + reach * (i as f64 / half - 1.0)));
             let mut lanes: Vec<(usize, TokenBucketFit)> =
                 self.0.judge(&rates).into_iter().enumerate().collect();
             lanes.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
-            for (lane, b) in lanes.into_iter().take(CLOSELY) {
+            for (lane, b) in lanes.into_iter().take(LANES / 2) {
                 // Its score can be no more than its gain.
                 if b.gain <= best.score() {
                     break;
@@ -98,7 +70,7 @@ impl RateSearch {
             if reach <= fine {
                 return best;
             }
-            reach /= 4.0;
+            reach /= half;
         }
     }
 
@@ -110,12 +82,12 @@ impl RateSearch {
         let mut misclassified = [f64::INFINITY; ROUND];
         for (misclassified, rates) in misclassified.chunks_mut(LANES).zip(rates.chunks(LANES)) {
             let judged = self.0.judge(&std::array::from_fn(|lane| rates[lane]));
-            for (lane, b) in judged.into_iter().enumerate().filter(|(_, b)| b.gain > best.gain - LESS) {
+            for (lane, b) in judged.into_iter().enumerate().filter(|(_, b)| b.gain > AS_GOOD * best.gain) {
                 misclassified[lane] = self.0.measure(lane, b).misclassified;
             }
         }
         let least = (0..ROUND).min_by(|a, b| misclassified[*a].total_cmp(&misclassified[*b])).unwrap_or(0);
-        let few = |i: &usize| misclassified[*i] <= FEW.0 + (1.0 + FEW.1) * misclassified[least];
+        let few = |i: &usize| misclassified[*i] <= misclassified[least];
         let first = (0..=least).rev().take_while(few).last().unwrap_or(least);
         let last = (least..ROUND).take_while(few).last().unwrap_or(least);
         (rates[first] + rates[last]) / 2.0
@@ -126,33 +98,29 @@ impl RateSearch {
         let b = self.0.judge(&[rate; LANES])[0];
         self.0.measure(0, b)
     }
-
-    /// The rates that explain the losses as well as `best`, if they reach further than [`Self::middle`] looks.
-    fn as_good(&mut self, best: &TokenBucketFit) -> Option<(f64, f64)> {
-        let least_gain = AS_GOOD * best.gain;
-        let mut reach = |up: i32| {
-            let mut end = best.rate;
-            for round in 0..ROUNDS {
-                let rates: [f64; LANES] = std::array::from_fn(|i| {
-                    best.rate * STEP.powi(up * (round * LANES as i32 + i as i32 + 1))
-                });
-                let good = self.0.judge(&rates).iter().take_while(|b| b.gain >= least_gain).count();
-                end = good.checked_sub(1).map_or(end, |last| rates[last]);
-                if good < LANES {
-                    break;
-                }
-            }
-            end
-        };
-        let (least, most) = (reach(-1), reach(1));
-        (most > least * (1.0 + APART * ROUND as f64)).then_some((least, most))
-    }
 }
 
-/// How many packets at the beginning have losses enough to tell what a bucket may be.
-fn first_losses(arrivals: &[PacketArrival]) -> usize {
-    let mut losses = (0..arrivals.len()).filter(|i| arrivals[*i].lost);
-    losses.nth(FIRST.1).map_or(arrivals.len(), |last| last.max(FIRST.0))
+/// The peaks of the gain among what was tried, the greatest first.
+fn peaks(tried: &[TokenBucketFit]) -> Vec<TokenBucketFit> {
+    let mut tried: Vec<TokenBucketFit> = tried.iter().copied().filter(|b| b.gain > 0.0).collect();
+    tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    let mut peaks: Vec<TokenBucketFit> = Vec::new();
+    for b in tried {
+        if peaks.len() < PEAKS && peaks.iter().all(|p| (b.rate / p.rate).ln().abs() > STEP.ln()) {
+            peaks.push(b);
+        }
+    }
+    peaks
+}
+
+/// The rates among those tried, which rise, that explain the losses as well as `best`, if they reach further than
+/// [`RateSearch::middle`] looks.
+fn as_good(tried: &[TokenBucketFit], best: &TokenBucketFit) -> Option<(f64, f64)> {
+    let good = |b: &&TokenBucketFit| b.gain > AS_GOOD * best.gain;
+    let (below, above) = tried.split_at(tried.partition_point(|b| b.rate < best.rate));
+    let least = below.iter().rev().take_while(good).last().unwrap_or(best).rate;
+    let most = above.iter().take_while(good).last().unwrap_or(best).rate;
+    (most > least * (1.0 + APART * ROUND as f64)).then_some((least, most))
 }
 
 /// Neighbours of the same fate, merged until at most about `most` are left.
@@ -160,7 +128,7 @@ fn thin(arrivals: &[PacketArrival], most: usize) -> Vec<PacketArrival> {
     if arrivals.len() <= most {
         return arrivals.to_vec();
     }
-    let mut width = 20e-6;
+    let mut width = NOISE;
     let mut began = f64::NEG_INFINITY;
     let mut out: Vec<PacketArrival> = Vec::new();
     // The first time without a copy of them all: that would be the most memory that a diagnosis takes.
@@ -170,7 +138,8 @@ fn thin(arrivals: &[PacketArrival], most: usize) -> Vec<PacketArrival> {
             out.push(*a);
         }
     }
-    while out.len() > most && 2.0 * width < 0.1 {
+    let (first, last) = span(arrivals);
+    while out.len() > most && width < last - first {
         width *= 2.0;
         began = out[0].at;
         out.dedup_by(|a, kept| joins(kept, a, &mut began, width));
@@ -200,22 +169,14 @@ pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option
     let counted = episodes(arrivals, width) as f64;
     let coarse = thin(begin(arrivals), COARSE);
     let mut search = RateSearch::new(&coarse, counted);
-    let first = first_losses(&coarse);
-    let beginning = || RateSearch::new(&coarse[..first], episodes(&coarse[..first], width) as f64);
-    let mut sketch = (first * FIRST.2 <= coarse.len()).then(beginning);
-    let asked = sketch.as_mut().unwrap_or(&mut search);
-    let peaks = asked.peaks(&candidates(&coarse));
-    let mut best = asked.sharpened(&peaks, WIDE, SHARPENED);
-    best.truncate(FINALISTS);
-    let plain = search.sharpened(&best, SHARPENED, 0.0);
+    let tried = search.judged(&candidates(&coarse));
+    let mut plain: Vec<TokenBucketFit> = peaks(&tried).iter().map(|b| search.refine(b.rate)).collect();
+    plain.sort_by(|a, b| b.score().total_cmp(&a.score()));
     let clean = plain.first().is_none_or(|b| {
-        b.misclassified < CLEAN
-            && b.explained > 0.8
-            && (timed || gain_without_times(&coarse, b, counted) > CHANCE)
+        b.misclassified < CLEAN && (timed || gain_without_times(&coarse, b, counted) > CHANCE)
     });
-    let some = if clean { 0 } else { CORRECTED };
-    let corrected: Vec<TokenBucketFit> =
-        plain.iter().take(some).map(|b| fit_corrected(&coarse, b, counted)).collect();
+    let some = if clean { &[] } else { plain.as_slice() };
+    let corrected: Vec<TokenBucketFit> = some.iter().map(|b| fit_corrected(&coarse, b, counted)).collect();
     let best = plain.into_iter().chain(corrected).max_by(|a, b| a.score().total_cmp(&b.score()))?;
     if best.corrected || best.gain < CHANCE {
         return Some(best);
@@ -223,7 +184,7 @@ pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option
     let rate = search.middle(&best);
     let middle = search.at(rate);
     let best = if middle.score() > AS_GOOD * best.score() { middle } else { best };
-    Some(TokenBucketFit { as_good: search.as_good(&best), ..best })
+    Some(TokenBucketFit { as_good: as_good(&tried, &best), ..best })
 }
 
 #[cfg(test)]
@@ -358,9 +319,18 @@ mod tests {
         let b = fit(&policed, 0.025, true).unwrap_or_default();
         assert!(passed_beyond_limit(&policed, &b) < 0.01, "{b:?}");
         let sawtooth = sawtooth();
-        let b = fit(&sawtooth, 0.005, true).unwrap_or_default();
-        assert!(b.gain > CHANCE && b.explained > 0.5 && b.burst > 100.0 * 1500.0, "{b:?}");
-        assert!(passed_beyond_limit(&sawtooth, &b) > 5.0, "{b:?}");
+        let bytes: f64 = sawtooth.iter().map(|a| a.bytes as f64).sum();
+        let (begin, end) = span(&sawtooth);
+        let mut search = RateSearch::new(&sawtooth, episodes(&sawtooth, 0.005) as f64);
+        // A large bucket at the mean rate, and one at nearly the greatest: their scores differ by less than a hundredth.
+        let large = search.refine(bytes / (end - begin));
+        assert!(large.burst > 100.0 * 1500.0, "{large:?}");
+        let found = fit(&sawtooth, 0.005, true).unwrap_or_default();
+        assert!(found.score() > 0.99 * large.score(), "{found:?} {large:?}");
+        for b in [large, found] {
+            assert!(b.gain > CHANCE && b.explained > 0.5, "{b:?}");
+            assert!(passed_beyond_limit(&sawtooth, &b) > 5.0, "{b:?}");
+        }
     }
 
     #[test]

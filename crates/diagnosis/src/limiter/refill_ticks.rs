@@ -11,16 +11,14 @@ use super::model::delays::MOST;
 use super::model::refilled::{RefilledModel, SeenDepartures};
 use super::virtual_queue::quantile;
 
-/// Fewest intervals of which all was used.
-const FEWEST: usize = 8;
 /// Ticks looked at on either side of one.
 const AROUND: usize = 4;
+/// Fewest intervals of which all was used: as many as are looked at about a tick.
+const FEWEST: usize = 2 * AROUND;
 /// How far from a whole number of intervals the time between two ticks may be, as a share of one: a fifth are so near by
 /// chance. Of a tick's neighbours half must be, and of all ticks this share must have such neighbours.
 const NEAR: f64 = 0.1;
 const SHARE: f64 = 0.5;
-/// An interval explains as much as its half, which is true whenever it is, where it explains this share of that.
-const MUCH: f64 = 0.95;
 
 /// A shaper that is refilled at intervals.
 #[derive(Clone, Copy, Debug)]
@@ -127,14 +125,14 @@ fn interval(ticks: &[f64]) -> Option<f64> {
     }
     let (count, first) = most;
     let usual = apart[first + count / 2];
-    // It may be that ticks which let packets go are seldom next to each other.
+    // It may be that ticks which let packets go are seldom next to each other. What an interval explains its half does too.
     let tried = (1..=AROUND).map(|n| {
         let interval = refined(ticks, usual / n as f64);
         (interval, pairs(ticks).filter(|(a, b)| whole(b - a, interval).is_some()).count())
     });
     let tried: Vec<(f64, usize)> = tried.collect();
     let explained = tried.iter().map(|t| t.1).max()?;
-    let (interval, _) = tried.into_iter().find(|t| t.1 as f64 > MUCH * explained as f64)?;
+    let (interval, _) = tried.into_iter().find(|t| t.1 as f64 > (1.0 - NEAR) * explained as f64)?;
     let are = (0..ticks.len()).filter(|i| is_tick(ticks, *i, interval)).count() as f64;
     (are > SHARE * ticks.len() as f64).then_some(interval)
 }
@@ -154,7 +152,7 @@ fn whole(apart: f64, interval: f64) -> Option<f64> {
 /// The whole number nearest to one that is not negative: of what is added only whole numbers differ. Takes two instructions;
 /// `f64::round` is a call.
 fn nearest(number: f64) -> f64 {
-    const WHOLE: f64 = (1u64 << 52) as f64;
+    const WHOLE: f64 = (1u64 << (f64::MANTISSA_DIGITS - 1)) as f64;
     number + WHOLE - WHOLE
 }
 

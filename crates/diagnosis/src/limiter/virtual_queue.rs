@@ -17,14 +17,14 @@ pub(super) const COARSE: usize = 40_000;
 /// Packets that the least bucket holds: two in a row are no burst.
 pub(crate) const LEAST_BURST: f32 = 3.5;
 /// Losses that say enough.
-const ENOUGH_LOSSES: usize = 600;
+pub(super) const ENOUGH_LOSSES: usize = 600;
 /// A gain above this is no accident: the best of some hundred and fifty rates and seven thresholds on losses that
 /// know of no bucket stays below.
 pub(crate) const CHANCE: f64 = 9.0;
 /// The share of its gain that counts where the backlog was corrected: that fits more than it should.
 const FREE: f64 = 0.7;
-/// Packets by which no backlog is mistaken.
-const FAR: f64 = 8.0;
+/// A packet nearly was lost where the bucket lacked this share of what it holds.
+pub(super) const NEARLY: f64 = 0.7;
 /// By how much of the way to the limit a loss corrects the backlog.
 pub(super) const PULL: f64 = 0.3;
 
@@ -161,22 +161,13 @@ pub(crate) fn quantiles<const N: usize>(values: &[f32], rising: [f64; N]) -> [f3
     out
 }
 
-/// Those of `values` that stand at `places`, which rise and lie within, when they are in order.
-pub(super) fn ranked<const N: usize>(values: &[f32], places: [usize; N]) -> [f32; N] {
-    let mut keys: Vec<i32> = values.iter().copied().map(key).collect();
-    if let Some(last) = places.last().filter(|last| **last < keys.len()) {
-        keys.select_nth_unstable(*last);
-        keys[..*last].sort_unstable();
-    }
-    places.map(|place| value_of(keys[place]))
-}
-
 /// How much better "depth above a threshold" foretells a loss than chance does; `episodes` is how many
 /// losses count.
 pub(crate) fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
     // Half a loss more on either side: no share is quite 0 or 1 on finite evidence.
     let e = (explained * episodes + 0.5) / (episodes + 1.0);
-    let c = chance.clamp(1e-4, 1.0 - 1e-4);
+    // Of no more packets than are looked at.
+    let c = chance.max(1.0 / COARSE as f64);
     if e <= c {
         return 0.0;
     }
@@ -212,7 +203,7 @@ pub(crate) fn misclassified_beyond_a_packet(arrivals: &[PacketArrival], b: &Toke
         let (depth, size) = (depth as f64, a.size as f64);
         let (counts, strays) = match a.lost {
             true => (true, depth < b.burst - size),
-            false => (depth > 0.7 * b.burst, depth > b.burst + size),
+            false => (depth > NEARLY * b.burst, depth > b.burst + size),
         };
         sum[usize::from(a.lost)] += f64::from(counts);
         misclassified[usize::from(a.lost)] += f64::from(strays);
@@ -229,7 +220,7 @@ pub(crate) fn passed_beyond_limit(arrivals: &[PacketArrival], b: &TokenBucketFit
     for (a, depth) in arrivals.iter().zip(depths_of(arrivals, b)) {
         match a.lost {
             true => lost += 1.0,
-            false => beyond += f64::from(depth as f64 > b.burst + FAR * a.size as f64),
+            false => beyond += f64::from(depth as f64 > b.burst + (LEAST_BURST * a.size) as f64),
         }
     }
     beyond / lost.max(1.0)
@@ -279,21 +270,5 @@ mod tests {
             assert_eq!(quantiles(&of(n), rising), rising.map(|q| quantile(&mut of(n), q)), "{n}");
         }
         assert!(quantiles(&[], [0.5])[0].is_nan());
-    }
-
-    #[test]
-    fn places_are_those_of_the_order_that_floats_have() {
-        let mut random = 1u32;
-        let mut values: Vec<f32> = (0..999)
-            .map(|_| {
-                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                f32::from_bits(random)
-            })
-            .collect();
-        values.extend([0.0, -0.0, f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1.5, 1.5]);
-        let places = [0, 1, 2, 7, 7, 300, 640];
-        let found = ranked(&values, places).map(f32::to_bits);
-        values.sort_by(f32::total_cmp);
-        assert_eq!(found, places.map(|place| values[place].to_bits()));
     }
 }
