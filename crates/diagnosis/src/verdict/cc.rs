@@ -3,7 +3,7 @@
 //! Each control says what a loss leaves of its window and how that grows between losses (`candidate.rs`). What was in flight
 //! from loss to loss (`stretch.rs`) makes each more or less likely (`likelihood.rs`); BBR has marks of its own besides
 //! (`probing.rs`). All are as likely before, and how likely one is after that is how sure the guess is. Where the window is
-//! not what limits, nothing can be said.
+//! not what limits, or does what no control has to be there for, nothing can be said.
 
 mod candidate;
 mod likelihood;
@@ -14,7 +14,7 @@ mod tests;
 
 use super::evidence::FlowFacts;
 use super::round_trips::RoundTripSpan;
-use candidate::CANDIDATES;
+use candidate::{CANDIDATES, OTHER};
 use likelihood::SeenStretches;
 use result::Cause;
 use result::diagnosis::Guess;
@@ -23,8 +23,8 @@ use track::Track;
 
 /// A guess less sure is none.
 const LEAST: f64 = 0.5;
-/// Controls without a name here together are so much likelier beforehand than each that has one: of the 17 that Linux 6.18
-/// has they are twelve, but few use them (Mishra et al., "The Great Internet TCP Congestion Control Census", 2019).
+/// Controls without a name here, and none, together are so much likelier beforehand than each that has one: of the 17 that
+/// Linux 6.18 has they are twelve, but few use them (Mishra et al., "The Great Internet TCP Congestion Control Census", 2019).
 const OTHERS: f64 = 2.0;
 /// How often BBR shows one of its marks, and another control something that looks like one; as measured in the build half of
 /// Nebby's traces (`tests/diagnose/src/nebby.rs`).
@@ -58,15 +58,15 @@ pub(crate) fn guess(t: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts, caus
     let guess = guess_by_window(rounds, facts, handshake);
     let too_old = SINCE.iter().any(|(name, since)| guess.name == *name && (DATED..*since).contains(&begun));
     let held = matches!(cause, Application | ReceiverStalled | ReceiveWindow | SendBuffer | AckPath | Outage);
-    if too_old || held || facts.inflight_unknown {
-        Guess { name: "other".into(), confidence: 0.0 }
-    } else {
-        guess
-    }
+    if too_old || held || facts.inflight_unknown { none() } else { guess }
+}
+
+/// No opinion.
+fn none() -> Guess {
+    Guess { name: OTHER.into(), confidence: 0.0 }
 }
 
 fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Option<f64>) -> Guess {
-    let none = || Guess { name: "other".into(), confidence: 0.0 };
     let stretches = stretch::stretches(rounds, facts);
     if stretches.is_empty() {
         return none();
@@ -84,21 +84,28 @@ fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Optio
         let kept = seen.standing_queue(c.own_rtt.map_or(seen.path.least, |own| own(seen.path)));
         let kept =
             kept.map_or(1.0, |q| if c.own_rtt.is_some() { kept_by_vegas(q) } else { kept_by_others(q) });
-        (c.name.unwrap_or("other"), seen.log_likelihood(&c) + marked.ln() + kept.ln())
+        (c.name, seen.log_likelihood(&c) + marked.ln() + kept.ln())
     });
     let most = logs.iter().map(|l| l.1).fold(f64::NEG_INFINITY, f64::max);
-    let mut weights = BTreeMap::<&str, (f64, f64)>::new();
+    let mut weights = BTreeMap::<&'static str, (f64, f64)>::new();
+    let mut no_control = 0.0;
     for (name, log) in logs {
-        let (sum, count) = weights.entry(name).or_default();
-        (*sum, *count) = (*sum + (log - most).exp(), *count + 1.0);
+        let likelihood = (log - most).exp();
+        let (sum, count) = weights.entry(name.unwrap_or(OTHER)).or_default();
+        (*sum, *count) = (*sum + likelihood, *count + 1.0);
+        no_control += if name.is_none() { likelihood } else { 0.0 };
     }
-    let prior = |name: &str| if name == "other" { OTHERS } else { 1.0 };
-    let weights = weights.into_iter().map(|(name, (sum, count))| (name, prior(name) * sum / count));
-    let weights: Vec<(&str, f64)> = weights.collect();
-    let all: f64 = weights.iter().map(|w| w.1).sum();
-    let best = weights.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    best.filter(|b| b.1 / all >= LEAST)
-        .map_or_else(none, |(name, weight)| Guess { name: name.into(), confidence: weight / all })
+    // That none of those with a name is there does not say that another control is.
+    let said = |name: &str, sum: f64| if name == OTHER { (sum - no_control) / sum } else { 1.0 };
+    let prior = |name: &str| if name == OTHER { OTHERS } else { 1.0 };
+    let all: f64 = weights.iter().map(|(name, (sum, count))| prior(name) * sum / count).sum();
+    let of = |(name, (sum, count)): (&'static str, (f64, f64))| {
+        let weight = prior(name) * sum / count;
+        (name, weight, said(name, sum) * weight / all)
+    };
+    let best = weights.into_iter().map(of).max_by(|a, b| a.1.total_cmp(&b.1));
+    best.filter(|b| b.2 >= LEAST)
+        .map_or_else(none, |(name, _, confidence)| Guess { name: name.into(), confidence })
 }
 
 /// How likely Vegas is to keep so many segments waiting where its window stands: from `alpha` to `beta`, seen to half a

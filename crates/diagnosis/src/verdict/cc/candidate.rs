@@ -47,7 +47,7 @@ type ShareLeft = fn(BeforeLoss, PathRtt) -> (f64, f64);
 /// A control, or a kind of controls.
 #[derive(Debug)]
 pub(super) struct Candidate {
-    /// `None`: it has no name of its own in the verdict.
+    /// In the verdict. `None`: what it says of the window no control has to be there for.
     pub name: Option<&'static str>,
     /// `None`: any.
     pub decrease: Option<ShareLeft>,
@@ -59,6 +59,9 @@ pub(super) struct Candidate {
     /// By how many segments it may differ each time it moves by one.
     pub wavers: f64,
 }
+
+/// A control that has no name of its own in the verdict.
+pub(super) const OTHER: &str = "other";
 
 const PLAIN: Candidate = Candidate {
     name: None,
@@ -111,20 +114,27 @@ pub(super) const CANDIDATES: [Candidate; 13] = [
     },
     // Kelly, "Scalable TCP" (2003): 1/8 less, and 1 % of the window more; `tcp_scalable.c`.
     Candidate {
+        name: Some(OTHER),
         decrease: Some(|_, _| (0.875, 0.0)),
         growth: WindowGrowth::Law(|w, _| (w.window / 100.0).max(1.0)),
         ..PLAIN
     },
     // Liu, Başar, Srikant (2006); `tcp_illinois.c`.
-    Candidate { decrease: Some(illinois_share), growth: WindowGrowth::Law(illinois), ..PLAIN },
+    Candidate {
+        name: Some(OTHER),
+        decrease: Some(illinois_share),
+        growth: WindowGrowth::Law(illinois),
+        ..PLAIN
+    },
     // Tan et al., "A Compound TCP Approach" (2006): alpha 1/8, k 3/4, while fewer than gamma segments wait.
-    Candidate { decrease: Some(half), growth: WindowGrowth::Law(compound), ..PLAIN },
+    Candidate { name: Some(OTHER), decrease: Some(half), growth: WindowGrowth::Law(compound), ..PLAIN },
+    // As Reno at losses, at another pace between them.
+    Candidate { name: Some(OTHER), decrease: Some(half), ..PLAIN },
+    // 819/1024 of `tcp_bic.c`, 4/5 of `tcp_veno.c`.
+    Candidate { name: Some(OTHER), decrease: Some(|_, _| (0.8, 0.05)), ..PLAIN },
     // A limit that is none of the congestion window's: nothing changes.
     Candidate { decrease: Some(|_, _| (1.0, 0.03)), growth: WindowGrowth::Law(|_, _| 0.0), ..PLAIN },
-    // As Reno at losses, at another pace between them; and anything.
-    Candidate { decrease: Some(half), ..PLAIN },
-    // 819/1024 of `tcp_bic.c`, 4/5 of `tcp_veno.c`.
-    Candidate { decrease: Some(|_, _| (0.8, 0.05)), ..PLAIN },
+    // Anything.
     PLAIN,
 ];
 
