@@ -28,7 +28,7 @@ pub(super) const ELSE: f64 = 0.1;
 const MOST_EVEN: f64 = 16.0;
 /// What a loss leaves lies anywhere between 0.2 and 1.1 of the window.
 const ANY_SHARE: f64 = 1.0 / 0.9;
-/// A median scatters by this much more than a mean.
+/// A median of normal values scatters by this much more than their mean (derived: the root of π / 2).
 const MEDIAN: f64 = 1.25;
 
 /// Round trips over which the flight is asked whether it stands still.
@@ -91,7 +91,7 @@ impl<'a> SeenStretches<'a> {
         let bends = stretches
             .iter()
             .flat_map(|s| s.rounds.windows(3).map(|w| (w[0].flight - 2.0 * w[1].flight + w[2].flight).abs()));
-        // Of a second difference of independent values: 6 times their variance; and 0.6745 of a deviation is its median.
+        // Of a second difference of independent values: 6 times their variance; and 0.6745 of a standard deviation is its median.
         let noise = median(&bends.collect::<Vec<_>>()) / 0.6745 / 6f64.sqrt();
         SeenStretches {
             stretches,
