@@ -149,7 +149,7 @@ pictures: setup
 	node docs/pictures.mjs
 
 # Everything in docs/ that is made, not written. The diagnosis is judged on the corpus of this seed, so many cases.
-JUDGE = 20261128 1000
+JUDGE = 2026112813 1000
 docs: pictures
 	$(CARGO) run -q --release -p longfat-twin --bin fidelity > docs/fidelity.md
 	$(CARGO) run -q --release -p longfat-twin --bin pairs > docs/fairness.md

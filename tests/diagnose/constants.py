@@ -246,10 +246,9 @@ against the build half of the traces labelled with these instead. `tests/diagnos
 `--told`. What stands below is how many flows more or fewer are right then. Weights that a program learns (`*/weights.rs`) are no
 constants: their tables are in [how-diagnosis-works.md](how-diagnosis-works.md).
 
-{count} constants could be changed so; as they are, right: {of}. Halving and doubling changes nothing for {idle}, as far as so few flows
-tell. For {better} half or double does better, mostly by a flow or two, which is chance. *named*: what is written above it names an RFC,
-a line of a kernel, a paper, a derivation or what learns it. *gone*: no constant of that name and value is in that file any more; {gone}
-are, most of them because of what this page showed.
+{count} constants could be changed so; as they are, right: {of}. Halving and doubling changes nothing for {idle}, as far as
+so few flows tell. For {better} half or double does better, mostly by a flow or two, which is chance. *named*: what is written above it
+names an RFC, a line of a kernel, a paper, a derivation or what learns it.{gone}
 """
 
 
@@ -273,7 +272,8 @@ def told(rows):
     of = ", ".join(f"{base[f'{s} right']} of {s}" for s in sets)
     key = lambda line: (line["constant"], line["file"], line["value"])
     gone = sum(key(half) not in named for half, _ in pairs)
-    print(HEAD_OF_TABLE.format(count=len(pairs), of=of, idle=idle, better=better, gone=gone))
+    told_of_gone = f" *gone*: no constant of that name and value is in that file any more; {gone} are." if gone else ""
+    print(HEAD_OF_TABLE.format(count=len(pairs), of=of, idle=idle, better=better, gone=told_of_gone))
     print(f"| constant | file | value | source | halved: {' / '.join(sets)} | doubled |\n|---|---|---:|---|---|---|")
     for half, twice in pairs:
         source = {True: "named", False: "–", None: "gone"}[named.get(key(half))]
