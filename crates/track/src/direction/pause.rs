@@ -109,7 +109,10 @@ impl Direction {
     pub(super) fn end_pause(&mut self, now: Time, last: Time, end: u64, timer: Option<WaitReason>) {
         if let Some(why) = timer {
             self.end_full_window(last);
-            self.bins.spread(last.max(self.times.first.unwrap_or(Time::ZERO)), now, PauseKind::Timeout);
+            // What a shut window explains already is not counted again.
+            let from =
+                self.pauses.explained_until.max(self.times.first).map_or(last, |until| last.max(until));
+            self.bins.spread(from, now, PauseKind::Timeout);
             self.waited(last, now, why);
             self.pauses.explain(now);
         } else if matches!(&self.pauses.unexplained, Some(pause) if pause.alone)

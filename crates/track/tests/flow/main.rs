@@ -5,6 +5,7 @@ mod both;
 mod both_udp;
 mod buffer;
 mod many;
+mod shut;
 mod vantage;
 
 use std::collections::HashSet;
