@@ -110,8 +110,7 @@ impl Direction {
         if let Some(why) = timer {
             self.end_full_window(last);
             // What a shut window explains already is not counted again.
-            let from =
-                self.pauses.explained_until.max(self.times.first).map_or(last, |until| last.max(until));
+            let from = self.pauses.unexplained_from(last.max(self.times.first.unwrap_or(Time::ZERO)));
             self.bins.spread(from, now, PauseKind::Timeout);
             self.waited(last, now, why);
             self.pauses.explain(now);
@@ -151,9 +150,7 @@ impl Direction {
         let late = now - self.delay.or_zero() > idle + self.answer_time();
         let new = self.app.last_new.is_some_and(|new| new.time == now);
         match self.app.new_before {
-            Some(before) if late && new && before.pushed => {
-                self.pauses.explained_until.map_or(before.time, |until| before.time.max(until))
-            }
+            Some(before) if late && new && before.pushed => self.pauses.unexplained_from(before.time),
             _ => idle,
         }
     }
@@ -244,7 +241,7 @@ impl Direction {
         let bytes = self.board.list.back().map_or(0, |s| s.len);
         self.pauses.unexplained = Some(UnexplainedPause {
             last,
-            silent_from: self.pauses.explained_until.map_or(last, |until| last.max(until)),
+            silent_from: self.pauses.unexplained_from(last),
             idle_from,
             to: now,
             end,

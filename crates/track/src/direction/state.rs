@@ -365,6 +365,11 @@ impl PauseState {
     pub fn explain(&mut self, to: Time) {
         self.explained_until = self.explained_until.max(Some(to));
     }
+
+    /// Since when nothing explains a pause that began at `from`.
+    pub fn unexplained_from(&self, from: Time) -> Time {
+        self.explained_until.map_or(from, |until| from.max(until))
+    }
 }
 
 /// A long pause, and the data that ended it. Either the application was idle and the data is new; or, if a jump of the

@@ -7,8 +7,32 @@ use units::{Span, Time};
 const MSS: u32 = 1460;
 const BURST: u32 = 40;
 
-fn end(host: u8, port: u16) -> Endpoint {
+pub fn end(host: u8, port: u16) -> Endpoint {
     Endpoint { addr: Addr::v4([10, 0, 0, host]), port }
+}
+
+/// A packet without options, `us` microseconds after the first could have passed.
+pub fn packet(
+    us: u64,
+    [src, dst]: [Endpoint; 2],
+    [seq, ack]: [u32; 2],
+    flags: u8,
+    window: u16,
+    len: u32,
+) -> TcpPacket {
+    let time = Time::from_nanos(us * 1000);
+    TcpPacket {
+        time,
+        src,
+        dst,
+        seq,
+        ack,
+        flags: TcpFlags(flags),
+        window,
+        len,
+        header: 40,
+        ..TcpPacket::default()
+    }
 }
 
 /// At the sender: bursts of 40 segments, of which the last has `tail` bytes; an ACK for every two from 20 ms on, 0.7 ms
@@ -17,26 +41,14 @@ fn bursts(pause: u64, tail: u32, window: u16) -> Track {
     let (a, b) = (end(1, 40_000), end(2, 5201));
     let mut tracker = Tracker::new(TrackerOptions::default());
     let mut packet = |us: u64, from_a: bool, seq: u32, ack: u32, flags: u8, len: u32| {
-        let (src, dst) = if from_a { (a, b) } else { (b, a) };
+        let ends = if from_a { [a, b] } else { [b, a] };
         let options = match flags & TcpFlags::SYN.0 {
             0 => PacketOptions::default(),
             _ => {
                 PacketOptions { mss: Some(1460), wscale: Some(0), sack_ok: true, ..PacketOptions::default() }
             }
         };
-        tracker.packet(&TcpPacket {
-            time: Time::from_nanos(us * 1000),
-            src,
-            dst,
-            seq,
-            ack,
-            flags: TcpFlags(flags),
-            window,
-            len,
-            header: 40,
-            options,
-            ..TcpPacket::default()
-        });
+        tracker.packet(&TcpPacket { options, ..self::packet(us, ends, [seq, ack], flags, window, len) });
     };
     let (syn, ack, psh) = (TcpFlags::SYN.0, TcpFlags::ACK.0, TcpFlags::PSH.0);
     packet(0, true, 0, 0, syn, 0);

@@ -1,11 +1,11 @@
 //! Waits that two things explain, a shut window and a timer, are counted once.
 
-use capture::{Addr, Endpoint, PacketOptions, TcpFlags, TcpPacket};
+use super::buffer::{end, packet};
+use capture::TcpFlags;
 use track::{PauseKind, Tracker, TrackerOptions};
-use units::Time;
 
-/// A packet: milliseconds, whether the sender's, sequence and acknowledgement number, flags, window, payload bytes.
-type Packet = (f64, bool, u32, u32, u8, u16, u32);
+/// A packet: microseconds, whether the sender's, sequence and acknowledgement number, flags, window, payload bytes.
+type Packet = (u64, bool, u32, u32, u8, u16, u32);
 
 const SYN_ACK: u8 = TcpFlags::SYN.0 | TcpFlags::ACK.0;
 const ACK: u8 = TcpFlags::ACK.0;
@@ -14,34 +14,22 @@ const HUGE: u32 = u32::MAX >> 4;
 
 /// Nothing that a host would do, as fuzzing found it: the window is shut after the last data, and a timer ends the silence.
 const PACKETS: [Packet; 7] = [
-    (20.0, false, 3200, 0, SYN_ACK, 100, HUGE),
-    (20.2, true, 4_294_966_795, 2599, ACK, 100, 100),
-    (790.2, false, 4_294_966_795, 0, SYN_ACK, 0, 100),
-    (790.4, true, 4_294_966_795, 500, ACK, 1, 2896),
-    (1540.4, false, 2599, 2599, ACK, 1, HUGE),
-    (4580.4, true, 1500, 1500, SYN_ACK, 0, HUGE),
-    (4620.4, true, 2599, 4900, ACK, 0, 1000),
+    (20_000, false, 3200, 0, SYN_ACK, 100, HUGE),
+    (20_200, true, 4_294_966_795, 2599, ACK, 100, 100),
+    (790_200, false, 4_294_966_795, 0, SYN_ACK, 0, 100),
+    (790_400, true, 4_294_966_795, 500, ACK, 1, 2896),
+    (1_540_400, false, 2599, 2599, ACK, 1, HUGE),
+    (4_580_400, true, 1500, 1500, SYN_ACK, 0, HUGE),
+    (4_620_400, true, 2599, 4900, ACK, 0, 1000),
 ];
 
 #[test]
 fn a_timer_that_ends_a_shut_window_explains_nothing_again() {
-    let ends = [0, 1].map(|n| Endpoint { addr: Addr::v4([10, 0, 0, n]), port: 1000 + u16::from(n) });
+    let (a, b) = (end(0, 1000), end(1, 1001));
     let mut tracker = Tracker::new(TrackerOptions::default());
-    for (ms, sends, seq, ack, flags, window, len) in PACKETS {
-        let [src, dst] = if sends { ends } else { [ends[1], ends[0]] };
-        tracker.packet(&TcpPacket {
-            time: Time::from_nanos((ms * 1e6) as u64),
-            src,
-            dst,
-            seq,
-            ack,
-            flags: TcpFlags(flags),
-            window,
-            len,
-            header: 40,
-            options: PacketOptions::default(),
-            ..TcpPacket::default()
-        });
+    for (us, sends, seq, ack, flags, window, len) in PACKETS {
+        let ends = if sends { [a, b] } else { [b, a] };
+        tracker.packet(&packet(us, ends, [seq, ack], flags, window, len));
     }
     let mut tracks = Vec::new();
     tracker.finish(&mut tracks);
