@@ -16,7 +16,7 @@ setup:
 lint:
 	$(CARGO) fmt --all --check
 	# Modules of the registries, which a macro declares, are hidden from cargo fmt.
-	rustfmt --edition 2024 --check $$(find crates/path/src crates/congestion/src crates/result/src crates/import/src -name "*.rs")
+	rustfmt --edition 2024 --check $$(find crates/engine/path/src crates/engine/congestion/src crates/engine/result/src crates/answers/import/src -name "*.rs")
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --workspace $(LIVE:%=--test %) -- -D warnings
 	python3 tests/licenses.py --check
@@ -41,7 +41,7 @@ wasm:
 	python3 tests/explore.py
 	$(CARGO) check -q -p longfat-world --target wasm32-unknown-unknown
 
-# The explorer's engine (crates/explore for wasm32) compiled anew, for whoever changes what it is made of; then its page.
+# The explorer's engine (crates/faces/explore for wasm32) compiled anew, for whoever changes what it is made of; then its page.
 explore:
 	python3 tests/explore.py --bless
 	cd web && { [ -d node_modules ] || npm ci --silent; } && npm run -s build
@@ -126,7 +126,7 @@ netns:
 	$(DEBUG)
 	sh tests/tproxy.sh $${CARGO_TARGET_DIR:-target}/debug/longfat
 
-# The eBPF programs (crates/kernel-cc/bpf) compiled anew, for whoever changes them: needs clang and llvm-strip.
+# The eBPF programs (crates/machine/kernel-cc/bpf) compiled anew, for whoever changes them: needs clang and llvm-strip.
 objects:
 	LONGFAT_BLESS=1 $(CARGO) test -p longfat-kernel-cc --lib objects
 

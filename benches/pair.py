@@ -3,7 +3,7 @@
 
     benches/pair.py LONGFAT END HYSTERIA [CELLS] [TOOLS]
 
-LONGFAT is a release build, as root; END the example `two_ends` of crates/pair; HYSTERIA what `go build` makes of benches/hysteria;
+LONGFAT is a release build, as root; END the example `two_ends` of crates/faces/pair; HYSTERIA what `go build` makes of benches/hysteria;
 kcptun is Debian's. CELLS and TOOLS choose by the beginnings of names, separated by semicolons.
 
 Each case is one run of `longfat shell`. In it: three downloads of 1 MB, one after the other, by connections of their own (the median

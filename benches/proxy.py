@@ -3,7 +3,7 @@
 
     benches/proxy.py LONGFAT LOAD [ROUNDS]
 
-LONGFAT is the release build, LOAD its example `load` (crates/proxy/examples/load.rs); Debian's haproxy, nginx with
+LONGFAT is the release build, LOAD its example `load` (crates/machine/proxy/examples/load.rs); Debian's haproxy, nginx with
 libnginx-mod-stream and iperf3 are on the machine. Each proxy has two threads or processes, pinned where it can. In each round
 every proxy is measured once, in turn; of the rounds medians are printed, and ratios to the best of the other two. Everything,
 load included, shares the machine's cores over loopback: what is compared is the cost of a byte and of a connection. Bulk is four streams,

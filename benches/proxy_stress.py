@@ -4,7 +4,7 @@ SIGHUP every second, a million connections; what is lost of their bytes, and wha
 
     benches/proxy_stress.py LONGFAT STRESS [--proxies N] [--concurrent N] [--seconds N] [--connections N]
 
-LONGFAT is the release build, STRESS its example `stress` (crates/proxy/examples/stress.rs); as root, iproute2 is on the machine. All runs
+LONGFAT is the release build, STRESS its example `stress` (crates/machine/proxy/examples/stress.rs); as root, iproute2 is on the machine. All runs
 in a network namespace of its own, on its loopback; server, proxies (they share their address by SO_REUSEPORT) and clients are processes
 with descriptors of their own, as many as the hard limit permits. Phases, one after the other, SIGHUP once a second in all:
 

@@ -3,7 +3,7 @@
 
     benches/uring.py LOAD [ROUNDS]
 
-LOAD is the release build of crates/proxy/examples/load.rs; gcc, liburing-dev and iperf3 are on the machine. benches/uring.c is each path
+LOAD is the release build of crates/machine/proxy/examples/load.rs; gcc, liburing-dev and iperf3 are on the machine. benches/uring.c is each path
 in its smallest form, one thread; each is measured once a round, in turn; medians are printed with the smallest and the largest.
 """
 

@@ -1,4 +1,4 @@
-"""Whether crates/explore/assets/engine.deflate is what its sources give: the crate for wasm32, deflated.
+"""Whether crates/faces/explore/assets/engine.deflate is what its sources give: the crate for wasm32, deflated.
 
     python3 tests/explore.py           fails when it is not
     python3 tests/explore.py --bless   makes it anew (make explore)
@@ -16,7 +16,7 @@ import tomllib
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ASSETS = ROOT / "crates/explore/assets"
+ASSETS = ROOT / "crates/faces/explore/assets"
 ENGINE = ASSETS / "engine.deflate"
 # What it was made by and of.
 MADE = ASSETS / "engine.txt"
@@ -25,15 +25,20 @@ TARGET = "wasm32-unknown-unknown"
 RAW = -15
 
 
+def crate_folder(name: str) -> pathlib.Path | None:
+    """The folder of the workspace's crate NAME, on whichever floor it is."""
+    return next(iter(ROOT.glob(f"crates/*/{name}/")), None)
+
+
 def crates(name="explore", known=None):
     """The crates of the workspace that a crate's own code is made of."""
     known = known if known is not None else set()
     if name not in known:
         known.add(name)
-        manifest = tomllib.loads((ROOT / "crates" / name / "Cargo.toml").read_text())
+        manifest = tomllib.loads((crate_folder(name) / "Cargo.toml").read_text())
         uses = set(manifest.get("dependencies", {}))
         for dependency in uses:
-            if (ROOT / "crates" / dependency).is_dir():
+            if crate_folder(dependency):
                 crates(dependency, known)
     return known
 
@@ -42,7 +47,7 @@ def digest():
     """A number for all that the engine depends on but the compiler."""
     files = [ROOT / "Cargo.lock"]
     for name in sorted(crates()):
-        crate = ROOT / "crates" / name
+        crate = crate_folder(name)
         files += [crate / "Cargo.toml", *sorted(crate.glob("*.json")), *sorted((crate / "src").rglob("*.rs"))]
     whole = hashlib.sha256()
     for file in files:
@@ -96,7 +101,7 @@ def check():
         return
     print(f"explore: made by {by}, here is {rustc or 'none with ' + TARGET}: sources are compared, not bytes", file=sys.stderr)
     if of != digest():
-        sys.exit("the sources of crates/explore/assets/engine.deflate have changed: make explore")
+        sys.exit("the sources of crates/faces/explore/assets/engine.deflate have changed: make explore")
 
 
 if __name__ == "__main__":

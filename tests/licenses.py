@@ -78,7 +78,7 @@ def packed():
         if there.exists() and there.read_text().strip() != text:
             sys.exit(f"web/licenses/{name}.txt is not the licence that npm has: copy it")
         yield name, wanted[name], "MIT", text, "the page's plots"
-    fonts = ROOT / "crates/report/assets/fonts"
+    fonts = ROOT / "crates/answers/report/assets/fonts"
     names = ", ".join(sorted(f.name for f in fonts.iterdir() if f.suffix in (".ttf", ".otf")))
     yield names, "subset", "OFL-1.1", (fonts / "OFL.txt").read_text().strip(), "fonts of plots as PNG and SVG"
 

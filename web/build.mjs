@@ -1,4 +1,4 @@
-// Builds the report page, crates/report/assets/page.html, and the explorer, crates/explore/assets/explore.html, which Rust
+// Builds the report page, crates/answers/report/assets/page.html, and the explorer, crates/faces/explore/assets/explore.html, which Rust
 // fills in.
 //   node build.mjs           writes them, and src/types.ts, the types of their data
 //   node build.mjs --check   fails when a committed file is not what its sources give
@@ -10,9 +10,9 @@ import { build } from "esbuild";
 import { types } from "./types.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const page = join(here, "../crates/report/assets/page.html");
+const page = join(here, "../crates/answers/report/assets/page.html");
 /** The explorer; the engine goes in where it says so. */
-const explorer = join(here, "../crates/explore/assets/explore.html");
+const explorer = join(here, "../crates/faces/explore/assets/explore.html");
 /** The scenarios that are built in. */
 const scenarios = join(here, "../scenarios");
 /** Types of the page's data, made of the JSON Schemas. */

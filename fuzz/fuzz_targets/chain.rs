@@ -3,7 +3,7 @@
 //! The generator and the invariants are those of the property tests.
 #![no_main]
 
-#[path = "../../crates/path/tests/path/common.rs"]
+#[path = "../../crates/engine/path/tests/path/common.rs"]
 mod common;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| common::check_script(bytes));

@@ -1,7 +1,7 @@
-//! Any text as mahimahi: see `crates/import/tests/common/mod.rs`.
+//! Any text as mahimahi: see `crates/answers/import/tests/common/mod.rs`.
 #![no_main]
 
-#[path = "../../crates/import/tests/common/mod.rs"]
+#[path = "../../crates/answers/import/tests/common/mod.rs"]
 mod common;
 
 libfuzzer_sys::fuzz_target!(|data: &str| common::check(import::ImportFormat::MahimahiFiles, data));

@@ -6,7 +6,7 @@
     python3 tests/diagnose/constants.py [--rows FILE] --ablate --drawn SET COUNT --real DIR --nebby DIR
     python3 tests/diagnose/constants.py [--rows FILE] --told  what stands in FILE, as a page
 
-A constant is a number in a `const` of `crates/diagnosis/src`, each of a tuple or list for itself, or a decimal that stands
+A constant is a number in a `const` of `crates/evidence/diagnosis/src`, each of a tuple or list for itself, or a decimal that stands
 bare in code; tests are left out, and so are 0, 1, 2 and powers of ten, which are units and halves. It names a source if what is
 written above it does: an RFC, a line of a kernel, a paper, what it is derived or learnt from.
 
@@ -25,7 +25,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "crates/diagnosis/src"
+SOURCE = ROOT / "crates/evidence/diagnosis/src"
 NUMBER = re.compile(r"(?<![\w.])(\d[\d_]*(?:\.\d[\d_]*)?(?:e-?\d+)?)(?![\w.]*[A-Za-z_]\w*\()")
 CONST = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?const (\w+): ([^=]+) = (.*)$")
 BARE = re.compile(r"(?<![\w.])(\d[\d_]*\.\d[\d_]*(?:e-?\d+)?|\d[\d_]*e-?\d+)(?![\w])")
@@ -186,7 +186,7 @@ def build(tree, target, every):
     """Builds `ablate` with all constants that can be changed; which cannot be."""
     left_out = set()
     env = {**os.environ, "CARGO_TARGET_DIR": str(target)}
-    crate = tree / "crates/diagnosis/src"
+    crate = tree / "crates/evidence/diagnosis/src"
     command = ["cargo", "build", "--release", "--message-format=short", "-p", "longfat-diagnose-test", "--bin", "ablate"]
     while True:
         for file, text in with_knobs(every, left_out).items():
@@ -194,7 +194,7 @@ def build(tree, target, every):
         done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True)
         if done.returncode == 0:
             return left_out
-        wrong = {(m[1], int(m[2])) for m in re.finditer(r"crates/diagnosis/src/(\S+?):(\d+):\d+: error", done.stderr)}
+        wrong = {(m[1], int(m[2])) for m in re.finditer(r"crates/evidence/diagnosis/src/(\S+?):(\d+):\d+: error", done.stderr)}
         more = set()
         for file, at in wrong:
             line = (crate / file).read_text().split("\n")[at - 1]
@@ -240,7 +240,7 @@ def ablate(options, rows):
 
 HEAD_OF_TABLE = """# What each constant of the diagnosis gives
 
-Each number of `crates/diagnosis/src` that is no unit is halved and doubled, one after the other, and the build sets are diagnosed anew:
+Each number of `crates/evidence/diagnosis/src` that is no unit is halved and doubled, one after the other, and the build sets are diagnosed anew:
 drawn cases, drawn receivers that do not read, and the build half of the public captures. Those that tell congestion controls are held
 against the build half of the traces labelled with these instead. `tests/diagnose/constants.py --ablate` measures, this page is
 `--told`. What stands below is how many flows more or fewer are right then. Weights that a program learns (`*/weights.rs`) are no

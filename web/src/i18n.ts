@@ -1,7 +1,7 @@
 // Words in the page's language, from the tables that Rust shares.
 
-import names from "../../crates/report/names.json";
-import table from "../../crates/report/strings.json";
+import names from "../../crates/answers/report/names.json";
+import table from "../../crates/answers/report/strings.json";
 import type { Lang } from "./model";
 
 const strings: Record<string, Record<Lang, string>> = { ...table, ...names };

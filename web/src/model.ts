@@ -1,4 +1,4 @@
-// The page's data: types.ts is made of the JSON Schemas of what crates/result and crates/report write.
+// The page's data: types.ts is made of the JSON Schemas of what crates/engine/result and crates/answers/report write.
 
 import type { FlowResult as Flow } from "./types";
 

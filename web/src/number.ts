@@ -1,4 +1,4 @@
-// Numbers as short as they can be without lying; the same as crates/report prints.
+// Numbers as short as they can be without lying; the same as crates/answers/report prints.
 
 /** Three significant digits: `0.123`, `4.10`, `19.1`, `941`, `12.3k`, `1.20M`. */
 export function short(x: number | null | undefined): string {

@@ -1,6 +1,6 @@
 // Colours: of the page by CSS, of plots from the table that Rust shares.
 
-import colors from "../../crates/report/colors.json";
+import colors from "../../crates/answers/report/colors.json";
 import { keep, recall } from "./prefs";
 
 export type Theme = "auto" | "light" | "dark";

@@ -1,4 +1,4 @@
-// Figures of made-up variants, worked out once more: what crates/report/src/figures.rs hands the page.
+// Figures of made-up variants, worked out once more: what crates/answers/report/src/figures.rs hands the page.
 
 const sum = (list, of) => list.reduce((s, x) => s + of(x), 0);
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { fill, series } from "./encode.mjs";
 import { facts, figures } from "./figures.mjs";
 
-const TEMPLATE = fileURLToPath(new URL("../../crates/report/assets/page.html", import.meta.url));
+const TEMPLATE = fileURLToPath(new URL("../../crates/answers/report/assets/page.html", import.meta.url));
 
 /** Numbers that are the same each time. */
 function random(seed) {

@@ -16,7 +16,7 @@ Needs gymnasium and numpy: `pip install 'longfat[gym]'`.
 
 A learned policy is kept as a `Policy`, and `on_kernel` plays it in real time between real hosts.
 
-What differs from the papers stands in a table at the head of each scheme's file (`crates/world/src/scheme`).
+What differs from the papers stands in a table at the head of each scheme's file (`crates/faces/world/src/scheme`).
 """
 
 from .._episode import Episode

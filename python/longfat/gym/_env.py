@@ -16,7 +16,7 @@ from .. import _native
 from .._scenario import ScenarioLike, loaded
 from ._ranges import Draw, drawn
 
-#: Observations are clipped to this (`crates/world/src/scheme.rs`).
+#: Observations are clipped to this (`crates/faces/world/src/scheme.rs`).
 _BOUND = 10.0
 
 Observation = NDArray[np.float32]

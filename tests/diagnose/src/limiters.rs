@@ -1,4 +1,4 @@
-//! Learns which of the proposed limiters is there, or none (`crates/diagnosis/src/limiter/posterior.rs`), and says how well that does.
+//! Learns which of the proposed limiters is there, or none (`crates/evidence/diagnosis/src/limiter/posterior.rs`), and says how well that does.
 //!
 //! What is right of those that are proposed to some flows: whichever is what the truth names of one of them (`truth.rs`), by kind and
 //! rate. Where none is, what dropped or was full all the same; where the truth names none, that, or none.
@@ -305,7 +305,7 @@ fn hundredths(x: f64) -> f64 {
     (x * 100.0).round() / 100.0
 }
 
-/// The weights as they are kept, and the file that keeps them, `crates/diagnosis/src/limiter/posterior/weights.rs`.
+/// The weights as they are kept, and the file that keeps them, `crates/evidence/diagnosis/src/limiter/posterior/weights.rs`.
 pub fn kept(weights: &LimiterWeights, cases: u64) -> (LimiterWeights, String) {
     let kept =
         weights.map(|of| of.map(|w| SignWeight { of: hundredths(w.of), bend: hundredths(w.bend), ..w }));

@@ -1,4 +1,4 @@
-//! Learns how likely each cause of a round trip is, from which claims are made on it (`crates/diagnosis/src/claims.rs`), and says how
+//! Learns how likely each cause of a round trip is, from which claims are made on it (`crates/evidence/diagnosis/src/claims.rs`), and says how
 //! well that does.
 //!
 //! What is true of a round trip are the samples of its time (`truth.rs`), moved by the least time from the sender to the capture. A
@@ -243,7 +243,7 @@ fn newton_step(
 /// Decimals of a weight that are kept.
 const HUNDREDTHS: f64 = 100.0;
 
-/// The weights as they are kept, and the file that keeps them, `crates/diagnosis/src/claims/weights.rs`.
+/// The weights as they are kept, and the file that keeps them, `crates/evidence/diagnosis/src/claims/weights.rs`.
 pub fn kept(weights: &ClaimWeights, cases: u64) -> (ClaimWeights, String) {
     let round = |w: f64| (w * HUNDREDTHS).round() / HUNDREDTHS;
     let own = weights.own.map(round);

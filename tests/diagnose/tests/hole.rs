@@ -1,6 +1,6 @@
 //! A path MTU that falls in the midst of a connection, and nobody says so: told from an outage by what still passes.
 
-#[path = "../../../crates/transport/tests/transport/pair.rs"]
+#[path = "../../../crates/engine/transport/tests/transport/pair.rs"]
 #[allow(dead_code)] // this test uses its part
 mod pair;
 

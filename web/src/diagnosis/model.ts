@@ -1,4 +1,4 @@
-// The data of a capture's page: types.ts is made of the JSON Schemas of what crates/result and crates/report write.
+// The data of a capture's page: types.ts is made of the JSON Schemas of what crates/engine/result and crates/answers/report write.
 
 import type { Data } from "../data";
 import type { Subject } from "../state";

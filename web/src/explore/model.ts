@@ -1,4 +1,4 @@
-// What the engine answers: crates/explore/src/read.rs, tunable.rs, request.rs, fit_capture.rs.
+// What the engine answers: crates/faces/explore/src/read.rs, tunable.rs, request.rs, fit_capture.rs.
 
 import type { Lang, Run } from "../model";
 

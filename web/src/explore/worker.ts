@@ -1,5 +1,5 @@
 // In a worker: the simulator as WebAssembly. Told a module it makes an instance; asked a question it answers with pieces of
-// bytes (crates/explore/src/abi.rs says how).
+// bytes (crates/faces/explore/src/abi.rs says how).
 
 interface Engine {
   memory: WebAssembly.Memory;

@@ -1,5 +1,5 @@
 // Captures for the tests of their page, each a folder with page, Parquet and JSON of the same packets: made-up ones, which
-// have all that may be in one (crates/report/examples/capture.rs), and what `longfat diagnose` says of what a host captured.
+// have all that may be in one (crates/answers/report/examples/capture.rs), and what `longfat diagnose` says of what a host captured.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

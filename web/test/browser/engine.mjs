@@ -2,7 +2,7 @@
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { inflateRawSync } from "node:zlib";
 
-const packed = new URL("../../../crates/explore/assets/engine.deflate", import.meta.url);
+const packed = new URL("../../../crates/faces/explore/assets/engine.deflate", import.meta.url);
 
 /** An engine: a question in, the pieces of its answer out. */
 export async function engine() {

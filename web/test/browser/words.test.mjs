@@ -8,7 +8,7 @@ import { root } from "./reports.mjs";
 
 withBrowser();
 
-const strings = JSON.parse(readFileSync(join(root, "crates/report/strings.json"), "utf8"));
+const strings = JSON.parse(readFileSync(join(root, "crates/answers/report/strings.json"), "utf8"));
 
 /**
  * All words of the page that a reader sees or hears, but names: text, labels and titles. Names are the result's own: `bdi`,

@@ -35,10 +35,10 @@ test("ticks tell neighbours apart and no more", () => {
 });
 
 test("elements are called what their registry calls them", () => {
-  const names = JSON.parse(readFileSync(new URL("../crates/report/names.json", ROOT), "utf8"));
+  const names = JSON.parse(readFileSync(new URL("../crates/answers/report/names.json", ROOT), "utf8"));
   const elements = Object.entries(names).filter(([k]) => k.startsWith("name.element."));
   assert.ok(elements.length >= 15);
-  const page = readFileSync(new URL("../crates/report/assets/page.html", ROOT), "utf8");
+  const page = readFileSync(new URL("../crates/answers/report/assets/page.html", ROOT), "utf8");
   for (const [key, words] of elements) {
     assert.ok(words.en.trim() && words.zh.trim(), key);
     assert.ok(page.includes(`"${key}":`) && page.includes(words.zh), `the built page does not know ${key}`);
@@ -51,7 +51,7 @@ test("elements are called what their registry calls them", () => {
 
 test("every word the page says is in the table, in both languages", () => {
   const read = (file) => JSON.parse(readFileSync(new URL(file, ROOT), "utf8"));
-  const strings = { ...read("../crates/report/strings.json"), ...read("src/explore/strings.json") };
+  const strings = { ...read("../crates/answers/report/strings.json"), ...read("src/explore/strings.json") };
   const own = Object.entries(strings).filter(([k]) => /^(ui|plot|explore|diag\.(page|cause|kind))\./.test(k));
   for (const [key, words] of own) {
     assert.ok(words.en?.trim() && words.zh?.trim(), key);

@@ -1,15 +1,15 @@
 //! `calibrate limiters CASES SEED [--wrong] [DIR ...]`: learns which of the limiters that are proposed is there, or none, on so many drawn
 //! cases of the build set and a third as many of the set of receivers that do not read; prints
-//! `crates/diagnosis/src/limiter/posterior/weights.rs`, and beside it how well that does there, on a sixth as many cases of SEED's sets, and
+//! `crates/evidence/diagnosis/src/limiter/posterior/weights.rs`, and beside it how well that does there, on a sixth as many cases of SEED's sets, and
 //! on runs on the kernel that `lab SET COUNT --out DIR` kept; with `--wrong` what it says wrongly of those. Of no cases nothing is learned:
 //! how well what is kept does on 400.
 //!
 //! `calibrate rounds CASES SEED`: learns how likely each cause of a round trip is, from which claims are made on it, on so many drawn cases
-//! of the build set and a third as many of the set of receivers that do not read; prints `crates/diagnosis/src/claims/weights.rs`, and
+//! of the build set and a third as many of the set of receivers that do not read; prints `crates/evidence/diagnosis/src/claims/weights.rs`, and
 //! beside it how well that does there and on as many cases of SEED's sets.
 //!
 //! `calibrate CASES DIR`: learns how sure a verdict is from so many drawn cases of the build set, as many of the set of receivers
-//! that do not read, and the captures of `real.csv`'s build half below DIR; prints `crates/diagnosis/src/confidence/weights.rs`.
+//! that do not read, and the captures of `real.csv`'s build half below DIR; prints `crates/evidence/diagnosis/src/confidence/weights.rs`.
 //!
 //! Logistic regression by Newton's method. Drawn and real flows weigh the same in all, so that neither speaks alone. Each
 //! weight but the first is drawn to nothing as by a normal distribution of deviation 1: what was hardly seen says little.

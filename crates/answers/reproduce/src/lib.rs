@@ -1,0 +1,63 @@
+//! Published studies run again: every number that they print beside ours, a verdict on every claim.
+//!
+//! 1. A [`Study`] is a file of `studies/`: tables whose rows name a variant of a scenario, columns that name what of its
+//!    result is compared ([`MeasureName`]), what is published, and claims as expressions over cells ([`ClaimExpression`]).
+//! 2. [`Selection`] says which of it is wanted, [`reproduce`] runs that through [`experiment`], each scenario once, and
+//!    keeps a number for each cell, repeat and clock.
+//! 3. A claim is judged on the means: it holds, holds in direction, or does not ([`ClaimVerdict`]); in how many of the repeats
+//!    taken alone it holds is told beside.
+//! 4. [`text`], [`markdown`], [`page`] and [`to_json`] show the same [`Reproduction`].
+//!
+//! Reads no file: texts of scenarios come through a callback. docs/reproduce.md describes the file.
+
+mod cells;
+mod expression;
+mod gather;
+mod judge;
+mod markdown;
+mod measure;
+mod model;
+mod page;
+mod play;
+mod plot;
+mod read;
+mod study;
+mod text;
+mod trace;
+
+pub use cells::PublishedNumbers;
+pub use expression::{CellName, CellNumbers, ClaimExpression, ExpressionError, Proved};
+pub use gather::{joined, read_json};
+pub use markdown::markdown;
+pub use measure::MeasureName;
+pub use model::{
+    CellValue, ClaimTrace, ClaimVerdict, ClockVerdict, JudgedClaim, REPRODUCTION_SCHEMA, ReproducedCell,
+    ReproducedColumn, ReproducedCurve, ReproducedFit, ReproducedPlot, ReproducedRow, ReproducedStudy,
+    ReproducedTable, Reproduction, UnrunPart, VerdictCounts,
+};
+pub use page::page;
+pub use play::{PlayError, PlayWish, ScenarioSource, reproduce};
+pub use study::{
+    ClaimTracePlace, Selection, Study, StudyClaim, StudyColumn, StudyCurve, StudyFit, StudyPlot, StudyRow,
+    StudyTable,
+};
+pub use text::text;
+
+/// The studies that are built in, in the order of their names: every file of `studies/`, name and text.
+pub const STUDIES: [(&str, &str); 5] = [
+    ("cc-primer", include_str!("../../../../studies/cc-primer.toml")),
+    ("hsr-bbr", include_str!("../../../../studies/hsr-bbr.toml")),
+    ("overseas-office", include_str!("../../../../studies/overseas-office.toml")),
+    ("policer-or-shaper", include_str!("../../../../studies/policer-or-shaper.toml")),
+    ("sdwan-limiter", include_str!("../../../../studies/sdwan-limiter.toml")),
+];
+
+/// What was reproduced as one JSON object, ended by a newline.
+pub fn to_json(reproduction: &Reproduction) -> String {
+    result::to_json(reproduction)
+}
+
+/// The JSON Schema (draft 7), as indented JSON; it is what `docs/reproduction.schema.json` holds.
+pub fn schema() -> String {
+    format!("{:#}\n", result::schema_of::<Reproduction>())
+}

@@ -1,0 +1,240 @@
+//! Whole networks: tunnels that services make, customers apart, faults and the routes that change with them.
+
+use crate::common::*;
+
+const NET: &str = r#"
+duration = "14s"
+hosts.pc.customer = "red"
+hosts.box.customer = "red"
+hosts.far.customer = "red"
+hosts.box.services = [{ kind = "ipsec", link = "radio" }, { kind = "ipsec", link = "wired" }, { kind = "bgp", as = 1, hold = "3s" }]
+hosts.gw.services = [{ kind = "ipsec", link = "radio" }, { kind = "ipsec", link = "wired" }, { kind = "bgp", as = 2, hold = "3s" }]
+[links]
+lan = { between = ["pc", "box"], forward = [{ kind = "link", rate = "1Gbit/s" }] }
+radio = { between = ["box", "gw"], forward = [{ kind = "link", rate = "20Mbit/s", delay = "10ms" }], backward = [{ kind = "delay", delay = "10ms" }] }
+wired = { between = ["box", "gw"], forward = [{ kind = "link", rate = "10Mbit/s", delay = "10ms" }], backward = [{ kind = "delay", delay = "10ms" }] }
+pop = { between = ["gw", "far"] }
+[flows.bulk]
+from = "pc"
+to = "far"
+[flows.voice]
+from = "pc"
+to = "far"
+app = { kind = "udp", rate = "80kbit/s", size = 200 }
+"#;
+
+/// ESP in UDP adds 62 bytes to a packet of 1398, of which 52 are headers of TCP and IP; the path tells the sender what fits.
+#[test]
+fn a_tunnel_costs_its_headers() {
+    let o = run(&NET.replace("[flows.voice]", "[flows.voice]\nenabled = false"));
+    let f = flow(&o, "bulk");
+    close("goodput of the tunnel", f.goodput_mbps, 20.0 * 1346.0 / 1460.0, 2.0);
+    let entry = element(&o, "radio.forward.ipsec");
+    assert!(
+        entry.too_big_packets > 0 && entry.too_big.as_ref().is_some_and(|t| t.mtu_bytes == 1398),
+        "{entry:?}"
+    );
+    assert_eq!(element(&o, "wired.forward.ipsec").passed_packets, 0);
+    let stage = &o.variant.path.as_ref().expect("a topology").links[1].forward[0];
+    assert!(stage.assumed && stage.kind == "tunnel", "the scenario does not have it");
+}
+
+/// The longest time without an arrival, seconds.
+fn gap(o: &result::Outcome, name: &str) -> f64 {
+    let s = series(o, name);
+    let (mut last, mut longest) = (0.0, 0.0f64);
+    for i in 1..s.time_s.len() {
+        if s.delivered_bytes[i] > s.delivered_bytes[i - 1] {
+            if s.delivered_bytes[i - 1] > 0 {
+                longest = longest.max(s.time_s[i] - last);
+            }
+            last = s.time_s[i];
+        }
+    }
+    longest
+}
+
+/// Hold time 3 s, noticed half a second earlier in the mean: 2.5 s until the wired link takes over.
+#[test]
+fn a_lost_uplink_gives_way_to_the_other_after_the_hold_time() {
+    let fault = "[faults.cut]\nkind = \"link\"\nlink = \"radio\"\nat = \"4s\"\nlasts = \"5s\"\n";
+    let o = run(&format!("{NET}{fault}"));
+    let voice = gap(&o, "voice");
+    assert!((2.48..2.56).contains(&voice), "{voice}");
+    // The retransmission timer doubles: the bulk flow finds out later.
+    assert!(gap(&o, "bulk") >= voice - 0.03);
+    assert!(element(&o, "wired.forward.ipsec").passed_packets > 500);
+    let rate = goodput(series(&o, "bulk"), 8.0, 9.0);
+    assert!((6.0..9.3).contains(&rate), "{rate} Mbit/s over the wired link");
+    let rate = goodput(series(&o, "bulk"), 12.0, 14.0);
+    assert!(rate > 12.0, "{rate} Mbit/s back on the radio");
+}
+
+#[test]
+fn what_is_short_or_announced_changes_less() {
+    let fault = |kind: &str, lasts: &str| {
+        let fault =
+            format!("[faults.cut]\nkind = \"{kind}\"\nlink = \"radio\"\nat = \"4s\"\nlasts = \"{lasts}\"\n");
+        let o = run(&format!("{NET}{fault}"));
+        (gap(&o, "voice"), element(&o, "wired.forward.ipsec").passed_packets)
+    };
+    let (short, passed) = fault("tunnel", "1s");
+    assert!((0.98..1.06).contains(&short) && passed == 0, "{short}, {passed}");
+    let (told, passed) = fault("bgp", "3s");
+    assert!(told < 0.3 && passed > 500, "{told}, {passed}");
+}
+
+/// Two customers with one address, over links of their own.
+#[test]
+fn customers_take_their_own_links() {
+    let text = r#"
+        duration = "2s"
+        [hosts]
+        a1 = { customer = "red", addresses = ["192.168.0.1/24"] }
+        b1 = { customer = "blue", addresses = ["192.168.0.1/24"] }
+        a2 = { customer = "red", addresses = ["192.168.1.1/24"] }
+        b2 = { customer = "blue", addresses = ["192.168.1.1/24"] }
+        [links]
+        a1 = { between = ["a1", "gw"] }
+        b1 = { between = ["b1", "gw"] }
+        red = { between = ["gw", "pe"], customer = "red", forward = [{ kind = "link", rate = "5Mbit/s", delay = "5ms" }] }
+        blue = { between = ["gw", "pe"], customer = "blue", forward = [{ kind = "link", rate = "3Mbit/s", delay = "5ms" }] }
+        a2 = { between = ["pe", "a2"] }
+        b2 = { between = ["pe", "b2"] }
+        [flows]
+        red = { from = "a1", to = "a2" }
+        blue = { from = "b1", to = "b2" }
+    "#;
+    let o = run(text);
+    close("red", flow(&o, "red").goodput_mbps, 5.0 * 1448.0 / 1500.0, 5.0);
+    close("blue", flow(&o, "blue").goodput_mbps, 3.0 * 1448.0 / 1500.0, 5.0);
+}
+
+/// Two gateways between a box and a core, the first of which carries everything.
+const GATEWAYS: &str = r#"
+duration = "16s"
+hosts.box.services = [{ kind = "ipsec", link = "one" }, { kind = "ipsec", link = "two" }, { kind = "bgp", as = 1, hold = "3s" }]
+hosts.gw1.services = [{ kind = "ipsec", link = "one" }, { kind = "bgp", as = 2, hold = "3s" }]
+hosts.gw2.services = [{ kind = "ipsec", link = "two" }, { kind = "bgp", as = 3, hold = "3s" }]
+hosts.core.services = [{ kind = "bgp", as = 4, hold = "3s" }]
+[links]
+lan = { between = ["pc", "box"], forward = [{ kind = "link", rate = "1Gbit/s" }] }
+one = { between = ["box", "gw1"], forward = [{ kind = "link", rate = "20Mbit/s", delay = "10ms" }], backward = [{ kind = "delay", delay = "10ms" }] }
+two = { between = ["box", "gw2"], forward = [{ kind = "link", rate = "10Mbit/s", delay = "10ms" }], backward = [{ kind = "delay", delay = "10ms" }] }
+one-core = { between = ["gw1", "core"] }
+two-core = { between = ["gw2", "core"] }
+pop = { between = ["core", "far"] }
+[flows.bulk]
+from = "pc"
+to = "far"
+[flows.voice]
+from = "far"
+to = "pc"
+app = { kind = "voice", codec = "g711" }
+"#;
+
+fn gateway(host: &str, lasts: &str) -> result::Outcome {
+    let fault =
+        format!("[faults.power]\nkind = \"host\"\nhost = \"{host}\"\nat = \"4s\"\nlasts = \"{lasts}\"\n");
+    run(&format!("{GATEWAYS}{fault}"))
+}
+
+fn outage<'a>(o: &'a result::Outcome, name: &str) -> &'a result::FlowOutage {
+    &flow(o, name).outages[0]
+}
+
+/// Noticed on both sides half a second before the hold time is over, in the mean; the other gateway takes over.
+#[test]
+fn a_lost_gateway_gives_way_to_the_other() {
+    let o = gateway("gw1", "6s");
+    let fault = &o.variant.faults[0];
+    assert_eq!(
+        (fault.kind.as_str(), fault.of.as_str(), fault.at_s, fault.lasts_s),
+        ("host", "gw1", 4.0, 6.0)
+    );
+    let voice = outage(&o, "voice");
+    let silence = voice.silence_ms.expect("a silence");
+    assert!((2480.0..2560.0).contains(&silence), "{silence}");
+    // 50 packets a second.
+    let lost = voice.lost_packets.expect("datagrams are counted");
+    assert!((silence / 20.0 - lost as f64).abs() < 4.0, "{lost} of {silence} ms");
+    assert!(outage(&o, "bulk").back_ms.expect("it is back") >= voice.back_ms.expect("it is back") - 30.0);
+    assert!(element(&o, "two.forward.ipsec").passed_packets > 500);
+    let rate = goodput(series(&o, "bulk"), 14.0, 16.0);
+    assert!(rate > 12.0, "{rate} Mbit/s back over the first");
+}
+
+/// It is back sooner than anybody notices, and its tunnel 0.3 s later; but it has no session any more: at their next keepalives,
+/// 0.5 s later in the mean, its neighbours take the other way.
+#[test]
+fn a_gateway_that_starts_anew_is_left_when_it_is_back() {
+    let o = gateway("gw1", "1s");
+    let silence = outage(&o, "voice").silence_ms.expect("a silence");
+    assert!((1300.0..1360.0).contains(&silence), "{silence}");
+    assert!(element(&o, "two.forward.ipsec").passed_packets > 100);
+}
+
+#[test]
+fn who_passes_another_gateway_notices_nothing() {
+    let o = gateway("gw2", "6s");
+    let voice = outage(&o, "voice");
+    assert!(voice.silence_ms.expect("a silence") <= 40.0 && voice.lost_packets == Some(0), "{voice:?}");
+}
+
+/// 40 bytes of header instead of 20 in every packet, data, ACK and datagram; the MTU is the same.
+#[test]
+fn an_ipv6_packet_has_20_bytes_more() {
+    let text = |a: &str, b: &str| {
+        format!(
+            "duration = \"5s\"\nhosts.a.addresses = [\"{a}\"]\nhosts.b.addresses = [\"{b}\"]\n[links.l]\nbetween = [\"a\", \"b\"]\n\
+             forward = [{{ kind = \"link\", rate = \"10Mbit/s\", delay = \"5ms\" }}]\nbackward = [{{ kind = \"delay\", delay = \"5ms\" }}]\n\
+             [flows.f]\nfrom = \"a\"\nto = \"b\"\n"
+        )
+    };
+    for (a, b, mss) in
+        [("2001:db8::1/64", "2001:db8::2/64", 1428), ("192.168.0.1/24", "192.168.0.2/24", 1448)]
+    {
+        let o = run(&text(a, b));
+        assert_eq!(flow(&o, "f").mss_bytes, Some(mss));
+        let busy = goodput(series(&o, "f"), 2.0, 5.0);
+        close("goodput", busy, 10.0 * f64::from(mss) / 1500.0, 0.5);
+    }
+}
+
+/// The same file as on the kernel (`crates/machine/lab/tests/networks.rs`).
+#[test]
+fn ipv6_of_two_customers_is_told_what_fits() {
+    let o = run(include_str!("../../../../../scenarios/ipv6.toml"));
+    assert_eq!((flow(&o, "red").mss_bytes, flow(&o, "blue").mss_bytes), (Some(1328), Some(1328)));
+    let link = element(&o, "red-wan.forward.link");
+    assert!(link.too_big.is_some_and(|t| t.told && t.mtu_bytes == 1400), "{link:?}");
+    close("red", goodput(series(&o, "red"), 2.0, 5.0), 20.0 * 1328.0 / 1400.0, 2.0);
+    close("blue", goodput(series(&o, "blue"), 2.0, 5.0), 5.0 * 1328.0 / 1400.0, 2.0);
+    // As many packets as a call of 200 bytes of IPv4 makes, each with 20 bytes more.
+    assert!(flow(&o, "voice").real_time.expect("a call").lost < 0.05);
+}
+
+/// The headers of either version are on the wire, in a tunnel too; what a datagram flow says of itself is its packets' size and
+/// rate, a codec's is what it says.
+#[test]
+fn both_versions_share_a_link_and_a_tunnel() {
+    let text = "duration = \"8s\"\nhosts.c.addresses = [\"2001:db8::1/64\"]\nhosts.d.addresses = [\"2001:db8::2/64\"]\n\
+         [links]\nag = { between = [\"a\", \"g\"] }\ncg = { between = [\"c\", \"g\"] }\n\
+         hb = { between = [\"h\", \"b\"] }\nhd = { between = [\"h\", \"d\"] }\n\
+         [links.gh]\nbetween = [\"g\", \"h\"]\n\
+         forward = [{ kind = \"tunnel\", overhead = 60, mtu = 1460 }, { kind = \"link\", rate = \"20Mbit/s\", delay = \"5ms\" }]\n\
+         backward = [{ kind = \"delay\", delay = \"5ms\" }]\n[flows]\n\
+         four = { from = \"a\", to = \"b\" }\nsix = { from = \"c\", to = \"d\" }\n\
+         udp = { from = \"c\", to = \"d\", app = { kind = \"udp\", rate = \"2Mbit/s\", size = 1000 } }\n";
+    let o = run(text);
+    // 1400 bytes fit inside: less 52 of IPv4 and TCP with timestamps, less 72.
+    let of = |name: &str| (flow(&o, name).mss_bytes, goodput(series(&o, name), 3.0, 8.0));
+    let ((four_mss, four), (six_mss, six), (_, udp)) = (of("four"), of("six"), of("udp"));
+    assert_eq!((four_mss, six_mss), (Some(1348), Some(1328)));
+    // 952 bytes in a packet of 1000; the queue before them grows and shrinks.
+    close("datagrams", udp, 2.0 * 0.952, 15.0);
+    // 60 of the tunnel in each packet; the link is full.
+    let wire = four * 1460.0 / 1348.0 + six * 1460.0 / 1328.0 + udp * 1060.0 / 952.0;
+    close("on the wire", wire, 20.0, 3.0);
+    assert!(four > 2.0 && six > 2.0, "{four} {six}");
+}

@@ -1,0 +1,434 @@
+//! What held a flow back, round trip by round trip.
+//!
+//! 1. The tracker times waits to the packet: nothing outstanding, all written sent, window full, timeout, silence.
+//!    What is left of a round trip is time in which packets moved.
+//! 2. Here is measured what was going on in each round trip: [`RoundEvidence`].
+//! 3. Each of these parts goes to the cause with the strongest claim on it (`crates/engine/result/src/cause`).
+
+use super::FULL_SHARE;
+use super::bounds::GROWTH;
+use super::round_trips::RoundTripSpan;
+use super::too_big::SizeStall;
+use crate::limiter::FoundLimiter;
+use result::cause::{RoundEvidence, RoundPart};
+use result::diagnosis::Cause;
+
+/// What is known of the flow as a whole.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FlowFacts {
+    /// RTprop, seconds.
+    pub base: f64,
+    /// Least RTT of this flow, seconds: what its delays one way count from.
+    pub least: f64,
+    /// Payload bytes of a full segment.
+    pub mss: f64,
+    /// Its limiter.
+    pub limiter: Option<FoundLimiter>,
+    /// When all of its rate was used, seconds since the connection's first packet.
+    pub full: Vec<(f64, f64)>,
+    /// When all of the rate of one in the other direction was, likewise.
+    pub reverse_full: Vec<(f64, f64)>,
+    /// Payload bytes of this flow among all that pass the limiter, 0 to 1.
+    pub share: f64,
+    /// Each loss: seconds since the connection's first packet, and what it was.
+    pub losses: Vec<(f64, Cause)>,
+    /// When packets did not pass because of their size.
+    pub stalls: Vec<SizeStall>,
+    /// When nothing passed.
+    pub outages: Vec<(f64, f64)>,
+    /// When a whole window sent at once ended a pause, likewise: that pause was the application's.
+    pub bursts: Vec<f64>,
+    /// The capture is at the receiver.
+    pub near_receiver: bool,
+    /// Packets wait mostly between sender and capture.
+    pub waits_before_capture: bool,
+    /// Nothing tells the amount in flight: the capture is far from the sender, and no timestamps are echoed.
+    pub inflight_unknown: bool,
+    /// Data goes the other way too, through whose queue the ACKs must pass.
+    pub both_ways: bool,
+    /// The application waits for room in the send buffer.
+    pub send_buffer_full: bool,
+    /// The amount in flight does not fall at losses.
+    pub unanswered: bool,
+    /// Small segments were held back until a delayed ACK came, again and again.
+    pub held_again: bool,
+}
+
+/// A receiver that reads at once lets no window fall below this share of the greatest: a sender sends what fills that much of
+/// it at once (RFC 9293 section 3.8.6.2.1).
+const UNREAD: f64 = 0.5;
+
+/// Slow start that looks for its end grows by this part of what it else does (RFC 9406 section 4.3).
+const CSS_GROWTH_DIVISOR: f64 = 4.0;
+
+/// A standing queue is no shorter than this, seconds, however short the path: the most that counts as jitter.
+pub(super) const LEAST_STANDING: f64 = 0.02;
+
+/// Share of a round trip that a queue may delay for good: CoDel's target is 5 to 10 % of it (RFC 8289 section 3.2).
+const TARGET: f64 = 0.1;
+
+/// Seconds between two ticks of TCP's timestamps (Linux' `TCP_TS_HZ`).
+const TICK: f64 = 1e-3;
+
+/// Seconds of each cause in one round.
+pub(crate) type RoundSplit = [(Cause, f64); RoundPart::ALL.len()];
+
+/// A round trip as causes see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MeasuredRound {
+    /// What was going on.
+    pub evidence: RoundEvidence,
+    /// Seconds of each part, as in [`RoundPart::ALL`].
+    pub seconds: [f64; RoundPart::ALL.len()],
+}
+
+/// What was going on in every round.
+pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<MeasuredRound> {
+    let first_loss = first_loss(rounds, facts);
+    let mut seen = 0;
+    let mut greatest = 0.0f64;
+    let mut last = facts.losses.iter().find(|l| is_answered(l)).map_or(Cause::RandomLoss, |l| l.1);
+    (0..rounds.len())
+        .map(|i| {
+            let r = &rounds[i];
+            // Of the losses of one round the commonest speaks for it.
+            let from = seen;
+            let (a, b) = (r.from, r.from + r.width);
+            while seen < facts.losses.len() && facts.losses[seen].0 < b {
+                seen += 1;
+            }
+            last = commonest(&facts.losses[from..seen]).unwrap_or(last);
+            let stall = facts.stalls.iter().find(|s| s.meets((a, b))).map(|s| s.cause);
+            last = stall.filter(|c| *c == Cause::BlackHole).unwrap_or(last);
+            let out: f64 = facts.outages.iter().map(|o| (o.1.min(b) - o.0.max(a)).max(0.0)).sum();
+            let left = if r.width > 0.0 { 1.0 - (out / r.width).min(1.0) } else { 1.0 };
+            let after_loss = match stall {
+                Some(Cause::PacketTooBig) => Cause::PacketTooBig,
+                _ if near_outage(r, facts) => Cause::Outage,
+                _ => last,
+            };
+            let unread = r.window.is_some_and(|window| window < UNREAD * greatest);
+            greatest = greatest.max(r.window.unwrap_or(0.0));
+            let evidence =
+                RoundEvidence { window_unread: unread, ..evidence(rounds, i, first_loss, after_loss, facts) };
+            let seconds = RoundPart::ALL.map(|part| match part {
+                RoundPart::Idle => r.idle * left,
+                RoundPart::Drained => r.ended * left,
+                RoundPart::WindowFull => r.window_full * left,
+                RoundPart::WindowShut => r.window_shut * left,
+                RoundPart::Held => r.held * left,
+                RoundPart::Timeout => r.timeout * left,
+                RoundPart::Silence => out.min(r.width) + r.silence * left,
+                RoundPart::Moving => r.moving() * left,
+            });
+            MeasuredRound { evidence, seconds }
+        })
+        .collect()
+}
+
+/// The split of every round; none goes to a cause that was `refuted`.
+pub(crate) fn split(measured: &[MeasuredRound], refuted: &[Cause]) -> Vec<RoundSplit> {
+    let of = |m: &MeasuredRound| {
+        RoundPart::ALL.map(|part| (Cause::of_part_but(part, &m.evidence, refuted), m.seconds[part as usize]))
+    };
+    measured.iter().map(of).collect()
+}
+
+/// What is known of round `i`.
+fn evidence(
+    rounds: &[RoundTripSpan],
+    i: usize,
+    first_loss: usize,
+    last_loss: Cause,
+    facts: &FlowFacts,
+) -> RoundEvidence {
+    let r = &rounds[i];
+    let limiter_full = limiter_is_full(r, facts);
+    RoundEvidence {
+        writes_little: writes_little(rounds, i) || less_than_a_segment(r, facts),
+        small_writes: small_writes(rounds, i),
+        paused: paused(rounds, i),
+        send_buffer_full: facts.send_buffer_full,
+        held_again: facts.held_again,
+        flat: flat(rounds, i, facts),
+        grows: grows(rounds, i),
+        window_full: window_is_full(r, facts),
+        repairs_slowly: repairs_slowly(rounds, i),
+        last_loss,
+        before_loss: i < first_loss,
+        at_first_loss: i == first_loss,
+        resends: r.resent > 0.0,
+        back_with_loss: back_with_loss(rounds, i, facts),
+        limiter: facts.limiter.map(|l| l.kind),
+        // Rather than not: else what looks like a queue may be ACKs that were delayed.
+        limiter_queues: facts.limiter.is_some_and(|l| l.delay_fit.is_some() && l.confidence > 0.5),
+        limiter_full,
+        share_taken: share_is_taken(rounds, i, facts) || waits_for_refill(r, facts),
+        waits: waits(rounds, i, facts),
+        queue_stands: queue_stands(rounds, i, facts),
+        unanswered: facts.unanswered,
+        data_waits: data_waits(r, facts),
+        acks_wait: acks_wait(r, facts),
+        both_ways: facts.both_ways,
+        window_unread: false,
+    }
+}
+
+/// Behind an outage nothing is outstanding as far as the capture can see; in what comes next packets are missing.
+fn back_with_loss(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
+    let r = &rounds[i];
+    let came_back = || rounds[i + 1..].iter().find(|n| n.packets > 0);
+    facts.near_receiver
+        && r.idle > 0.0
+        && came_back().is_some_and(|n| (n.lost > 0 || n.resent > 0.0) && !burst_ends_pause(r.from, n, facts))
+}
+
+/// Congestion control answers it: not what was lost for its size alone, and told of (RFC 1191 section 6.4).
+fn is_answered(loss: &(f64, Cause)) -> bool {
+    loss.1 != Cause::PacketTooBig
+}
+
+/// The round trip of the first loss that is answered.
+fn first_loss(rounds: &[RoundTripSpan], facts: &FlowFacts) -> usize {
+    let first = match facts.losses.iter().all(is_answered) {
+        true => rounds.iter().position(|r| r.lost > 0 || r.resent > 0.0),
+        false => {
+            let at = facts.losses.iter().find(|l| is_answered(l)).map(|l| l.0);
+            at.and_then(|at| rounds.iter().position(|r| r.from + r.width > at))
+        }
+    };
+    first.unwrap_or(rounds.len())
+}
+
+/// The cause that most of them have.
+fn commonest(losses: &[(f64, Cause)]) -> Option<Cause> {
+    let count = |c: Cause| losses.iter().filter(|l| l.1 == c).count();
+    use Cause::*;
+    [BlackHole, Policed, Outage, Congestion, Fragmented, RandomLoss]
+        .into_iter()
+        .filter(|c| count(*c) > 0)
+        .max_by_key(|c| count(*c))
+}
+
+/// An outage ended within this round or the one before, whose losses are being repaired.
+fn near_outage(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
+    facts.outages.iter().any(|o| o.1 > r.from - r.width && o.0 < r.from + r.width)
+}
+
+/// Delay that counts as a queue, seconds.
+fn least_queue_delay(facts: &FlowFacts) -> f64 {
+    least_queue(facts.base)
+}
+
+/// The same on a path whose RTT is `base` seconds at least.
+pub(crate) fn least_queue(base: f64) -> f64 {
+    (TARGET * base).max(TICK)
+}
+
+/// Most of what the round trip takes above its least is the ACKs' way.
+fn acks_wait(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
+    // Where both wait, the data's way is full.
+    if data_waits(r, facts) || link_full(r, facts) {
+        return false;
+    }
+    let Some(rtt) = (if facts.waits_before_capture { r.rtt_min } else { r.rtt }) else { return false };
+    let over = rtt - facts.least;
+    if over <= least_queue_delay(facts).max(2.0 * TICK) {
+        return false;
+    }
+    // No timestamps tell which way; but one is full, and the other is not.
+    if r.ack_delay.or(r.data_wait).or(r.data_delay).is_none() {
+        return mostly_full(&facts.reverse_full, r) && !limiter_is_full(r, facts);
+    }
+    let back = match facts.waits_before_capture {
+        false => r.ack_delay,
+        true => r.data_delay.map(|delay| over - delay),
+    };
+    back.is_some_and(|back| back > 0.5 * over)
+}
+
+/// The link before the capture, whose queue the sender's own clock shows, was full for most of the round.
+fn link_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
+    let busy = |l: FoundLimiter| !l.behind && l.drain.is_some_and(|d| d.busy > 0.5);
+    facts.limiter.is_some_and(busy) && limiter_is_full(r, facts)
+}
+
+/// A shaper that is refilled at intervals was full for most of the round: packets wait there for a part of each interval.
+fn waits_for_refill(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
+    facts.limiter.is_some_and(|l| l.interval.is_some()) && limiter_is_full(r, facts)
+}
+
+/// A window at once ended a pause between `from` and the end of `r`.
+fn burst_ends_pause(from: f64, r: &RoundTripSpan, facts: &FlowFacts) -> bool {
+    let next = facts.bursts.partition_point(|b| *b < from);
+    facts.bursts.get(next).is_some_and(|b| *b < r.from + r.width)
+}
+
+/// For most of the round the limiter's flows together took all of its rate.
+fn limiter_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
+    mostly_full(&facts.full, r)
+}
+
+fn mostly_full(full: &[(f64, f64)], r: &RoundTripSpan) -> bool {
+    let (from, to) = (r.from, r.from + r.width);
+    let begin = full.partition_point(|f| f.1 <= from);
+    let within = full[begin..].iter().take_while(|f| f.0 < to);
+    within.map(|f| f.1.min(to) - f.0.max(from)).sum::<f64>() > 0.5 * r.width
+}
+
+/// All packets of the round waited on the data's way, as timestamps tell: both ends' clocks tick.
+fn data_waits(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
+    let wait = if facts.waits_before_capture { r.data_delay } else { r.data_wait };
+    wait.is_some_and(|wait| wait > least_queue_delay(facts).max(2.0 * TICK))
+}
+
+/// Less than a segment was in flight, and the window had room: congestion control never keeps a sender from sending one (RFC
+/// 5681 section 3.1: the loss window is a full segment), so that was all there was.
+fn less_than_a_segment(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
+    r.packets > 0 && r.resent == 0.0 && r.inflight < facts.mss && r.window.is_none_or(|w| w >= facts.mss)
+}
+
+/// The sender had no more to send: a twelfth of its packets at least are small and pushed.
+fn writes_little(rounds: &[RoundTripSpan], i: usize) -> bool {
+    let r = &rounds[i];
+    r.packets == 0 && r.idle > 0.5 * r.width || r.short > 0 && r.short * 12 >= r.packets && r.resent == 0.0
+}
+
+/// The window was full in the round, and what moved was what it let out.
+fn window_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
+    r.window.is_some_and(|window| r.window_full > 0.0 && r.inflight + 2.0 * facts.mss > window)
+}
+
+/// Lost packets are repaired one by one, and the window stays full until they are: without SACK congestion control sends
+/// one segment again a round trip (RFC 6582 section 3.2).
+fn repairs_slowly(rounds: &[RoundTripSpan], i: usize) -> bool {
+    let near = &rounds[i.saturating_sub(1)..(i + 2).min(rounds.len())];
+    near.iter().any(|r| r.resent > 0.0) && near.iter().all(|r| r.acked < 0.5 * r.inflight)
+}
+
+/// The rounds around `i` in which data was sent.
+fn around(rounds: &[RoundTripSpan], i: usize) -> impl Iterator<Item = &RoundTripSpan> {
+    let (from, to) = (i.saturating_sub(4), (i + 5).min(rounds.len()));
+    rounds[from..to].iter().filter(|r| r.packets > 0)
+}
+
+/// Half of the round trips around have small pushed packets: each time all that the application wrote was sent. Who fills
+/// a buffer or a window sends none.
+fn small_writes(rounds: &[RoundTripSpan], i: usize) -> bool {
+    let with = around(rounds, i).filter(|r| r.short > 0 && r.resent == 0.0).count();
+    with >= 2 && with * 2 >= around(rounds, i).count()
+}
+
+/// The sender had nothing to send for a while.
+fn paused(rounds: &[RoundTripSpan], i: usize) -> bool {
+    around(rounds, i).any(|r| r.idle > 0.0)
+}
+
+/// Packets waited in this round.
+fn waits(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
+    let waits = |rtt: f64| rtt > facts.base + least_queue_delay(facts);
+    // A round without a sample is as the one before.
+    let before = || i.checked_sub(1).and_then(|i| rounds[i].rtt_min);
+    rounds[i].rtt_min.or_else(before).is_some_and(waits)
+}
+
+/// All packets of the round waited longer than the path is long.
+fn queue_stands(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
+    rounds[i].rtt_min.is_some_and(|rtt| rtt > facts.base + facts.base.max(LEAST_STANDING))
+}
+
+/// The flow took its whole share of the limiter. Where neither delays nor losses show the limiter, its rate is only the one
+/// at which packets come, and that may be a window's: then the amount in flight does not change.
+fn share_is_taken(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
+    let r = &rounds[i];
+    facts.limiter.is_some_and(|l| {
+        let flat = flat(rounds, i, facts);
+        r.acked / r.width.max(1e-9) > FULL_SHARE * l.rate * facts.share
+            && (l.delay_fit.is_some() || facts.inflight_unknown || !flat)
+            || limiter_is_full(r, facts)
+                && (l.delay > least_queue_delay(facts) || l.bucket.is_some() || !flat)
+    })
+}
+
+/// The amount in flight grows as in the slowest of slow starts, over this round and the next two. The first
+/// window is every sender's slow start (RFC 5681 section 3.1).
+fn grows(rounds: &[RoundTripSpan], i: usize) -> bool {
+    let now = rounds[i].inflight;
+    let next = rounds[i + 1..].iter().take(2).map(|r| r.inflight).fold(0.0, f64::max);
+    let before = rounds[..i].iter().rev().take(2).map(|r| r.inflight).fold(f64::INFINITY, f64::min);
+    let least = 1.0 + (GROWTH - 1.0) / CSS_GROWTH_DIVISOR;
+    i == 0 || next > least * now || before.is_finite() && now > least * before || i + 1 == rounds.len()
+}
+
+/// The amount in flight stays within a few segments over the rounds around: something holds it there. A window that
+/// nothing holds grows; an application of its own pace lets it wander.
+fn flat(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
+    let around = || around(rounds, i).map(|r| r.inflight);
+    let (low, high) = (around().fold(f64::INFINITY, f64::min), around().fold(0.0, f64::max));
+    high > 0.0 && high - low <= 2.0 * facts.mss
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: f64 = 1448.0;
+
+    /// Rounds in which a window of a thousand segments is full, of which so many are sent again and acknowledged.
+    fn full_windows(resent: f64, acked: f64) -> Vec<RoundTripSpan> {
+        let round = |i: usize| RoundTripSpan {
+            from: i as f64 * 0.1,
+            width: 0.1,
+            packets: 1,
+            resent: resent * MSS,
+            acked: acked * MSS,
+            inflight: 1000.0 * MSS,
+            window: Some(1000.0 * MSS),
+            window_full: 0.1,
+            ..RoundTripSpan::default()
+        };
+        (0..20).map(round).collect()
+    }
+
+    fn whole(rounds: &[RoundTripSpan], cause: Cause) -> bool {
+        let facts = FlowFacts { mss: MSS, losses: vec![(0.0, Cause::Congestion)], ..FlowFacts::default() };
+        let splits = split(&measured(rounds, &facts), &[]);
+        splits.iter().flatten().all(|s| s.1 <= 0.0 || s.0 == cause)
+    }
+
+    #[test]
+    fn a_window_full_because_of_losses_is_the_losses_not_the_receivers() {
+        assert!(whole(&full_windows(1.0, 1.0), Cause::Congestion));
+        assert!(whole(&full_windows(0.0, 1000.0), Cause::ReceiveWindow));
+        // A loss now and then, while the window moves on, is not what holds it.
+        assert!(whole(&full_windows(1.0, 1000.0), Cause::ReceiveWindow));
+    }
+
+    #[test]
+    fn what_was_written_has_left_and_whose_fault_that_is() {
+        let round = |i: usize, resent| RoundTripSpan {
+            from: i as f64 * 0.1,
+            width: 0.1,
+            packets: 9,
+            ended: 0.1,
+            resent,
+            ..RoundTripSpan::default()
+        };
+        let main = |resent, loss, send_buffer_full| {
+            let rounds: Vec<RoundTripSpan> = (0..9).map(|i| round(i, resent)).collect();
+            let facts =
+                FlowFacts { mss: MSS, losses: vec![(0.0, loss)], send_buffer_full, ..FlowFacts::default() };
+            let most =
+                split(&measured(&rounds, &facts), &[])[5].into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+            most.map(|s| s.0)
+        };
+        assert_eq!(main(0.0, Cause::Policed, false), Some(Cause::Application));
+        assert_eq!(
+            main(MSS, Cause::Policed, false),
+            Some(Cause::Policed),
+            "it repairs what a policer dropped"
+        );
+        assert_eq!(main(MSS, Cause::Congestion, false), Some(Cause::Application));
+        assert_eq!(main(0.0, Cause::RandomLoss, true), Some(Cause::SendBuffer));
+    }
+}

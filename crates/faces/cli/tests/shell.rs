@@ -1,0 +1,79 @@
+//! `longfat shell` as a script meets it, as far as that needs no privileges: what it refuses.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn home_line() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios/home-line.toml")
+}
+
+/// What it answers to these arguments after the scenario.
+fn shell(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longfat"));
+    command.arg("shell").arg(home_line()).args(args).stdin(Stdio::null());
+    command.output().expect("the program starts")
+}
+
+fn refused(args: &[&str]) -> String {
+    let out = shell(args);
+    assert_eq!(out.status.code(), Some(2), "{args:?}");
+    assert!(out.stdout.is_empty(), "{args:?}");
+    String::from_utf8(out.stderr).expect("UTF-8")
+}
+
+#[test]
+fn unknown_hosts_are_answered_with_the_known_ones() {
+    let text = refused(&["--variant", "fq-codel", "--host", "moon", "--", "true"]);
+    assert_eq!(text, "error: --host: no host is called `moon`; there are: home, server\n");
+    let text = refused(&["--variant", "fq-codel", "--serve", "moon=iperf3 -s", "--", "true"]);
+    assert_eq!(text, "error: --serve: no host is called `moon`; there are: home, server\n");
+}
+
+#[test]
+fn a_server_has_a_host_and_a_command() {
+    for wrong in ["iperf3 -s", "server=", "server= "] {
+        let text = refused(&["--variant", "fq-codel", "--serve", wrong, "--", "true"]);
+        assert!(text.contains(wrong) && text.contains("HOST=COMMAND"), "{text}");
+    }
+}
+
+#[test]
+fn the_variant_is_told_when_nobody_chose_it() {
+    let text = refused(&["--variant", "no-queue", "--", "true"]);
+    assert!(text.contains("no-queue") && text.contains("deep-queues, fq-codel"), "{text}");
+    let text = refused(&["--host", "moon", "--", "true"]);
+    assert!(
+        text.starts_with("longfat: variant deep-queues; --variant chooses another: fq-codel\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_shell_and_a_scenario_cannot_both_read_standard_input() {
+    let out = Command::new(env!("CARGO_BIN_EXE_longfat")).args(["shell", "-"]).stdin(Stdio::null()).output();
+    let out = out.expect("the program starts");
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("standard input"));
+}
+
+#[test]
+fn what_is_wrong_with_a_scenario_is_told_as_by_run() {
+    let text = refused(&["--set", "links.line.forward.link.rate=fast", "--", "true"]);
+    assert!(text.contains("links.line.forward.link.rate"), "{text}");
+}
+
+/// An exit code is the command's own, or 127 when there is none; where this machine forbids the
+/// lab, 2 and what is missing.
+#[test]
+fn the_exit_code_is_the_commands() {
+    let out = shell(&["--variant", "fq-codel", "--", "sh", "-c", "exit 42"]);
+    if out.status.code() == Some(2) {
+        let text = String::from_utf8_lossy(&out.stderr);
+        assert!(text.contains("missing"), "{text}");
+        return eprintln!("SKIPPED, this needs root: {text}");
+    }
+    assert_eq!(out.status.code(), Some(42));
+    let out = shell(&["--variant", "fq-codel", "--", "no-such-command"]);
+    assert_eq!(out.status.code(), Some(127));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("no-such-command: command not found"));
+}
