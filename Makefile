@@ -39,7 +39,7 @@ web:
 wasm:
 	rustup target list --installed | grep -q wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
 	python3 tests/explore.py
-	$(CARGO) check -q -p longfat-world --target wasm32-unknown-unknown
+	$(CARGO) check -q -p longfat-sim --target wasm32-unknown-unknown
 
 # The explorer's engine (crates/faces/explore for wasm32) compiled anew, for whoever changes what it is made of; then its page.
 explore:

@@ -5,7 +5,7 @@
 
 use crate::errors::raise;
 use crate::load::LoadedScenario;
-use ::world::{WindowActor, WorldError, decode_segment, encode_segment};
+use sim::world::{WindowActor, WorldError, decode_segment, encode_segment};
 use congestion::Control;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

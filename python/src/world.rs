@@ -2,7 +2,7 @@
 
 use crate::errors::raise;
 use crate::load::LoadedScenario;
-use ::world::{ActionSpace, SCHEMES, World, WorldError, WorldStep, WorldWish, scheme};
+use sim::world::{ActionSpace, SCHEMES, World, WorldError, WorldStep, WorldWish, scheme};
 use congestion::Control;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

@@ -3,7 +3,7 @@
 
 use crate::seen::{Moment, Seen};
 use crate::{Case, wire};
-use ::wire::Encoder;
+use sim::wire::Encoder;
 use capture::{Frame, TcpPacket};
 use scenario::Scenario;
 use sim::{Passage, SizeRefusal, Tap};

@@ -1,7 +1,7 @@
 //! Captures of the simulator's packets: who talks to whom, and what offload makes of them. What a packet looks like
 //! crate `wire` says.
 
-use ::wire::ports;
+use sim::wire::ports;
 use capture::{Addr, Endpoint, TcpFlags, TcpPacket};
 use scenario::default_address as address;
 

@@ -13,7 +13,7 @@ use scenario::{Experiment, Scenario};
 use track::{Tracker, TrackerOptions};
 use transport::{MtuProbing, Stack};
 use units::Span;
-use wire::Encoder;
+use sim::wire::Encoder;
 
 /// The path carries packets of this size from then on.
 const FALLS: u64 = 2_000;

@@ -15,6 +15,8 @@ mod reroute;
 mod run;
 mod session;
 mod unrest;
+pub mod wire;
+pub mod world;
 
 pub use run::{OwnControls, Passage, SimOptions, SizeRefusal, Tap, run};
 pub use session::SimSession;

@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use track::{Track, Tracker, TrackerOptions};
 use transport::Segment;
 use units::Time;
-use wire::Encoder;
+use sim::wire::Encoder;
 
 /// Signatures of runs, by variant and seed.
 pub struct Listener {

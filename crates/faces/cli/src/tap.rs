@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use transport::Segment;
 use units::Time;
-use wire::Encoder;
+use sim::wire::Encoder;
 
 /// A folder with a folder for each run's captures.
 pub struct Folders<'a> {

@@ -109,7 +109,7 @@ mod tests {
     use std::ops::ControlFlow;
     use transport::Segment;
     use units::Time;
-    use wire::Encoder;
+    use sim::wire::Encoder;
 
     /// What the sender captures of a policed upload.
     fn policed(seconds: f64) -> Vec<u8> {

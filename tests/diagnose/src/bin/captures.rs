@@ -14,7 +14,7 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use transport::Segment;
 use units::Time;
-use wire::Encoder;
+use sim::wire::Encoder;
 
 /// Ethernet (draft-ietf-opsawg-linktype), and the header that all packets have.
 const LINKTYPE_ETHERNET: u32 = 1;

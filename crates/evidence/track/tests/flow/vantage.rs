@@ -8,7 +8,7 @@ use sim::Tap;
 use track::{Track, Tracker, TrackerOptions};
 use transport::Segment;
 use units::Time;
-use wire::Encoder;
+use sim::wire::Encoder;
 
 /// When simulated captures begin: not at 1970.
 const BEGIN: Time = Time::from_nanos(1_600_000_000_000_000_000);

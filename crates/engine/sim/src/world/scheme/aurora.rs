@@ -10,7 +10,7 @@
 //! | no window | twice the rate's, so that a path gone silent is not sent to for ever |
 
 use super::{ActionSpace, Scheme, ratio, set_cwnd, set_rate};
-use crate::StepFigures;
+use crate::world::StepFigures;
 use congestion::{Socket, Window};
 
 const ALPHA: f64 = 0.025;

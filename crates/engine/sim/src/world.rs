@@ -16,11 +16,11 @@ mod datagram;
 mod figures;
 mod scheme;
 mod tally;
-mod world;
+mod play;
 
 pub use actor::WindowActor;
 pub use datagram::{decode_segment, encode_segment};
 pub use figures::StepFigures;
 pub use scheme::{ActionSpace, SCHEMES, Scheme, scheme};
 pub use tally::{AckTally, TalliedControl};
-pub use world::{World, WorldError, WorldStep, WorldWish};
+pub use play::{World, WorldError, WorldStep, WorldWish};

@@ -1,11 +1,11 @@
 //! The environment itself.
 
-use crate::actor::WindowActor;
-use crate::figures::StepFigures;
-use crate::scheme::ActionSpace;
+use super::actor::WindowActor;
+use super::figures::StepFigures;
+use super::scheme::ActionSpace;
 use congestion::Control;
 use scenario::Scenario;
-use sim::{OwnControls, SimOptions, SimSession};
+use crate::{OwnControls, SimOptions, SimSession};
 use std::borrow::Cow;
 use std::fmt;
 use transport::Side;
@@ -47,7 +47,7 @@ impl fmt::Display for WorldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WorldError::Scheme(name) => {
-                let known: Vec<&str> = crate::SCHEMES.iter().map(|(name, _, _)| *name).collect();
+                let known: Vec<&str> = super::SCHEMES.iter().map(|(name, _, _)| *name).collect();
                 write!(f, "no scheme is called `{name}`; there are: {}", known.join(", "))
             }
             WorldError::NoSender(flow) => {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use transport::{Flags, Segment, SynOptions, UDP_HEADER};
-use world::{decode_segment, encode_segment};
+use sim::world::{decode_segment, encode_segment};
 
 fn segments() -> impl Strategy<Value = Segment> {
     let numbers = (0..1u64 << 48, 0..1u64 << 48, 0..1448u32, 0..60_000u32, any::<[(i32, i32); 4]>());

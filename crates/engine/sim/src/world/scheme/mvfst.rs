@@ -9,7 +9,7 @@
 //! | acts while its network still thinks | acts at once |
 
 use super::{ActionSpace, Scheme, ratio, set_cwnd};
-use crate::StepFigures;
+use crate::world::StepFigures;
 use congestion::{Socket, Window};
 
 const BETA: f64 = 0.2;

@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 use std::process::Command;
 use transport::{Flags, Segment};
 use units::Time;
-use wire::Encoder;
+use sim::wire::Encoder;
 
 /// A packet that the first host saw, and between whom it went.
 struct Shown {

@@ -1,6 +1,6 @@
 //! What one step measured: what observations and rewards are made of.
 
-use crate::tally::AckTally;
+use super::tally::AckTally;
 use transport::Tcp;
 use units::{Span, Time};
 

@@ -5,7 +5,7 @@ mod direct;
 mod mvfst;
 mod orca;
 
-use crate::StepFigures;
+use crate::world::StepFigures;
 use congestion::{Socket, Window};
 
 /// Observations lie within this of 0, so that a figure gone wild does not drown the others.

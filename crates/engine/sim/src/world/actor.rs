@@ -3,10 +3,10 @@
 //! In this order: the end is made with [`WindowActor::control`]; [`WindowActor::begin`], once [`WindowActor::may_begin`]; then by turns
 //! [`WindowActor::act`] and, a step later, [`WindowActor::measure`].
 
-use crate::figures::{SenderTotals, StepFigures};
-use crate::scheme::{ActionSpace, BOUND, Scheme, scheme};
-use crate::tally::{AckTally, TalliedControl};
-use crate::world::WorldError;
+use super::figures::{SenderTotals, StepFigures};
+use super::scheme::{ActionSpace, BOUND, Scheme, scheme};
+use super::tally::{AckTally, TalliedControl};
+use super::play::WorldError;
 use congestion::{Control, Controller};
 use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};

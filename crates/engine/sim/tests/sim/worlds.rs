@@ -3,7 +3,7 @@
 use congestion::Control;
 use scenario::{Experiment, Scenario};
 use units::Span;
-use world::{SCHEMES, World, WorldError, WorldWish};
+use sim::world::{SCHEMES, World, WorldError, WorldWish};
 
 fn policed(flow: &str) -> Scenario {
     let text = format!(
@@ -56,8 +56,8 @@ fn every_scheme_sees_figures_in_bounds_and_actions_out_of_bounds_are_the_nearest
         assert!(!about.is_empty());
         let mut worlds = [1e9, 1.0].map(|_| World::new(policed(""), wish(name)).unwrap());
         let (len, high) = match worlds[0].action_space() {
-            world::ActionSpace::Box { len, high, .. } => (len, high),
-            world::ActionSpace::Discrete(n) => (1, n as f64 - 1.0),
+            sim::world::ActionSpace::Box { len, high, .. } => (len, high),
+            sim::world::ActionSpace::Discrete(n) => (1, n as f64 - 1.0),
         };
         let mut lost = 0.0;
         for _ in 0..100 {

@@ -33,10 +33,8 @@ impl Encoder {
         }
     }
 
-    /// The headers of a packet from host `from` to host `to`, the ends of its connection (as in [`sim::Tap`]), as
+    /// The headers of a packet from host `from` to host `to`, the ends of its connection (as in [`crate::Tap`]), as
     /// they are seen at `now`. `None` of a fragment that is not the first: it has no TCP header.
-    ///
-    /// [`sim::Tap`]: ../sim/trait.Tap.html
     pub fn frame(&self, now: Time, packet: &Packet<Segment>, from: usize, to: usize) -> Option<Frame> {
         if packet.fragment.is_some_and(|f| f.index > 0) {
             return None;

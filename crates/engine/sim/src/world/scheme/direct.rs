@@ -5,7 +5,7 @@
 //! share that was lost, less a fifth of the standing delay as a share of the least round trip, at most 1.
 
 use super::{ActionSpace, Scheme, ratio, set_cwnd, set_rate};
-use crate::StepFigures;
+use crate::world::StepFigures;
 use congestion::{Socket, Window};
 
 const LOSS: f64 = 2.0;

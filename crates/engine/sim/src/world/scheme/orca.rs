@@ -9,7 +9,7 @@
 //! | an action each 20 ms or more | a step, however long the caller makes it |
 
 use super::{ActionSpace, Scheme, ratio, set_cwnd};
-use crate::StepFigures;
+use crate::world::StepFigures;
 use congestion::{Socket, Window};
 
 const MOST: f64 = 2.0;
