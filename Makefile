@@ -114,7 +114,7 @@ bench: setup
 	python3 benches/diagnose.py
 	$(CARGO) build -q --release -p longfat-proxy --example load
 	python3 benches/proxy.py $${CARGO_TARGET_DIR:-target}/release/longfat $${CARGO_TARGET_DIR:-target}/release/examples/load
-	$(CARGO) build -q --release -p longfat-report --example capture
+	$(CARGO) build -q --release -p longfat-app --example capture
 	node benches/page.mjs
 
 # The lab: namespaces and the kernel's own TCP, programs inside, kill -9, a few cells beside the
@@ -156,7 +156,6 @@ docs: pictures
 	$(CARGO) run -q --release -p longfat-diagnose-test --bin doc -- $(JUDGE) tests/diagnose/lab.csv \
 		tests/diagnose/usc.csv > docs/diagnosis-accuracy.md
 	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-scenario
-	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-tables --test schema
-	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-reproduce --test schema
+	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-app --test app schema
 	# An hour of real seconds, as root; exit code 1 says that a claim does not hold.
 	$(CARGO) run -q --release -p longfat -- reproduce --on both --markdown docs/reproduction.md || [ $$? = 1 ]

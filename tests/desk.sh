@@ -13,8 +13,8 @@ cargo=${CARGO:-cargo}
 # Program and tests are one build then: a test's harness has to unwind.
 export CARGO_TARGET_DIR="$target" CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_PANIC=unwind
 # All but the lab, the proxies and what is asked of a kernel.
-PORTABLE="units path congestion transport result tables scenario chains sim experiment advise capture track diagnosis fit
-    report commands reproduce sweep explore audit import"
+PORTABLE="units path congestion transport result scenario chains sim experiment advise capture track diagnosis fit
+    report app explore audit import"
 WINDOWS=x86_64-pc-windows-gnu
 ARM64=aarch64-unknown-linux-gnu
 MACOS=aarch64-apple-darwin

@@ -3,10 +3,10 @@
 use crate::errors::{of_command, raise};
 use crate::load::LoadedScenario;
 use advise::{Actor, PlanError, PlanWish};
+use app::diagnose::{CaptureSource, diagnosed, joined};
+use app::fit::observed;
+use app::plan::Planned;
 use capture::{CaptureReader, FilterTime, HostPrefix, PacketFilter};
-use commands::diagnose::{CaptureSource, diagnosed, joined};
-use commands::fit::observed;
-use commands::plan::Planned;
 use experiment::Progress;
 use fit::{FitError, FitWish, MadeFit};
 use pyo3::prelude::*;
@@ -82,7 +82,7 @@ pub fn diagnose(
     let capture = |e: &dyn std::fmt::Display| raise(py, "CaptureError", &e.to_string());
     let source = match &paths[..] {
         [] => {
-            let d = py.detach(|| commands::qlog::alone(&qlogs)).map_err(|e| of_command(py, e))?;
+            let d = py.detach(|| app::qlog::alone(&qlogs)).map_err(|e| of_command(py, e))?;
             return Ok(diagnosis::diagnosis_json(&d));
         }
         [here, there] => CaptureSource::BothEnds([here, there]),

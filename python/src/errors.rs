@@ -1,6 +1,6 @@
 //! What went wrong, as exceptions of `longfat._errors`: they are written in Python, so that type checkers see them.
 
-use commands::CommandError;
+use app::CommandError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use scenario::ScenarioError;

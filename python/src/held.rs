@@ -1,7 +1,7 @@
 //! A folder that work goes on in, held until it is closed.
 
 use crate::errors::{of_command, raise};
-use commands::CommandError;
+use app::CommandError;
 use pyo3::prelude::*;
 use std::io;
 use std::path::PathBuf;

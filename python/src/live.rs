@@ -5,11 +5,11 @@
 
 use crate::errors::raise;
 use crate::load::LoadedScenario;
-use sim::world::{WindowActor, WorldError, decode_segment, encode_segment};
 use congestion::Control;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use scenario::Scenario;
+use sim::world::{WindowActor, WorldError, decode_segment, encode_segment};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;

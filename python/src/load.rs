@@ -1,9 +1,9 @@
 //! A scenario, checked.
 
 use crate::errors::of_command;
-use commands::examples::{EXAMPLES, beside};
-use commands::load::{ReadScenario, Source, read_beside};
-use commands::{CommandError, load as from_file};
+use app::examples::{EXAMPLES, beside};
+use app::load::{ReadScenario, Source, read_beside};
+use app::{CommandError, load as from_file};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +51,7 @@ impl LoadedScenario {
     /// What of it is probably not meant, a sentence each.
     #[getter]
     fn warnings(&self) -> Vec<String> {
-        commands::warn::of_scenario(&self.read.experiment).into_iter().map(|(text, _)| text).collect()
+        app::warn::of_scenario(&self.read.experiment).into_iter().map(|(text, _)| text).collect()
     }
 
     /// How long a variant lasts, seconds.

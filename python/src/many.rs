@@ -4,11 +4,11 @@ use crate::captures::FilterWish;
 use crate::errors::{of_command, raise};
 use crate::held::HeldFolder;
 use crate::sweep::program;
+use app::sweep::{CaptureFolder, CaptureRow, CaptureSet, StoredCapture, diagnose_capture};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
-use sweep::{CaptureFolder, CaptureRow, CaptureSet, StoredCapture, diagnose_capture};
 
 /// A capture: path or URL, bytes, what changes with its content.
 type CaptureArgument = (String, u64, String);

@@ -2,10 +2,11 @@
 
 use crate::errors::{of_command, raise};
 use crate::held::HeldFolder;
-use commands::CommandError;
-use commands::examples::beside;
-use commands::load::{ScenarioSource, read_beside};
-use commands::names;
+use app::CommandError;
+use app::examples::beside;
+use app::load::{ScenarioSource, read_beside};
+use app::names;
+use app::sweep::{Axis, CellRow, ShownSweep, SweepError, SweepFolder, SweepGrid, SweepProgress};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
@@ -13,7 +14,6 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use sweep::{Axis, CellRow, ShownSweep, SweepError, SweepFolder, SweepGrid, SweepProgress};
 
 /// The program as datasets and names of cells have it: the same as the command's, built from the same sources.
 pub fn program() -> String {
@@ -112,7 +112,7 @@ impl SweepWork {
 
     /// Keeps what `run_sweep_batch` gave: how many rows, and of them those that say why there are no figures.
     fn keep(&self, py: Python<'_>, batch: &[u8]) -> PyResult<(usize, usize)> {
-        let rows: Option<Vec<CellRow>> = py.detach(|| sweep::unpack(batch));
+        let rows: Option<Vec<CellRow>> = py.detach(|| app::sweep::unpack(batch));
         let rows = rows.ok_or_else(|| raise(py, "RunError", "a batch came back cut short"))?;
         let told = (rows.len(), rows.iter().filter(|r| r.error.is_some()).count());
         self.0.with(py, |held| held.keep(rows))?;
@@ -122,7 +122,7 @@ impl SweepWork {
     /// Keeps rows for the cells of a point that nobody could run: how many.
     fn lost(&self, py: Python<'_>, point: usize, why: &str) -> PyResult<usize> {
         self.0.with(py, |held| {
-            let rows = sweep::lost(held.grid(), point, why);
+            let rows = app::sweep::lost(held.grid(), point, why);
             let n = rows.len();
             held.keep(rows).map(|()| n)
         })
@@ -158,7 +158,7 @@ impl SweepWork {
     fn finish(&self, py: Python<'_>) -> PyResult<(String, String)> {
         self.0.with(py, |held| {
             let (json, rows) = held.finish()?;
-            Ok((json, sweep::text(&ShownSweep::of(held.grid(), held.scenario(), &rows))))
+            Ok((json, app::sweep::text(&ShownSweep::of(held.grid(), held.scenario(), &rows))))
         })
     }
 
@@ -200,7 +200,7 @@ pub fn run_sweep_batch<'py>(
         let grid = grid_of(grid)?;
         match points.iter().find(|&&p| Some(p) >= grid.points()) {
             Some(point) => Err(format!("the grid has no point {point}")),
-            None => Ok(sweep::run_batch(&grid, &points, &|| false)),
+            None => Ok(app::sweep::run_batch(&grid, &points, &|| false)),
         }
     });
     match done {

@@ -2,10 +2,10 @@
 
 use crate::errors::raise;
 use crate::load::LoadedScenario;
-use sim::world::{ActionSpace, SCHEMES, World, WorldError, WorldStep, WorldWish, scheme};
 use congestion::Control;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use sim::world::{ActionSpace, SCHEMES, World, WorldError, WorldStep, WorldWish, scheme};
 use std::sync::{Mutex, PoisonError};
 use units::Span;
 

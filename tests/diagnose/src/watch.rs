@@ -3,9 +3,9 @@
 
 use crate::seen::{Moment, Seen};
 use crate::{Case, wire};
-use sim::wire::Encoder;
 use capture::{Frame, TcpPacket};
 use scenario::Scenario;
+use sim::wire::Encoder;
 use sim::{Passage, SizeRefusal, Tap};
 use transport::{Segment, Tcp};
 use units::{Span, Time};

@@ -1,9 +1,9 @@
 //! Captures of the simulator's packets: who talks to whom, and what offload makes of them. What a packet looks like
 //! crate `wire` says.
 
-use sim::wire::ports;
 use capture::{Addr, Endpoint, TcpFlags, TcpPacket};
 use scenario::default_address as address;
+use sim::wire::ports;
 
 /// The most payload of a super-packet: with its headers it must fit the IP length.
 const MOST_OFFLOADED: u32 = 64_000;

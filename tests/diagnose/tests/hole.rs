@@ -10,10 +10,10 @@ use pair::{Fate, Pair, Seen, at, ms};
 use path::{Ecn, Packet};
 use result::{Cause, FlowDiagnosis};
 use scenario::{Experiment, Scenario};
+use sim::wire::Encoder;
 use track::{Tracker, TrackerOptions};
 use transport::{MtuProbing, Stack};
 use units::Span;
-use sim::wire::Encoder;
 
 /// The path carries packets of this size from then on.
 const FALLS: u64 = 2_000;

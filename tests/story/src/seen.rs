@@ -1,11 +1,13 @@
 //! What a run yielded, as its files and its scenario tell.
 
 use crate::value::greedy;
+use app::tables::{
+    FileOrigin, Sampled, VariantSeries, read_series, write_elements, write_flows, write_responses,
+};
 use experiment::{Hooks, Order, Outcomes};
 use result::{Clock, ElementSeries, FlowResult, FlowSeries, Run, VariantResult, read_json, to_json};
 use scenario::{Experiment, PathLimits, Scenario};
 use std::num::NonZeroUsize;
-use tables::{FileOrigin, Sampled, VariantSeries, read_series, write_elements, write_flows, write_responses};
 
 /// Packets that may pass an element in one moment.
 const BURST: f64 = 16.0;

@@ -14,13 +14,13 @@
 mod actor;
 mod datagram;
 mod figures;
+mod play;
 mod scheme;
 mod tally;
-mod play;
 
 pub use actor::WindowActor;
 pub use datagram::{decode_segment, encode_segment};
 pub use figures::StepFigures;
+pub use play::{World, WorldError, WorldStep, WorldWish};
 pub use scheme::{ActionSpace, SCHEMES, Scheme, scheme};
 pub use tally::{AckTally, TalliedControl};
-pub use play::{World, WorldError, WorldStep, WorldWish};

@@ -7,6 +7,7 @@ use crate::signature::{SignatureFrame, signature};
 use ::path::Packet;
 use experiment::{CaptureSink, CaptureTap, Captured};
 use sim::Tap;
+use sim::wire::Encoder;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
@@ -14,7 +15,6 @@ use std::sync::{Mutex, PoisonError};
 use track::{Track, Tracker, TrackerOptions};
 use transport::Segment;
 use units::Time;
-use sim::wire::Encoder;
 
 /// Signatures of runs, by variant and seed.
 pub struct Listener {

@@ -11,8 +11,9 @@ use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::progress::{Bar, terminal};
 use crate::regular::NewFile;
+use app::diagnose::{CaptureSource, diagnosed, joined};
+use app::tables::{FLOW_DIAGNOSES, PACKETS, write_flow_diagnoses};
 use capture::CaptureReader;
-use commands::diagnose::{CaptureSource, diagnosed, joined};
 use report::diagnosis::{MOST_ROWS, Rows, page, text};
 use result::Diagnosis;
 use std::fs;
@@ -20,7 +21,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
-use tables::{FLOW_DIAGNOSES, PACKETS, write_flow_diagnoses};
 use tap::{KeptPackets, KeptTap, PacketTap};
 use track::PacketRecorder;
 

@@ -3,7 +3,7 @@
 use crate::args::{Drawn, LangArg, ThemeArg};
 use crate::output::write_file;
 use crate::problem::CliProblem;
-use commands::names::file_name;
+use app::names::file_name;
 use report::plot::{self, Drawing, Input, KINDS, Look};
 use report::{PlottedSeries, Shown};
 use result::VariantResult;

@@ -4,7 +4,7 @@ use crate::args::{ExamplesArgs, ExamplesCommand};
 use crate::output::write_new;
 use crate::problem::CliProblem;
 use crate::progress::terminal;
-use commands::examples::{EXAMPLES, Example, find, names};
+use app::examples::{EXAMPLES, Example, find, names};
 use scenario::RefusalCause;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

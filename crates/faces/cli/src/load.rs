@@ -4,7 +4,7 @@ use crate::escape::tell;
 use crate::problem::CliProblem;
 use std::path::Path;
 
-pub use commands::load::{ReadScenario, ScenarioSource, Source, read_beside};
+pub use app::load::{ReadScenario, ScenarioSource, Source, read_beside};
 
 /// [`ScenarioSource::read`]; says so where a built-in example is taken.
 pub fn source(path: &Path) -> Result<ScenarioSource, CliProblem> {
@@ -16,7 +16,7 @@ pub fn source(path: &Path) -> Result<ScenarioSource, CliProblem> {
     Ok(read)
 }
 
-/// [`commands::load::load`], with the same word.
+/// [`app::load::load`], with the same word.
 pub fn load(
     path: &Path,
     overrides: &[String],

@@ -43,9 +43,9 @@ mod sweep;
 mod tap;
 mod work;
 
+use app::{budget, identity, regular, settings, sys, warn};
 use args::{Cli, Command, Described};
 use clap::Parser;
-use commands::{budget, identity, regular, settings, sys, warn};
 use escape::tell;
 use problem::CliProblem;
 use std::io::{self, Write};
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
                 Described::Fit => ::fit::schema(),
                 Described::Plan => advise::schema(),
                 Described::Check => audit::schema(),
-                Described::Reproduction => ::reproduce::schema(),
+                Described::Reproduction => app::reproduce::schema(),
             };
             print_own(&schema).map(|()| ExitCode::SUCCESS)
         }

@@ -7,7 +7,7 @@ use crate::lab;
 use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::progress::RunsBar;
-use commands::names::{default_folder, file_name};
+use app::names::{default_folder, file_name};
 use experiment::{BatchRunner, Progress, Unfinished};
 use scenario::Experiment;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ pub fn operating(
     let mut bar = RunsBar::new(!args.no_progress);
     let mut watch = |p: &Progress| bar.watch(p);
     let mut runner = BatchRunner::new(args.jobs, Some(&mut watch));
-    let made = ::sweep::operating_curves(experiment, flow, &mut runner);
+    let made = app::sweep::operating_curves(experiment, flow, &mut runner);
     bar.clear();
     let curves = match made {
         Ok(curves) => curves,
@@ -31,7 +31,7 @@ pub fn operating(
     };
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
     let mut kept = String::new();
-    for (variant, svg) in ::sweep::operating_plots(&curves) {
+    for (variant, svg) in app::sweep::operating_plots(&curves) {
         let file = folder.join(format!("operating-point-{}.svg", file_name(&variant)));
         kept += &format!("{}\n", write_file(&file, svg.as_bytes())?.display());
     }
@@ -39,7 +39,7 @@ pub fn operating(
         crate::print_json(&result::to_json(&curves))?;
         tell!("{kept}");
     } else {
-        crate::print(&format!("{}{kept}", ::sweep::operating_text(&curves)))?;
+        crate::print(&format!("{}{kept}", app::sweep::operating_text(&curves)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,14 +4,14 @@ use crate::escape;
 use crate::problem::CliProblem;
 use crate::provenance::Provenance;
 use crate::regular;
+use app::tables::{
+    ELEMENTS, FLOWS, FileOrigin, RESPONSES, RETRANSMISSIONS, STATES, Sampled, write_elements, write_flows,
+    write_responses, write_retransmissions, write_states,
+};
 use result::{Run, to_json};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use tables::{
-    ELEMENTS, FLOWS, FileOrigin, RESPONSES, RETRANSMISSIONS, STATES, Sampled, write_elements, write_flows,
-    write_responses, write_retransmissions, write_states,
-};
 
 /// Writes a file as a whole and, if need be, its folder; gives its path back.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, CliProblem> {

@@ -10,9 +10,9 @@ use crate::problem::CliProblem;
 use crate::progress::{RunsBar, terminal};
 use ::fit::FitError;
 use advise::{CureEffect, Plan, PlanError, PlanWish};
+use app::fit::is_observed;
+use app::plan::Planned;
 use capture::PacketFilter;
-use commands::fit::is_observed;
-use commands::plan::Planned;
 use experiment::Progress;
 use std::process::ExitCode;
 

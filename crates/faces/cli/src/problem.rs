@@ -3,7 +3,7 @@
 use crate::escape::value;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
-use commands::CommandError;
+use app::CommandError;
 use experiment::Failure;
 use scenario::ScenarioError;
 use std::fmt;

@@ -53,7 +53,7 @@ impl Bar {
     }
 
     /// Shows how far a sweep is; cells that an earlier run left tell nothing of the time that others need.
-    pub fn cells(&mut self, progress: &sweep::SweepProgress) {
+    pub fn cells(&mut self, progress: &app::sweep::SweepProgress) {
         if self.wanted && self.since.elapsed() >= PATIENCE && self.drawn.elapsed() >= REDRAW {
             self.drawn = Instant::now();
             let failed = match progress.failed {

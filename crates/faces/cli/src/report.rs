@@ -8,17 +8,17 @@ use crate::identity::ids_of_page;
 use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::regular;
-use ::sweep::ShownSweep;
+use app::sweep::ShownSweep;
+use app::tables::{
+    ELEMENTS, FLOWS, RESPONSES, RETRANSMISSIONS, RepeatFiles, STATES, SeriesError, VariantSeries as Kept,
+    check_run_id, read_series,
+};
 use report::{Bands, PlottedSeries, Shown, page};
 use result::{Run, VariantResult, read_json};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tables::{
-    ELEMENTS, FLOWS, RESPONSES, RETRANSMISSIONS, RepeatFiles, STATES, SeriesError, VariantSeries as Kept,
-    check_run_id, read_series,
-};
 
 /// The page in a result's folder.
 const PAGE: &str = "report.html";
@@ -80,7 +80,7 @@ fn of_sweep(args: &ReportArgs, folder: &Path) -> Result<ExitCode, CliProblem> {
     drop(told);
     let file = args.output.clone().unwrap_or_else(|| folder.join(PAGE));
     not_an_input(&file, &[folder.into()])?;
-    write_file(&file, ::sweep::page(&read).as_bytes())?;
+    write_file(&file, app::sweep::page(&read).as_bytes())?;
     if args.json {
         let files = [file.display().to_string()];
         crate::print_json(&format!("{}\n", serde_json::json!({ "files": files })))?;

@@ -9,8 +9,8 @@ use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::progress::{RunsBar, terminal};
 use crate::regular;
-use ::reproduce::{PlayError, PlayWish, Reproduction, STUDIES, Selection, Study};
-use commands::examples;
+use app::examples;
+use app::reproduce::{PlayError, PlayWish, Reproduction, STUDIES, Selection, Study};
 use experiment::Progress;
 use result::Clock;
 use scenario::{AskedScenario, RefusalCause};
@@ -40,7 +40,7 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode, CliProblem> {
     lab::catch_interrupts();
     let mut bar = RunsBar::new(!args.no_progress);
     let mut progress = |p: &Progress| bar.watch(p);
-    let made = ::reproduce::reproduce(&asked.studies, &wish, &source, Some(&mut progress));
+    let made = app::reproduce::reproduce(&asked.studies, &wish, &source, Some(&mut progress));
     bar.clear();
     let made = match made {
         Ok(made) => made,
@@ -60,9 +60,9 @@ fn kept(files: &[PathBuf]) -> Result<Reproduction, CliProblem> {
     for file in files {
         let name = file.display().to_string();
         let text = regular::read_text_most(file, MOST_JSON).map_err(|e| CliProblem::Io(name.clone(), e))?;
-        all.push(::reproduce::read_json(&text).map_err(|why| CliProblem::Result(name, why))?);
+        all.push(app::reproduce::read_json(&text).map_err(|why| CliProblem::Result(name, why))?);
     }
-    ::reproduce::joined(all).map_err(|why| CliProblem::Usage(format!("--from: {why}")))
+    app::reproduce::joined(all).map_err(|why| CliProblem::Usage(format!("--from: {why}")))
 }
 
 /// Shows it; the exit code says whether a claim does not hold.
@@ -74,17 +74,17 @@ fn shown(args: &ReproduceArgs, made: &Reproduction) -> Result<ExitCode, CliProbl
 
 fn show(args: &ReproduceArgs, made: &Reproduction) -> Result<(), CliProblem> {
     if let Some(file) = &args.html {
-        let file = write_file(file, ::reproduce::page(made).as_bytes())?;
+        let file = write_file(file, app::reproduce::page(made).as_bytes())?;
         tell!("{}\n", file.display());
     }
     if let Some(file) = &args.markdown {
-        let file = write_file(file, ::reproduce::markdown(made).as_bytes())?;
+        let file = write_file(file, app::reproduce::markdown(made).as_bytes())?;
         tell!("{}\n", file.display());
     }
     if args.json {
-        crate::print_json(&::reproduce::to_json(made))
+        crate::print_json(&app::reproduce::to_json(made))
     } else {
-        crate::print(&::reproduce::text(made, terminal().width))
+        crate::print(&app::reproduce::text(made, terminal().width))
     }
 }
 

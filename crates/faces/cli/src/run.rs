@@ -18,8 +18,9 @@ use crate::report::Folder;
 use crate::router;
 use crate::warn;
 use crate::work::{Work, Worked, order};
-use commands::names::default_folder;
-use commands::summary::run_summary;
+use app::names::default_folder;
+use app::summary::run_summary;
+use app::tables::Sampled;
 use experiment::VariantOutcomes;
 use report::{Bands, PlottedSeries, Shown, Style};
 use result::{Clock, FlowSeries, Outcome, Run, VariantResult, to_json};
@@ -27,7 +28,6 @@ use scenario::Experiment;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
-use tables::Sampled;
 
 /// Runs the scenario, prints and keeps what it yields.
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {

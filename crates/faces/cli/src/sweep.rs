@@ -7,9 +7,9 @@ use crate::lab;
 use crate::load;
 use crate::problem::CliProblem;
 use crate::progress::Bar;
-use ::sweep::{Axis, CellRow, ShownSweep, SweepError, SweepFolder, SweepGrid};
-use commands::CommandError;
-use commands::names::{default_folder, program};
+use app::CommandError;
+use app::names::{default_folder, program};
+use app::sweep::{Axis, CellRow, ShownSweep, SweepError, SweepFolder, SweepGrid};
 use scenario::Experiment;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -26,7 +26,7 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode, CliProblem> {
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     lab::catch_interrupts();
     let mut bar = Bar::new(!args.no_progress);
-    let mut progress = |p: &::sweep::SweepProgress| {
+    let mut progress = |p: &app::sweep::SweepProgress| {
         bar.cells(p);
         if lab::interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
@@ -82,5 +82,5 @@ fn show(
         return Ok(());
     }
     let shown = ShownSweep::of(held.grid(), held.scenario(), rows);
-    crate::print(&format!("{}\n{kept}", ::sweep::text(&shown)))
+    crate::print(&format!("{}\n{kept}", app::sweep::text(&shown)))
 }

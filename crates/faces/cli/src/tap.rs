@@ -1,11 +1,12 @@
 //! Packets as captures, one file for each host.
 
 use crate::regular::NewFile;
+use app::names::file_name;
 use capture::PcapWriter;
-use commands::names::file_name;
 use experiment::{CaptureSink, CaptureTap, Captured};
 use path::Packet;
 use scenario::Scenario;
+use sim::wire::Encoder;
 use sim::{Passage, SizeRefusal, Tap};
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use transport::Segment;
 use units::Time;
-use sim::wire::Encoder;
 
 /// A folder with a folder for each run's captures.
 pub struct Folders<'a> {

@@ -105,11 +105,11 @@ mod tests {
     use path::Packet;
     use scenario::{Experiment, Scenario};
     use serde_json::Value;
+    use sim::wire::Encoder;
     use std::io::Cursor;
     use std::ops::ControlFlow;
     use transport::Segment;
     use units::Time;
-    use sim::wire::Encoder;
 
     /// What the sender captures of a policed upload.
     fn policed(seconds: f64) -> Vec<u8> {

@@ -9,12 +9,12 @@
 
 use capture::{Frame, PcapWriter};
 use scenario::Experiment;
+use sim::wire::Encoder;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use transport::Segment;
 use units::Time;
-use sim::wire::Encoder;
 
 /// Ethernet (draft-ietf-opsawg-linktype), and the header that all packets have.
 const LINKTYPE_ETHERNET: u32 = 1;

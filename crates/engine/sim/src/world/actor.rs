@@ -4,9 +4,9 @@
 //! [`WindowActor::act`] and, a step later, [`WindowActor::measure`].
 
 use super::figures::{SenderTotals, StepFigures};
+use super::play::WorldError;
 use super::scheme::{ActionSpace, BOUND, Scheme, scheme};
 use super::tally::{AckTally, TalliedControl};
-use super::play::WorldError;
 use congestion::{Control, Controller};
 use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};

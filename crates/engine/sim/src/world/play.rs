@@ -3,9 +3,9 @@
 use super::actor::WindowActor;
 use super::figures::StepFigures;
 use super::scheme::ActionSpace;
+use crate::{OwnControls, SimOptions, SimSession};
 use congestion::Control;
 use scenario::Scenario;
-use crate::{OwnControls, SimOptions, SimSession};
 use std::borrow::Cow;
 use std::fmt;
 use transport::Side;

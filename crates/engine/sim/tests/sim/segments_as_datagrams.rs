@@ -1,8 +1,8 @@
 //! Segments as datagrams: what comes back is what was sent, as long on the wire; noise is refused or read, never a panic.
 
 use proptest::prelude::*;
-use transport::{Flags, Segment, SynOptions, UDP_HEADER};
 use sim::world::{decode_segment, encode_segment};
+use transport::{Flags, Segment, SynOptions, UDP_HEADER};
 
 fn segments() -> impl Strategy<Value = Segment> {
     let numbers = (0..1u64 << 48, 0..1u64 << 48, 0..1448u32, 0..60_000u32, any::<[(i32, i32); 4]>());

@@ -5,13 +5,13 @@
 use capture::PcapWriter;
 use path::Packet;
 use scenario::{Experiment, Scenario};
+use sim::wire::Encoder;
 use std::fs;
 use std::io::Cursor;
 use std::net::Ipv4Addr;
 use std::process::Command;
 use transport::{Flags, Segment};
 use units::Time;
-use sim::wire::Encoder;
 
 /// A packet that the first host saw, and between whom it went.
 struct Shown {

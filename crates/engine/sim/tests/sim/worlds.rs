@@ -2,8 +2,8 @@
 
 use congestion::Control;
 use scenario::{Experiment, Scenario};
-use units::Span;
 use sim::world::{SCHEMES, World, WorldError, WorldWish};
+use units::Span;
 
 fn policed(flow: &str) -> Scenario {
     let text = format!(

@@ -5,10 +5,10 @@ use path::Packet as Simulated;
 use result::{FlowResult, Outcome};
 use scenario::Experiment;
 use sim::Tap;
+use sim::wire::Encoder;
 use track::{Track, Tracker, TrackerOptions};
 use transport::Segment;
 use units::Time;
-use sim::wire::Encoder;
 
 /// When simulated captures begin: not at 1970.
 const BEGIN: Time = Time::from_nanos(1_600_000_000_000_000_000);

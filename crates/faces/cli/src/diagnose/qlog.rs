@@ -18,7 +18,7 @@ pub fn alone(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
             return Err(CliProblem::Usage(format!("{option} is about a capture; --qlog alone has none")));
         }
     }
-    let d = commands::qlog::alone(&args.qlog)?;
+    let d = app::qlog::alone(&args.qlog)?;
     // Of packets there is what the endpoint says of them: its congestion window, not the rows of a capture.
     let rows = args.report.is_some().then(|| Rows::new(0, &[], 0));
     finish(args, d, KeptPackets { rows, ..KeptPackets::default() }, &[])

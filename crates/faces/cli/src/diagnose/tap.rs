@@ -2,13 +2,13 @@
 
 use crate::problem::CliProblem;
 use crate::regular::NewFile;
+use app::tables::{PACKETS, PacketRecord, PacketWriter};
 use report::diagnosis::Rows;
 use result::FlowDiagnosis;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use tables::{PACKETS, PacketRecord, PacketWriter};
 use track::{PacketRecorder, PacketRow};
 
 /// What is gathered of a capture's packets.

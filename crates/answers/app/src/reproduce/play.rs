@@ -1,0 +1,340 @@
+//! Runs what the tables name: rows of one scenario with the same overrides are one experiment, so that all cores have work.
+//!
+//! What is kept of a run is a number for each cell, and the few series that plots and claims show.
+
+use crate::reproduce::cells::MeasuredCells;
+use crate::reproduce::expression::CellName;
+use crate::reproduce::gather::gathered;
+use crate::reproduce::judge::judge;
+use crate::reproduce::model::{
+    CellValue, ClaimTrace, JudgedClaim, ReproducedCell, ReproducedColumn, ReproducedCurve, ReproducedFit,
+    ReproducedPlot, ReproducedRow, ReproducedStudy, ReproducedTable, Reproduction, UnrunPart,
+};
+use crate::reproduce::study::{Selection, Study, StudyClaim, StudyRow, StudyTable};
+use crate::reproduce::trace::traces;
+use experiment::{Hooks, Order, Outcomes, VariantOutcomes, Watcher};
+use result::{Clock, TrustKind};
+use scenario::{AskedScenario, Experiment, ScenarioError};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroUsize;
+
+/// Gives the text of a scenario by the name that a study has for it, or why there is none.
+pub type ScenarioSource<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
+
+/// How it is to be run.
+#[derive(Clone, Debug)]
+pub struct PlayWish {
+    /// The clocks, in order.
+    pub clocks: Vec<Clock>,
+    /// How many simulated runs at a time; `None`: one for each core.
+    pub threads: Option<NonZeroUsize>,
+    /// At most so many repeats of a row, for a look in a hurry; `None`: as the studies have it.
+    pub most_repeats: Option<u32>,
+}
+
+/// Why nothing came of it.
+#[derive(Debug)]
+pub enum PlayError {
+    /// A scenario that a study names, or its overrides, are wrong.
+    Scenario(Box<ScenarioError>),
+    /// A scenario or variant that a study names is not there; says which.
+    Missing(String),
+    /// The caller ended it.
+    Stopped,
+}
+
+impl fmt::Display for PlayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlayError::Scenario(e) => e.fmt(f),
+            PlayError::Missing(what) => f.write_str(what),
+            PlayError::Stopped => f.write_str("ended early"),
+        }
+    }
+}
+
+impl std::error::Error for PlayError {}
+
+/// Runs the selected part of each study and judges the claims over it.
+///
+/// # Errors
+/// A study names a scenario or variant that is not there or is wrong, or the caller ended the runs. Runs that fail on the
+/// kernel are no error: their cells are empty, and it is said why.
+pub fn reproduce(
+    studies: &[(Study, Selection)],
+    wish: &PlayWish,
+    source: &ScenarioSource<'_>,
+    mut progress: Option<&mut Watcher<'_>>,
+) -> Result<Reproduction, PlayError> {
+    let mut done = Vec::new();
+    for (study, selection) in studies {
+        let mut player = StudyPlayer { study, selection, wish, source, kept: Vec::new(), unrun: Vec::new() };
+        for &clock in &wish.clocks {
+            let kept = player.on(clock, &mut progress)?;
+            player.kept.push(kept);
+        }
+        done.push(player.told());
+    }
+    Ok(gathered(wish.clocks.clone(), done))
+}
+
+/// What was measured of a study on one clock.
+#[derive(Default)]
+struct KeptStudy {
+    cells: MeasuredCells,
+    /// By `table.row`, flow (empty: all) and column.
+    traces: BTreeMap<(String, String, String), Vec<ClaimTrace>>,
+}
+
+struct StudyPlayer<'a> {
+    study: &'a Study,
+    selection: &'a Selection,
+    wish: &'a PlayWish,
+    source: &'a ScenarioSource<'a>,
+    kept: Vec<KeptStudy>,
+    unrun: Vec<UnrunPart>,
+}
+
+/// Rows that are one experiment.
+struct RowGroup<'a> {
+    scenario: &'a str,
+    set: Vec<String>,
+    repeats: u32,
+    rows: Vec<(&'a StudyTable, &'a StudyRow)>,
+}
+
+impl<'a> StudyPlayer<'a> {
+    fn on(&mut self, clock: Clock, progress: &mut Option<&mut Watcher<'_>>) -> Result<KeptStudy, PlayError> {
+        let mut kept = KeptStudy::default();
+        for group in self.groups(clock) {
+            let (experiment, first) = self.experiment(&group)?;
+            let order = Order {
+                clocks: vec![clock],
+                repeats: group.repeats,
+                threads: self.wish.threads,
+                keep_going: true,
+                ..Order::default()
+            };
+            let hooks = Hooks { progress: progress.as_deref_mut().map(|p| p as _), ..Hooks::default() };
+            let outcomes = experiment::run(&experiment, &order, hooks);
+            if !outcomes.stopped.is_empty() {
+                return Err(PlayError::Stopped);
+            }
+            for (table, row) in &group.rows {
+                let variant = row.variant.as_deref().unwrap_or(&first);
+                self.keep(&mut kept, (table, row), variant, &outcomes, clock);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// What is to be run on this clock; what is not is told.
+    fn groups(&mut self, clock: Clock) -> Vec<RowGroup<'a>> {
+        let mut groups: Vec<RowGroup> = Vec::new();
+        let study = self.study;
+        for table in study.tables.iter().filter(|t| self.selection.has(&t.name)) {
+            for row in &table.rows {
+                let left_out = match &row.not_on_kernel {
+                    Some(why) if clock == Clock::Kernel => Some(why),
+                    _ => row.cannot.as_ref(),
+                };
+                if let Some(why) = left_out {
+                    let on = if row.cannot.is_none() { ", kernel" } else { "" };
+                    self.tell(format!("{}.{}{on}", table.name, row.name), why.clone());
+                    continue;
+                }
+                let Some(scenario) = table.scenario_of(row) else { continue };
+                let set = table.overrides_of(row);
+                let repeats = if clock == Clock::Sim { table.repeat } else { table.kernel_repeat };
+                let repeats = repeats.min(self.wish.most_repeats.unwrap_or(repeats));
+                let same = |g: &&mut RowGroup| g.scenario == scenario && g.set == set && g.repeats == repeats;
+                match groups.iter_mut().find(same) {
+                    Some(group) => group.rows.push((table, row)),
+                    None => groups.push(RowGroup { scenario, set, repeats, rows: vec![(table, row)] }),
+                }
+            }
+        }
+        groups
+    }
+
+    fn tell(&mut self, what: String, why: String) {
+        let part = UnrunPart { what, why };
+        if !self.unrun.contains(&part) {
+            self.unrun.push(part);
+        }
+    }
+
+    /// The variants that the rows want, of the scenario with their overrides; and which is the scenario's first.
+    fn experiment(&self, group: &RowGroup<'_>) -> Result<(Experiment, String), PlayError> {
+        let missing = |what: String| PlayError::Missing(format!("study {}: {what}", self.study.name));
+        let text =
+            (self.source)(group.scenario).map_err(|why| missing(format!("{}: {why}", group.scenario)))?;
+        let file = format!("{}.toml", group.scenario.trim_end_matches(".toml"));
+        let wrong = |e| PlayError::Scenario(Box::new(e));
+        let all = AskedScenario { file: &file, text: &text, sets: &group.set, ..AskedScenario::default() };
+        let names = all.variant_names().map_err(wrong)?;
+        let first = names.first().cloned().unwrap_or_default();
+        let wanted = group.rows.iter().map(|(_, row)| row.variant.clone().unwrap_or(first.clone()));
+        let wanted: Vec<String> = wanted.collect();
+        experiment::known_variants(&names, &wanted)
+            .map_err(|e| missing(format!("{}: {e}", group.scenario)))?;
+        let asked = AskedScenario { variants: &wanted, ..all };
+        Ok((asked.parse_alone().map_err(wrong)?, first))
+    }
+
+    /// Keeps a row's numbers and series, or says why there are none.
+    fn keep(
+        &mut self,
+        kept: &mut KeptStudy,
+        (table, row): (&StudyTable, &StudyRow),
+        variant: &str,
+        outcomes: &Outcomes,
+        clock: Clock,
+    ) {
+        let place = format!("{}.{}", table.name, row.name);
+        for failed in outcomes.failed.iter().filter(|f| f.variant == variant) {
+            self.tell(format!("{place}, {}", clock.name()), failed.failure.to_string().trim().to_string());
+        }
+        let found = outcomes.variants.iter().find(|v| v.variant == variant);
+        let Some(found) = found.filter(|v| !v.outcomes.is_empty()) else { return };
+        for column in &table.columns {
+            let Ok(measure) = row.measured(column) else { continue };
+            let values: Option<Vec<f64>> =
+                found.outcomes.iter().map(|o| measure.of(o).map(|x| x * column.scale)).collect();
+            if let Some(values) = values {
+                let cell = CellName {
+                    table: table.name.clone(),
+                    row: row.name.clone(),
+                    column: column.name.clone(),
+                };
+                kept.cells.values.insert(cell, values);
+            }
+        }
+        kept.cells.doubts.insert(place.clone(), doubts(found));
+        let plots = table.plots.iter().filter(|p| p.row == row.name);
+        let plots = plots.map(|p| (p.flow.as_deref(), p.column.as_str()));
+        let shown = self.study.claims.iter().filter_map(|c| c.trace.as_ref()).filter(|t| t.row == place);
+        let shown = shown.map(|t| (Some(t.flow.as_str()), t.column.as_str()));
+        for (flow, column) in plots.chain(shown) {
+            let series = traces(&found.outcomes[0], &place, clock, flow, column);
+            kept.traces.insert((place.clone(), flow.unwrap_or_default().into(), column.into()), series);
+        }
+    }
+
+    fn told(self) -> ReproducedStudy {
+        let study = self.study;
+        let tables: Vec<&StudyTable> = study.tables.iter().filter(|t| self.selection.has(&t.name)).collect();
+        let fit = |f: &crate::reproduce::StudyFit| ReproducedFit {
+            unknown: f.unknown.clone(),
+            value: f.value.clone(),
+            on: f.on.clone(),
+        };
+        let whole = self.selection.table.is_none();
+        let wanted = |c: &&StudyClaim| match c.expressions().0 {
+            Some(holds) => holds.cells().0.iter().all(|cell| self.selection.has(&cell.table)),
+            None => whole,
+        };
+        ReproducedStudy {
+            name: study.name.clone(),
+            title: study.title.clone(),
+            source: study.source.clone(),
+            about: study.about.clone(),
+            clocks: self.wish.clocks.clone(),
+            fitted: study.fitted.iter().map(fit).collect(),
+            tables: tables.iter().map(|t| self.table(t)).collect(),
+            claims: study.claims.iter().filter(wanted).map(|c| self.claim(c)).collect(),
+            unrun: self.unrun,
+        }
+    }
+
+    fn table(&self, table: &StudyTable) -> ReproducedTable {
+        let column = |c: &crate::reproduce::StudyColumn| {
+            let own = crate::reproduce::MeasureName::parse(&c.measure).map_or("", |m| m.unit());
+            let unit = c.unit.clone().unwrap_or_else(|| own.into());
+            ReproducedColumn { name: c.name.clone(), title: c.title.clone(), unit }
+        };
+        let plot = |p: &crate::reproduce::StudyPlot| {
+            let flow = p.flow.clone().unwrap_or_default();
+            let key = (format!("{}.{}", table.name, p.row), flow, p.column.clone());
+            let series = self.kept.iter().filter_map(|k| k.traces.get(&key)).flatten().cloned().collect();
+            ReproducedPlot { title: p.title.clone(), series }
+        };
+        let curve = |c: &crate::reproduce::StudyCurve| ReproducedCurve {
+            title: c.title.clone(),
+            x: c.x.clone(),
+            y: c.y.clone(),
+            mark: c.mark.clone(),
+        };
+        ReproducedTable {
+            name: table.name.clone(),
+            title: table.title.clone(),
+            place: table.place.clone(),
+            note: table.note.clone(),
+            columns: table.columns.iter().map(column).collect(),
+            rows: table.rows.iter().map(|row| self.row(table, row)).collect(),
+            plots: table.plots.iter().map(plot).collect(),
+            curves: table.curves.iter().map(curve).collect(),
+        }
+    }
+
+    fn row(&self, table: &StudyTable, row: &StudyRow) -> ReproducedRow {
+        let cell = |column: &crate::reproduce::StudyColumn| {
+            let name =
+                CellName { table: table.name.clone(), row: row.name.clone(), column: column.name.clone() };
+            let place = format!("{}.{}", table.name, row.name);
+            let fitted = self.study.fitted.iter().find(|f| f.is_of(&name.to_string()));
+            let value = |kept: &KeptStudy| {
+                let values = kept.cells.values.get(&name)?.clone();
+                let estimate = result::estimate(&values);
+                let doubts = kept.cells.doubts.get(&place).cloned().unwrap_or_default();
+                Some(CellValue { mean: estimate.mean, ci95: estimate.ci95, values, doubts })
+            };
+            ReproducedCell {
+                published: row.published.get(&column.name).copied(),
+                between: row.between.get(&column.name).copied(),
+                fitted: fitted.map(|f| f.unknown.clone()),
+                ours: self.kept.iter().map(value).collect(),
+            }
+        };
+        ReproducedRow {
+            name: row.name.clone(),
+            title: row.title.clone(),
+            scenario: table.scenario_of(row).unwrap_or_default().into(),
+            variant: row.variant.clone(),
+            set: table.overrides_of(row),
+            cells: table.columns.iter().map(cell).collect(),
+        }
+    }
+
+    fn claim(&self, claim: &StudyClaim) -> JudgedClaim {
+        let on = |(clock, kept): (&Clock, &KeptStudy)| {
+            let trace = claim.trace.as_ref().and_then(|t| {
+                let key = (t.row.clone(), t.flow.clone(), t.column.clone());
+                kept.traces.get(&key)?.first().cloned()
+            });
+            judge(self.study, claim, *clock, &kept.cells, trace)
+        };
+        JudgedClaim {
+            name: claim.name.clone(),
+            says: claim.says.clone(),
+            place: claim.place.clone(),
+            holds_if: claim.holds.clone(),
+            in_direction_if: claim.direction.clone(),
+            cannot: claim.cannot.clone(),
+            judged: self.wish.clocks.iter().zip(&self.kept).filter_map(on).collect(),
+        }
+    }
+}
+
+/// Why a variant's measurements on the kernel are not to be trusted: each reason once.
+fn doubts(found: &VariantOutcomes) -> Vec<TrustKind> {
+    let trust = found.outcomes.iter().filter_map(|o| o.variant.trust.as_ref()).filter(|t| !t.reliable);
+    let mut kinds = Vec::new();
+    for reason in trust.flat_map(|t| &t.reasons) {
+        if !kinds.contains(&reason.kind) {
+            kinds.push(reason.kind);
+        }
+    }
+    kinds
+}

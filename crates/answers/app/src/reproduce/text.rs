@@ -1,0 +1,138 @@
+//! What was reproduced for a terminal: a line a number, published beside ours, then the claims.
+
+use crate::reproduce::model::{
+    CellValue, JudgedClaim, ReproducedCell, ReproducedStudy, ReproducedTable, Reproduction, VerdictCounts,
+};
+use result::Clock;
+use unicode_width::UnicodeWidthStr;
+use units::{three_digits, wrap};
+
+/// A narrower interval is not told: it would be written as 0.
+const LEAST_INTERVAL: f64 = 0.0005;
+/// Columns of a number.
+const NUMBER: usize = 15;
+
+/// Every study, then how many claims came to what; lines are at most `width` columns wide, 60 at least.
+pub fn text(reproduction: &Reproduction, width: usize) -> String {
+    let width = width.max(60);
+    let mut out = String::new();
+    for study in &reproduction.studies {
+        study_text(&mut out, study, &reproduction.clocks, width);
+    }
+    for counts in &reproduction.counts {
+        out += &wrap(&counted(counts), width, "");
+    }
+    out
+}
+
+/// How many claims came to what, as a sentence.
+pub(crate) fn counted(c: &VerdictCounts) -> String {
+    let all = c.holds + c.holds_in_direction + c.does_not_hold + c.not_judged;
+    format!(
+        "{}: of {all} claims {} hold, {} hold in direction, {} do not hold, {} could not be judged.",
+        long(c.clock),
+        c.holds,
+        c.holds_in_direction,
+        c.does_not_hold,
+        c.not_judged
+    )
+}
+
+/// The clock for people.
+pub(crate) fn long(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Sim => "simulator",
+        Clock::Kernel => "kernel",
+    }
+}
+
+fn study_text(out: &mut String, study: &ReproducedStudy, clocks: &[Clock], width: usize) {
+    *out += &wrap(&format!("{}: {} ({})", study.name, study.title, study.source), width, "");
+    for fit in &study.fitted {
+        *out += &wrap(&format!("fitted on {}: {}, {}", fit.on, fit.unknown, fit.value), width, "  ");
+    }
+    for table in &study.tables {
+        *out += "\n";
+        table_text(out, table, clocks, width);
+    }
+    *out += "\n";
+    study.claims.iter().for_each(|claim| claim_text(out, claim, width));
+    for part in &study.unrun {
+        *out += &wrap(&format!("not run: {}: {}", part.what, part.why), width, "  ");
+    }
+    *out += "\n";
+}
+
+fn table_text(out: &mut String, table: &ReproducedTable, clocks: &[Clock], width: usize) {
+    *out += &wrap(&format!("{} ({}; {})", table.title, table.name, table.place), width, "");
+    let mut head = format!("{:>NUMBER$}", "published");
+    clocks.iter().for_each(|clock| head += &format!("{:>NUMBER$}", long(*clock)));
+    let names = width.saturating_sub(NUMBER * (clocks.len() + 1)).clamp(24, 40);
+    *out += &format!("{}{head}\n", " ".repeat(names));
+    for row in &table.rows {
+        *out += &wrap(&row.title, width, "");
+        for (column, cell) in table.columns.iter().zip(&row.cells) {
+            if cell.published.is_none() && cell.ours.iter().all(Option::is_none) {
+                continue;
+            }
+            let unit = if column.unit.is_empty() { String::new() } else { format!(", {}", column.unit) };
+            let name = format!("  {}{unit}", column.title);
+            let fill = " ".repeat(names.saturating_sub(name.width()));
+            let mut line = format!("{name}{fill}{:>NUMBER$}", published(cell));
+            cell.ours.iter().for_each(|value| line += &format!("{:>NUMBER$}", ours(cell, value.as_ref())));
+            *out += &format!("{}\n", line.trim_end());
+        }
+    }
+}
+
+/// What is published; with the range where there is one.
+pub(crate) fn published(cell: &ReproducedCell) -> String {
+    match (cell.published, cell.between) {
+        (None, _) => "–".into(),
+        (Some(mean), None) => number(mean),
+        (Some(mean), Some([low, high])) => {
+            format!("{} ({}…{})", number(mean), number(low), number(high))
+        }
+    }
+}
+
+/// What was measured; `*`: fitted on it, `?`: not to be trusted.
+pub(crate) fn ours(cell: &ReproducedCell, value: Option<&CellValue>) -> String {
+    let Some(value) = value else { return "–".into() };
+    let interval =
+        if value.ci95 >= LEAST_INTERVAL { format!(" ±{}", short(value.ci95)) } else { String::new() };
+    let fitted = if cell.fitted.is_some() { "*" } else { "" };
+    let doubt = if value.doubts.is_empty() { "" } else { "?" };
+    format!("{}{interval}{fitted}{doubt}", number(value.mean))
+}
+
+/// Three digits that matter; a whole number as it is.
+fn number(x: f64) -> String {
+    if x.fract() == 0.0 && x.abs() < 1e9 { format!("{x}") } else { three_digits(x) }
+}
+
+/// Two digits are enough of an interval.
+fn short(x: f64) -> String {
+    let decimals = match x.abs() {
+        a if a < 0.095 => 3,
+        a if a < 0.95 => 2,
+        a if a < 9.5 => 1,
+        _ => 0,
+    };
+    format!("{x:.decimals$}")
+}
+
+fn claim_text(out: &mut String, claim: &JudgedClaim, width: usize) {
+    *out += &wrap(&format!("{} ({}): {}", claim.name, claim.place, claim.says), width, "");
+    if let Some(why) = &claim.cannot {
+        *out += &wrap(&format!("cannot be judged here: {why}"), width, "    ");
+    }
+    for judged in &claim.judged {
+        let repeats = match judged.repeats {
+            0 | 1 => String::new(),
+            n => format!(" ({} of {n} repeats)", judged.in_repeats),
+        };
+        let told = format!("{}: {}{repeats}: {}", long(judged.clock), judged.name(), judged.told());
+        *out += &wrap(&told, width, "    ");
+    }
+}

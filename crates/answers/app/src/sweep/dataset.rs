@@ -1,0 +1,242 @@
+//! The dataset: `cells.parquet`, a row a cell, and `flows.parquet`, a row a flow of a cell. Each has the axes as columns:
+//! as numbers where all values of an axis are numbers of one unit (`sweep.json` and the file's metadata name it), else as
+//! text. Beside them `report.html`, and `sweep.json`, which is written last: where it is, the others are whole.
+
+use crate::sweep::store::write_whole;
+use crate::sweep::{Axis, CellFigures, CellRow, SweepGrid, SweptFlow};
+use crate::tables::{SheetColumn, SheetValues, write_sheet};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// What the JSON says it is.
+pub const SWEEP_SCHEMA: &str = "longfat-sweep/1";
+
+/// A column of the dataset that is no axis.
+#[derive(Clone, Copy, Debug)]
+pub struct SweepColumn {
+    /// Its name.
+    pub name: &'static str,
+    /// What it says; empty where `about` of the other file has it.
+    pub about: &'static str,
+}
+
+const fn column(name: &'static str, about: &'static str) -> SweepColumn {
+    SweepColumn { name, about }
+}
+
+/// All columns of both files that are no axis.
+pub const COLUMNS: [SweepColumn; 24] = [
+    column("cell", "the cell's name: a hash of all that determines it"),
+    column("variant", "the scenario's variant"),
+    column("repeat", "which repeat, from 1"),
+    column("seed", "its seed; null where the cell could not be run"),
+    column("error", "why it could not be run; null of all others"),
+    column("total_goodput_mbps", "sum of the flows' goodputs, Mbit/s"),
+    column("limit_mbps", "the tightest limit that all flows meet, Mbit/s; null where there is none"),
+    column("jain_index", "Jain's fairness index; null where equal shares are not to be expected"),
+    column("sent_again", "share of the data packets that were sent again, 0 to 1"),
+    column("rtt_p95_ms", "95th percentile of RTT, ms: of a cell the largest of its TCP flows"),
+    column("completion_s", "time from start to last byte, s; of a cell the mean of its flows"),
+    column("dropped_packets", "packets dropped by the path"),
+    column("marked_packets", "packets marked by it"),
+    column("max_queue_packets", "the longest queue, packets"),
+    column("flow", "the flow's name"),
+    column("cc", "its congestion control"),
+    column("goodput_mbps", "its goodput, Mbit/s"),
+    column("sent_packets", "data packets it sent, those sent again among them"),
+    column("retransmitted_packets", "those sent again"),
+    column("timeouts", "retransmission timeouts"),
+    column("rtt_min_ms", "its least RTT, ms (of datagrams: one-way delay)"),
+    column("rtt_mean_ms", "its mean RTT, ms"),
+    column("rtt_p50_ms", "its median RTT, ms"),
+    column("response_p95_s", "95th percentile of the times from request to answer, s"),
+];
+
+/// `sweep.json`, and what `--json` prints.
+#[derive(Debug, Serialize)]
+pub struct SweepSummary<'a> {
+    /// `longfat-sweep/1`.
+    pub schema: &'static str,
+    /// The scenario's name.
+    pub scenario: &'a str,
+    /// All that determines the dataset, hashed.
+    pub grid: String,
+    /// The program that ran the cells.
+    pub program: &'a str,
+    /// What every cell overrides.
+    pub overrides: &'a [String],
+    /// What was varied.
+    pub axes: Vec<AxisSummary<'a>>,
+    /// The variants that were run.
+    pub variants: Vec<&'a str>,
+    /// Repeats of each cell.
+    pub repeats: u32,
+    /// All cells.
+    pub cells: usize,
+    /// Those that could not be run; their rows say why.
+    pub failed: usize,
+    /// The dataset's files.
+    pub files: [&'static str; 2],
+}
+
+/// An axis of `sweep.json`.
+#[derive(Debug, Serialize)]
+pub struct AxisSummary<'a> {
+    /// Its column.
+    pub name: &'a str,
+    /// What it sets.
+    pub keys: &'a [String],
+    /// The unit of its numbers; absent where its column is text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<&'a str>,
+    /// Its values, as written.
+    pub values: &'a [String],
+}
+
+impl<'a> SweepSummary<'a> {
+    /// Of rows in the grid's order.
+    pub fn of(
+        grid: &'a SweepGrid,
+        experiment: &'a scenario::Experiment,
+        rows: &[CellRow],
+    ) -> SweepSummary<'a> {
+        let axis = |a: &'a Axis| AxisSummary {
+            name: &a.name,
+            keys: &a.keys,
+            unit: a.numbers().map(|(_, unit)| unit),
+            values: &a.values,
+        };
+        SweepSummary {
+            schema: SWEEP_SCHEMA,
+            scenario: &experiment.name,
+            grid: grid.digest(),
+            program: &grid.program,
+            overrides: &grid.sets,
+            axes: grid.axes.iter().map(axis).collect(),
+            variants: experiment.variants.iter().map(|v| v.name.as_str()).collect(),
+            repeats: grid.repeats.max(1),
+            cells: rows.len(),
+            failed: rows.iter().filter(|r| r.error.is_some()).count(),
+            files: ["cells.parquet", "flows.parquet"],
+        }
+    }
+}
+
+/// The summary as `sweep.json` has it.
+pub fn to_json(summary: &SweepSummary<'_>) -> String {
+    // Texts and numbers: nothing in it cannot be written.
+    serde_json::to_string_pretty(summary).unwrap_or_default() + "\n"
+}
+
+/// Writes the dataset of rows in the grid's order into a folder, each file as a whole. Same rows, same bytes.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write_dataset(
+    folder: &Path,
+    grid: &SweepGrid,
+    summary: &SweepSummary<'_>,
+    rows: &[CellRow],
+) -> io::Result<()> {
+    let units: Vec<String> =
+        grid.axes.iter().filter_map(|a| Some(format!("{}={}", a.name, a.numbers()?.1))).collect();
+    let meta = [
+        ("longfat.schema", SWEEP_SCHEMA.to_string()),
+        ("longfat.scenario", summary.scenario.to_string()),
+        ("longfat.units", units.join("\n")),
+    ];
+    let file = |name: &str, columns: &[SheetColumn<'_>]| {
+        write_whole(&folder.join(name), |out| {
+            let mut out = BufWriter::new(out);
+            write_sheet(&mut out, columns, &meta)?;
+            out.flush()
+        })
+    };
+    let cells: Vec<&CellRow> = rows.iter().collect();
+    file("cells.parquet", &cell_columns(grid, &cells))?;
+    let flows: Vec<(&CellRow, &SweptFlow)> = rows
+        .iter()
+        .flat_map(|row| row.figures.iter().flat_map(|f| &f.flows).map(move |f| (row, f)))
+        .collect();
+    file("flows.parquet", &flow_columns(grid, &flows))?;
+    let page = crate::sweep::page(&crate::sweep::ShownSweep::of(grid, summary.scenario, rows));
+    write_whole(&folder.join("report.html"), |out| out.write_all(page.as_bytes()))?;
+    write_whole(&folder.join("sweep.json"), |out| out.write_all(to_json(summary).as_bytes()))
+}
+
+fn texts<'a>(name: &'a str, of: impl Iterator<Item = Option<&'a str>>) -> SheetColumn<'a> {
+    SheetColumn { name, values: SheetValues::Text(of.collect()) }
+}
+
+fn ints<'a>(name: &'a str, of: impl Iterator<Item = Option<u64>>) -> SheetColumn<'a> {
+    SheetColumn { name, values: SheetValues::Int(of.collect()) }
+}
+
+fn reals<'a>(name: &'a str, of: impl Iterator<Item = Option<f64>>) -> SheetColumn<'a> {
+    SheetColumn { name, values: SheetValues::Real(of.collect()) }
+}
+
+/// What both files begin with: whose row it is.
+fn whose<'a>(grid: &'a SweepGrid, rows: &[&'a CellRow]) -> Vec<SheetColumn<'a>> {
+    let mut all = vec![
+        texts("cell", rows.iter().map(|r| Some(r.cell.as_str()))),
+        texts("variant", rows.iter().map(|r| Some(r.variant.as_str()))),
+        ints("repeat", rows.iter().map(|r| Some(r.repeat.into()))),
+        ints("seed", rows.iter().map(|r| r.figures.as_ref().map(|f| f.seed))),
+    ];
+    for (i, axis) in grid.axes.iter().enumerate() {
+        let value = |row: &&'a CellRow| row.values.get(i).map(String::as_str);
+        all.push(match axis.numbers() {
+            Some((numbers, _)) => {
+                let of: BTreeMap<&str, f64> = axis.values.iter().map(String::as_str).zip(numbers).collect();
+                reals(&axis.name, rows.iter().map(|r| of.get(value(r)?).copied()))
+            }
+            None => texts(&axis.name, rows.iter().map(value)),
+        });
+    }
+    all
+}
+
+fn cell_columns<'a>(grid: &'a SweepGrid, rows: &[&'a CellRow]) -> Vec<SheetColumn<'a>> {
+    let figures = || rows.iter().map(|r| r.figures.as_ref());
+    let real = |name, of: fn(&CellFigures) -> Option<f64>| reals(name, figures().map(|f| f.and_then(of)));
+    let int = |name, of: fn(&CellFigures) -> u64| ints(name, figures().map(|f| f.map(of)));
+    let mut all = whose(grid, rows);
+    all.extend([
+        texts("error", rows.iter().map(|r| r.error.as_deref())),
+        real("total_goodput_mbps", |f| Some(f.total_goodput_mbps)),
+        real("limit_mbps", |f| f.limit_mbps),
+        real("jain_index", |f| f.jain_index),
+        real("sent_again", CellFigures::sent_again),
+        real("rtt_p95_ms", CellFigures::rtt_p95_ms),
+        real("completion_s", |f| f.completion_s),
+        int("dropped_packets", |f| f.dropped_packets),
+        int("marked_packets", |f| f.marked_packets),
+        int("max_queue_packets", |f| f.max_queue_packets),
+    ]);
+    all
+}
+
+fn flow_columns<'a>(grid: &'a SweepGrid, rows: &[(&'a CellRow, &'a SweptFlow)]) -> Vec<SheetColumn<'a>> {
+    let flows = || rows.iter().map(|(_, f)| *f);
+    let real = |name, of: fn(&SweptFlow) -> Option<f64>| reals(name, flows().map(of));
+    let int = |name, of: fn(&SweptFlow) -> u64| ints(name, flows().map(|f| Some(of(f))));
+    let mut all = whose(grid, &rows.iter().map(|(row, _)| *row).collect::<Vec<_>>());
+    all.extend([
+        texts("flow", flows().map(|f| Some(f.name.as_str()))),
+        texts("cc", flows().map(|f| Some(f.cc.as_str()))),
+        real("goodput_mbps", |f| Some(f.goodput_mbps)),
+        int("sent_packets", |f| f.sent_packets),
+        int("retransmitted_packets", |f| f.retransmitted_packets),
+        int("timeouts", |f| f.timeouts),
+        real("rtt_min_ms", |f| Some(f.rtt_ms[0])),
+        real("rtt_mean_ms", |f| Some(f.rtt_ms[1])),
+        real("rtt_p50_ms", |f| Some(f.rtt_ms[2])),
+        real("rtt_p95_ms", |f| Some(f.rtt_ms[3])),
+        real("completion_s", |f| f.completion_s),
+        real("response_p95_s", |f| f.response_p95_s),
+    ]);
+    all
+}

@@ -1,0 +1,12 @@
+//! Studies, tables and schemas of the application. One program of them all: what is generic is compiled once.
+
+mod reproduce {
+    mod expression;
+    mod read;
+    mod schema;
+    mod studies;
+}
+mod tables {
+    mod schema;
+    mod series;
+}

@@ -1,0 +1,80 @@
+//! The studies of the tree: what they name is there, and claims say what the studies' own numbers say.
+
+use app::reproduce::{PublishedNumbers, STUDIES, Study};
+use scenario::AskedScenario;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}
+
+fn studies() -> Vec<Study> {
+    let read = |(name, text): &(&str, &str)| {
+        Study::parse(name, &format!("studies/{name}.toml"), text).unwrap_or_else(|e| panic!("{}", e.render()))
+    };
+    STUDIES.iter().map(read).collect()
+}
+
+#[test]
+fn every_file_of_the_folder_is_built_in() {
+    let folder = std::fs::read_dir(root().join("studies")).unwrap();
+    let mut there: Vec<String> =
+        folder.map(|e| e.unwrap().file_name().into_string().unwrap().replace(".toml", "")).collect();
+    there.sort();
+    assert_eq!(there, STUDIES.map(|(name, _)| name.to_string()));
+}
+
+/// Who wrote a claim wrongly down would blame the simulator.
+#[test]
+fn claims_hold_on_the_published_numbers_themselves() {
+    let (mut held, mut open) = (0, 0);
+    for study in studies() {
+        for claim in &study.claims {
+            let (holds, direction) = claim.expressions();
+            for (what, expression) in [("holds", holds), ("direction", direction)] {
+                let Some(expression) = expression else { continue };
+                match expression.prove(&PublishedNumbers(&study)) {
+                    Ok(proved) => {
+                        assert!(proved.holds, "{} {}.{what}: {:?}", study.name, claim.name, proved.steps);
+                        held += 1;
+                    }
+                    // The study draws it in a figure and prints no number.
+                    Err(_) => open += 1,
+                }
+            }
+        }
+    }
+    assert!(held >= 40 && open < held, "{held} held, {open} without numbers");
+}
+
+#[test]
+fn scenarios_variants_overrides_and_flows_are_there() {
+    let mut rows = 0;
+    for study in studies() {
+        for table in &study.tables {
+            for row in table.rows.iter().filter(|r| r.cannot.is_none()) {
+                let name = table.scenario_of(row).unwrap();
+                let text = std::fs::read_to_string(root().join(format!("scenarios/{name}.toml"))).unwrap();
+                let sets = table.overrides_of(row);
+                // Read as when it is run: an override need only fit the variant of the row.
+                let variants = row.variant.as_slice();
+                let asked = AskedScenario {
+                    file: name,
+                    text: &text,
+                    sets: &sets,
+                    variants,
+                    ..AskedScenario::default()
+                };
+                let read = asked.parse_alone();
+                let experiment =
+                    read.unwrap_or_else(|e| panic!("{} {}: {}", study.name, row.name, e.render()));
+                let variant = row.variant.as_deref().unwrap_or("default");
+                let variant = experiment.variants.iter().find(|v| v.name == variant);
+                let variant = variant.unwrap_or_else(|| panic!("{} {}", study.name, row.name));
+                assert!(!variant.scenario.flows.is_empty());
+                rows += 1;
+            }
+        }
+    }
+    assert!(rows > 70, "{rows}");
+}
