@@ -31,13 +31,13 @@ fn list(args: &CcListArgs) -> Result<ExitCode, CliProblem> {
 /// JSON as the other commands print it.
 fn to_text(value: &impl serde::Serialize) -> Result<String, CliProblem> {
     let text = serde_json::to_string_pretty(value);
-    text.map(|t| t + "\n").map_err(|e| CliProblem::Usage(e.to_string()))
+    text.map(|t| t + "\n").map_err(|e| CliProblem::usage(e.to_string()))
 }
 
 fn load(args: &CcLoadArgs) -> Result<ExitCode, CliProblem> {
     let name = args.name.as_str();
     if kernel_cc::find(name).is_none() && Kernel::now().has(name) {
-        return Err(CliProblem::Usage(format!("the kernel has {name} itself: there is nothing to load")));
+        return Err(CliProblem::usage(format!("the kernel has {name} itself: there is nothing to load")));
     }
     kernel_cc::find(name).ok_or_else(|| ControlError::Unknown { name: name.into() })?;
     let done = kernel_cc::load_for_all(name, &parameters(name, &args.set)?)?;
@@ -83,14 +83,14 @@ fn load(args: &CcLoadArgs) -> Result<ExitCode, CliProblem> {
 fn parameters(name: &str, set: &[String]) -> Result<Vec<(&'static str, u64)>, CliProblem> {
     let mut table = serde_json::Map::new();
     for text in set {
-        let wrong = || CliProblem::Usage(format!("--set: `{text}` is not KEY=VALUE"));
+        let wrong = || CliProblem::usage(format!("--set: `{text}` is not KEY=VALUE"));
         let (key, value) = text.split_once('=').ok_or_else(wrong)?;
         let value = value.trim();
         let number = value.parse().map(serde_json::Value::Number);
         table.insert(key.trim().into(), number.unwrap_or_else(|_| value.into()));
     }
     let Some(control) = Control::named(name) else { return Ok(Vec::new()) };
-    let wrong = |why: String| CliProblem::Usage(format!("--set: {why}"));
+    let wrong = |why: String| CliProblem::usage(format!("--set: {why}"));
     let control = control.with(serde_json::Value::Object(table)).map_err(|e| wrong(e.to_string()))?;
     control.check().map_err(|p| wrong(format!("`{}`: {}", p.key, p.message)))?;
     Ok(control.kernel_parameters())

@@ -15,7 +15,7 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliProblem> {
     let path = path(args)?;
     let report = audited(&facts()?, path, !args.no_progress);
     if args.json {
-        let text = serde_json::to_string_pretty(&report).map_err(|e| CliProblem::Usage(e.to_string()))?;
+        let text = serde_json::to_string_pretty(&report).map_err(|e| CliProblem::usage(e.to_string()))?;
         crate::print_json(&(text + "\n"))?;
     } else {
         crate::print(&audit::text(&report, terminal().width, &report::wrap))?;
@@ -45,12 +45,12 @@ fn facts() -> Result<HostFacts, CliProblem> {
 
 #[cfg(not(target_os = "linux"))]
 fn facts() -> Result<HostFacts, CliProblem> {
-    Err(CliProblem::Usage("this needs Linux: it looks at the kernel's network namespaces".into()))
+    Err(CliProblem::usage("this needs Linux: it looks at the kernel's network namespaces".into()))
 }
 
 /// The path that is given, or that the capture shows; values given replace the capture's.
 fn path(args: &CheckArgs) -> Result<Option<CheckedPath>, CliProblem> {
-    let usage = |e: audit::PathProblem| CliProblem::Usage(e.to_string());
+    let usage = |e: audit::PathProblem| CliProblem::usage(e.to_string());
     if let Some(file) = &args.capture {
         return of_capture(file, !args.no_progress).map(Some);
     }
@@ -59,14 +59,14 @@ fn path(args: &CheckArgs) -> Result<Option<CheckedPath>, CliProblem> {
 }
 
 fn of_capture(file: &Path, shows_progress: bool) -> Result<CheckedPath, CliProblem> {
-    let reader = CaptureReader::open(file).map_err(|e| CliProblem::Usage(e.to_string()))?;
+    let reader = CaptureReader::open(file).map_err(|e| CliProblem::usage(e.to_string()))?;
     let mut bar = Bar::new(shows_progress);
     let progress = &mut |done, all| bar.bytes(done, all);
     let all = track::track_datagrams_too(reader, TrackerOptions::default(), None, progress);
     bar.clear();
     let info = diagnosis::capture_info(all.file, &all.totals);
     let d = diagnosis::diagnose_tracks(all.tracks, info);
-    CheckedPath::of_diagnosis(&d).map_err(|e| CliProblem::Usage(format!("{}: {e}", file.display())))
+    CheckedPath::of_diagnosis(&d).map_err(|e| CliProblem::usage(format!("{}: {e}", file.display())))
 }
 
 #[cfg(test)]

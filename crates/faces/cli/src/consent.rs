@@ -36,7 +36,7 @@ pub fn ask(lines: &[ProgramLine], source: &Source) -> Result<(), CliProblem> {
         eprint!("start them? [y/N] ");
         return match is_yes(&mut io::stdin().lock()) {
             true => Ok(()),
-            false => Err(CliProblem::Usage("nothing was started".into())),
+            false => Err(CliProblem::usage("nothing was started".into())),
         };
     }
     let text = format!(
@@ -44,7 +44,7 @@ pub fn ask(lines: &[ProgramLine], source: &Source) -> Result<(), CliProblem> {
          once you have read it\n{}",
         listed(&lines).trim_end()
     );
-    Err(CliProblem::Usage(text))
+    Err(CliProblem::usage(text))
 }
 
 /// A line each: where it stands, and what is started.

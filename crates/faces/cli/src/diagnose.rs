@@ -38,11 +38,11 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
     }
     let (reader, left_out) = if args.joined {
         if !path.is_dir() {
-            return Err(CliProblem::Usage("--joined goes with a folder of captures".into()));
+            return Err(CliProblem::usage("--joined goes with a folder of captures".into()));
         }
         joined(path)?
     } else {
-        (CaptureReader::open(path).map_err(|e| CliProblem::Usage(e.to_string()))?, Vec::new())
+        (CaptureReader::open(path).map_err(|e| CliProblem::usage(e.to_string()))?, Vec::new())
     };
     one(args, CaptureSource::One(Box::new(reader)), &left_out)
 }
@@ -112,7 +112,7 @@ fn only(mut d: Diagnosis, flows: &[u32]) -> Result<Diagnosis, CliProblem> {
         let some: Vec<String> = d.flows.iter().take(10).map(|f| f.id.to_string()).collect();
         let list = if some.is_empty() { "none".into() } else { some.join(", ") };
         let more = if d.flows.len() > some.len() { " …" } else { "" };
-        return Err(CliProblem::Usage(format!("--flow {n}: no such flow; there are: {list}{more}")));
+        return Err(CliProblem::usage(format!("--flow {n}: no such flow; there are: {list}{more}")));
     }
     if !flows.is_empty() {
         d.flows.retain(|f| flows.contains(&f.id));
@@ -132,9 +132,9 @@ fn write(
         let begin = |name: &str, write: &dyn Fn(&mut NewFile) -> io::Result<()>| {
             let path = dir.join(name);
             let file = NewFile::create(&path).and_then(|mut file| write(&mut file).map(|()| file));
-            file.map(|file| (path.clone(), file)).map_err(|e| CliProblem::Io(path.display().to_string(), e))
+            file.map(|file| (path.clone(), file)).map_err(|e| CliProblem::io(path.display().to_string(), e))
         };
-        fs::create_dir_all(dir).map_err(|e| CliProblem::Io(dir.display().to_string(), e))?;
+        fs::create_dir_all(dir).map_err(|e| CliProblem::io(dir.display().to_string(), e))?;
         // All are written before the first takes its name.
         let mut begun = vec![
             begin(FLOW_DIAGNOSES.name, &|file| write_flow_diagnoses(file, d))?,
@@ -144,7 +144,7 @@ fn write(
             begun.push((dir.join(PACKETS.name), packets.finish()?));
         }
         for (path, file) in begun {
-            file.commit().map_err(|e| CliProblem::Io(path.display().to_string(), e))?;
+            file.commit().map_err(|e| CliProblem::io(path.display().to_string(), e))?;
             files.push(path);
         }
     }

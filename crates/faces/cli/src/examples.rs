@@ -23,7 +23,7 @@ fn asked(name: &str) -> Result<&'static Example, CliProblem> {
     find(name).ok_or_else(|| {
         let cause = RefusalCause::UnknownName { what: "example", name: name.into(), known: names() };
         let help = cause.help().map(|help| format!("; {help}")).unwrap_or_default();
-        CliProblem::Usage(format!("{cause}{help}"))
+        CliProblem::usage(format!("{cause}{help}"))
     })
 }
 

@@ -26,7 +26,7 @@ const MOST_AT_A_TIME: usize = 32;
 pub fn explore(args: &ExploreArgs) -> Result<ExitCode, CliProblem> {
     let page = ::explore::page();
     let Some(folder) = &args.write else { return serve(args, &page) };
-    fs::create_dir_all(folder).map_err(|e| CliProblem::Io(folder.display().to_string(), e))?;
+    fs::create_dir_all(folder).map_err(|e| CliProblem::io(folder.display().to_string(), e))?;
     let file = write_file(&folder.join("index.html"), page.as_bytes())?.display().to_string();
     if args.json {
         crate::print_json(&result::to_json(&serde_json::json!({ "file": file })))?;
@@ -38,7 +38,7 @@ pub fn explore(args: &ExploreArgs) -> Result<ExitCode, CliProblem> {
 
 fn serve(args: &ExploreArgs, page: &str) -> Result<ExitCode, CliProblem> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port.unwrap_or(0)));
-    let failed = |e| CliProblem::Io(address.to_string(), e);
+    let failed = |e| CliProblem::io(address.to_string(), e);
     let listener = TcpListener::bind(address).map_err(failed)?;
     let port = listener.local_addr().map_err(failed)?.port();
     let url = format!("http://127.0.0.1:{port}/");

@@ -61,7 +61,7 @@ impl ResultFolder {
     /// # Errors
     /// Another process has it, nothing can be written there, or it is a symbolic link or no folder.
     pub fn claim(named: &Path) -> Result<ResultFolder, CliProblem> {
-        let at = |e| CliProblem::Io(named.display().to_string(), e);
+        let at = |e| CliProblem::io(named.display().to_string(), e);
         match fs::symlink_metadata(named) {
             Ok(there) if there.is_symlink() => {
                 return Err(at(wrong("is a symbolic link, which is not followed: name the folder itself")));
@@ -85,7 +85,7 @@ impl ResultFolder {
         let Some(locked) = locked.map_err(|e| undo(&made, at(e)))? else {
             let text =
                 format!("another run is writing to {}: wait for it, or take --out DIR", named.display());
-            return Err(CliProblem::Usage(text));
+            return Err(CliProblem::usage(text));
         };
         let (within, name) = if beside { (&parent, &*name) } else { (&path, "") };
         let folder = ResultFolder {
@@ -107,7 +107,7 @@ impl ResultFolder {
         match sys::free_bytes(&self.new) {
             Some(free) if free < bytes => {
                 let mb = |bytes: u64| (bytes as f64 / 1e6).ceil();
-                Err(CliProblem::Usage(format!(
+                Err(CliProblem::usage(format!(
                     "{} has {} MB left and the results may take {} MB: nothing was run; --out DIR writes them \
                      elsewhere, a longer `sample` in the scenario makes them smaller",
                     self.named.display(),
@@ -122,7 +122,7 @@ impl ResultFolder {
     /// Has `write` fill an empty folder, then puts it in the place of the old one.
     pub fn publish(&self, write: impl FnOnce(&Path) -> Result<(), CliProblem>) -> Result<(), CliProblem> {
         write(&self.new)?;
-        self.replace().map_err(|e| CliProblem::Io(self.named.display().to_string(), e))
+        self.replace().map_err(|e| CliProblem::io(self.named.display().to_string(), e))
     }
 
     fn replace(&self) -> io::Result<()> {

@@ -29,7 +29,7 @@ pub fn import(args: &ImportArgs) -> Result<ExitCode, CliProblem> {
         beside: &|file| read_beside(&folder, file, false),
     };
     let told = |e: import::ImportError| {
-        CliProblem::Usage(format!("{}: {}", escape::value(&name), escape::value(&e.to_string())))
+        CliProblem::usage(format!("{}: {}", escape::value(&name), escape::value(&e.to_string())))
     };
     let imported = import::import(&source, args.format, &assumed).map_err(told)?;
     let written = match &args.output {
@@ -54,13 +54,13 @@ fn read(path: &Path) -> Result<(String, String), CliProblem> {
     if path == Path::new("-") {
         let mut bytes = Vec::new();
         let read = io::stdin().take(most + 1).read_to_end(&mut bytes);
-        read.map_err(|e| CliProblem::Io("standard input".into(), e))?;
+        read.map_err(|e| CliProblem::io("standard input".into(), e))?;
         return Ok(("stdin".into(), String::from_utf8_lossy(&bytes).into_owned()));
     }
     let name = path.display().to_string();
     // A link to a configuration is as good as itself.
     let whole = fs::canonicalize(path).and_then(|whole| regular::read_most(&whole, most));
-    let bytes = whole.map_err(|e| CliProblem::Io(name.clone(), e))?;
+    let bytes = whole.map_err(|e| CliProblem::io(name.clone(), e))?;
     Ok((name, String::from_utf8_lossy(&bytes).into_owned()))
 }
 

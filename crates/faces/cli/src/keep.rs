@@ -88,11 +88,11 @@ impl KeptRuns {
         let text = result::to_json(&self.order);
         if fs::symlink_metadata(&self.folder).is_ok_and(|there| there.is_symlink()) {
             let what = format!("{} is a symbolic link, which is not followed", self.folder.display());
-            return Err(CliProblem::Usage(what));
+            return Err(CliProblem::usage(what));
         }
         let kept = fs::create_dir_all(&self.folder);
         let kept = kept.and_then(|()| regular::write(&self.folder.join(ORDER), text.as_bytes()));
-        kept.map_err(|e| CliProblem::Io(self.folder.display().to_string(), e))
+        kept.map_err(|e| CliProblem::io(self.folder.display().to_string(), e))
     }
 
     /// Keeps one.

@@ -71,7 +71,7 @@ struct Step {
 
 fn step(text: &str) -> Result<Step, CliProblem> {
     let experiment =
-        Experiment::parse("lab check", text, &[]).map_err(|e| CliProblem::Scenario(Box::new(e)))?;
+        Experiment::parse("lab check", text, &[]).map_err(|e| CliProblem::scenario(Box::new(e)))?;
     let order = Order { clocks: vec![Clock::Sim, Clock::Kernel], ..Order::default() };
     preflight::check(&experiment, &order)?;
     let mut outcomes = experiment::run(&experiment, &order, Hooks::default());
@@ -139,7 +139,7 @@ pub fn lab(args: &LabArgs) -> Result<ExitCode, CliProblem> {
         }
     }
     if *json {
-        let text = serde_json::to_string_pretty(&found).map_err(|e| CliProblem::Usage(e.to_string()))?;
+        let text = serde_json::to_string_pretty(&found).map_err(|e| CliProblem::usage(e.to_string()))?;
         crate::print(&(text + "\n"))?;
     }
     Ok(ExitCode::SUCCESS)

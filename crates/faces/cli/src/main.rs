@@ -114,7 +114,7 @@ fn print_json(text: &str) -> Result<(), CliProblem> {
 fn print_own(text: &str) -> Result<(), CliProblem> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(CliProblem::Io("standard output".into(), e)),
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(CliProblem::io("standard output".into(), e)),
         _ => Ok(()),
     }
 }

@@ -19,7 +19,7 @@ pub fn completions(args: &CompletionsArgs) -> Result<ExitCode, CliProblem> {
 pub fn man(args: &ManArgs) -> Result<ExitCode, CliProblem> {
     let mut cli = Cli::command();
     if let Some(folder) = &args.out {
-        let wrong = |e| CliProblem::Io(folder.display().to_string(), e);
+        let wrong = |e| CliProblem::io(folder.display().to_string(), e);
         fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(cli, folder)).map_err(wrong)?;
         crate::print(&format!("manual pages in {}\n", folder.display()))?;
         return Ok(ExitCode::SUCCESS);
@@ -29,11 +29,11 @@ pub fn man(args: &ManArgs) -> Result<ExitCode, CliProblem> {
         None => cli,
         Some(name) => cli.find_subcommand(name).cloned().ok_or_else(|| {
             let names: Vec<&str> = cli.get_subcommands().map(Command::get_name).collect();
-            CliProblem::Usage(format!("there is no command `{name}`; there are: {}", names.join(", ")))
+            CliProblem::usage(format!("there is no command `{name}`; there are: {}", names.join(", ")))
         })?,
     };
     let mut text = Vec::new();
-    Man::new(page).render(&mut text).map_err(|e| CliProblem::Io("the manual page".into(), e))?;
+    Man::new(page).render(&mut text).map_err(|e| CliProblem::io("the manual page".into(), e))?;
     crate::print_own(&String::from_utf8_lossy(&text))?;
     Ok(ExitCode::SUCCESS)
 }

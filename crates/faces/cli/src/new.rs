@@ -18,7 +18,7 @@ pub fn new(args: &NewArgs) -> Result<ExitCode, CliProblem> {
     let asks = !args.yes && io::stdin().is_terminal();
     if !asks && !args.yes && !args.says_anything() {
         let text = "nobody to ask here: give what differs from the defaults (--rate, --limiter …), or --yes";
-        return Err(CliProblem::Usage(text.into()));
+        return Err(CliProblem::usage(text.into()));
     }
     let answers = Answers::of(args, &mut Questioner { asks, input: &mut io::stdin().lock() })?;
     let experiment = answers.experiment()?;
@@ -83,8 +83,8 @@ impl Questioner<'_> {
                 tell!("{question} [{shown}]: ");
                 let _ = io::stderr().flush();
                 let told = self.input.read_line(&mut line);
-                if told.map_err(|e| CliProblem::Io("standard input".into(), e))? == 0 {
-                    return Err(CliProblem::Usage("the answers ended early; nothing was written".into()));
+                if told.map_err(|e| CliProblem::io("standard input".into(), e))? == 0 {
+                    return Err(CliProblem::usage("the answers ended early; nothing was written".into()));
                 }
             }
             let answer = line.trim();
@@ -92,7 +92,7 @@ impl Questioner<'_> {
             match read(answer) {
                 Ok(value) => return Ok(value),
                 Err(why) if self.asks => tell!("  {why}\n"),
-                Err(why) => return Err(CliProblem::Usage(format!("{question}: {why}"))),
+                Err(why) => return Err(CliProblem::usage(format!("{question}: {why}"))),
             }
         }
     }
@@ -141,7 +141,7 @@ impl Answers {
         let burst = match limiter {
             LimiterArg::Link if args.burst.is_some() => {
                 let text = "--burst is of a policer or shaper: a link has none";
-                return Err(CliProblem::Usage(text.into()));
+                return Err(CliProblem::usage(text.into()));
             }
             LimiterArg::Link => None,
             _ => asker.ask(args.burst.map(Some), "Its bucket (empty: as routers choose)", "", burst)?,
@@ -169,12 +169,12 @@ impl Answers {
         let mut seen = Vec::new();
         for cc in &self.cc {
             if seen.contains(&cc) {
-                return Err(CliProblem::Usage(format!("congestion control {cc} is there twice")));
+                return Err(CliProblem::usage(format!("congestion control {cc} is there twice")));
             }
             seen.push(cc);
         }
         let read = Experiment::parse("the answers", &self.text(), &[]);
-        read.map_err(|e| CliProblem::Scenario(Box::new(e)))
+        read.map_err(|e| CliProblem::scenario(Box::new(e)))
     }
 
     fn text(&self) -> String {

@@ -26,7 +26,7 @@ pub fn operating(
     bar.clear();
     let curves = match made {
         Ok(curves) => curves,
-        Err(Unfinished::Failed(why)) => return Err(CliProblem::Usage(why)),
+        Err(Unfinished::Failed(why)) => return Err(CliProblem::usage(why)),
         Err(Unfinished::Stopped) => return Ok(ExitCode::from(128 + lab::interrupted().unwrap_or(2) as u8)),
     };
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));

@@ -18,7 +18,7 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, CliProblem> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     folder
         .and_then(|()| regular::write(path, bytes))
-        .map_err(|e| CliProblem::Io(path.display().to_string(), e))?;
+        .map_err(|e| CliProblem::io(path.display().to_string(), e))?;
     Ok(path.into())
 }
 
@@ -26,7 +26,7 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, CliProblem> {
 pub fn write_new(path: &Path, text: &str, force: bool) -> Result<PathBuf, CliProblem> {
     if !force && path.symlink_metadata().is_ok() {
         let text = format!("{} is there already; --force replaces it", path.display());
-        return Err(CliProblem::Usage(text));
+        return Err(CliProblem::usage(text));
     }
     write_file(path, text.as_bytes())
 }
@@ -56,7 +56,7 @@ impl Results<'_> {
                 out.flush()?;
                 out.get_ref().sync_all()
             });
-            written.map_err(|e| CliProblem::Io(named.join(name).display().to_string(), e))
+            written.map_err(|e| CliProblem::io(named.join(name).display().to_string(), e))
         };
         let run = self.run;
         let origin = FileOrigin { scenario: &run.scenario, seed: run.seed, run_id: &run.run_id };

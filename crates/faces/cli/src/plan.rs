@@ -46,7 +46,7 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
             let signal = lab::interrupted().unwrap_or(2);
             return Ok(ExitCode::from(128 + signal as u8));
         }
-        Err(e) => return Err(CliProblem::Usage(e.to_string())),
+        Err(e) => return Err(CliProblem::usage(e.to_string())),
     };
     if let Some(count) = args.prove {
         prove(&planned.scenarios[0], &mut made, count as usize)?;
@@ -88,11 +88,11 @@ fn of_scenario(args: &PlanArgs) -> Result<Planned, CliProblem> {
 fn of_observed(args: &PlanArgs) -> Result<Result<Planned, FitError>, CliProblem> {
     if !args.set.is_empty() {
         let why = "--set is for scenarios; of what was measured, `longfat fit` writes one";
-        return Err(CliProblem::Usage(why.into()));
+        return Err(CliProblem::usage(why.into()));
     }
     if args.variant.is_some() && !args.scenario.is_dir() {
         let why = "--variant is for scenarios and folders of results; of a capture there is one";
-        return Err(CliProblem::Usage(why.into()));
+        return Err(CliProblem::usage(why.into()));
     }
     let source = (args.scenario.as_path(), args.variant.as_deref());
     let made = crate::fit::made(source, PacketFilter::default(), args.jobs, !args.no_progress)?;
@@ -109,7 +109,7 @@ fn commands(args: &PlanArgs, plan: &Plan) -> Result<String, CliProblem> {
         (None, None) => Ok(String::new()),
         (None, Some(name)) => {
             let known: Vec<&str> = plan.cures.iter().map(|c| c.name.as_str()).collect();
-            Err(CliProblem::Usage(format!(
+            Err(CliProblem::usage(format!(
                 "--commands {name}: no such cure; there are: {}",
                 known.join(", ")
             )))

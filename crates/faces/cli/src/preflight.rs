@@ -33,5 +33,5 @@ pub fn check(experiment: &Experiment, order: &Order) -> Result<(), CliProblem> {
         format!("\n  {whom}: {text}")
     };
     let lines: String = found.into_iter().map(line).collect();
-    Err(CliProblem::Usage(format!("nothing was run: for --on kernel this machine lacks{lines}")))
+    Err(CliProblem::usage(format!("nothing was run: for --on kernel this machine lacks{lines}")))
 }

@@ -12,14 +12,8 @@ use std::io;
 /// Why nothing was run, or what it yielded could not be kept. Displayed as whole lines.
 #[derive(Debug)]
 pub enum CliProblem {
-    /// The scenario is wrong.
-    Scenario(Box<ScenarioError>),
-    /// A file or folder, named, and what went wrong with it.
-    Io(String, io::Error),
-    /// A result that cannot be read: where, and why.
-    Result(String, String),
-    /// Arguments that do not fit; says what would be right.
-    Usage(String),
+    /// A command has no answer.
+    Command(CommandError),
     /// The lab did not run it.
     Lab(Box<lab::LabError>),
     /// A congestion control was not loaded or unloaded.
@@ -34,23 +28,38 @@ impl From<kernel_cc::ControlError> for CliProblem {
 
 impl From<CommandError> for CliProblem {
     fn from(e: CommandError) -> CliProblem {
-        match e {
-            CommandError::Scenario(e) => CliProblem::Scenario(e),
-            CommandError::Io(what, e) => CliProblem::Io(what, e),
-            CommandError::Result(what, why) => CliProblem::Result(what, why),
-            CommandError::Usage(text) => CliProblem::Usage(text),
-        }
+        CliProblem::Command(e)
     }
 }
 
 impl CliProblem {
+    /// A scenario is wrong.
+    pub fn scenario(e: Box<ScenarioError>) -> CliProblem {
+        CliProblem::Command(CommandError::Scenario(e))
+    }
+
+    /// A file or folder could not be read or written.
+    pub fn io(name: String, e: io::Error) -> CliProblem {
+        CliProblem::Command(CommandError::Io(name, e))
+    }
+
+    /// The result in `place` cannot be read.
+    pub fn result(place: String, why: String) -> CliProblem {
+        CliProblem::Command(CommandError::Result(place, why))
+    }
+
+    /// The arguments do not fit; `text` says what would be right.
+    pub fn usage(text: String) -> CliProblem {
+        CliProblem::Command(CommandError::Usage(text))
+    }
+
     /// A run's; its captures were to lie in `folder`.
     pub fn of_run(failure: Failure, folder: String) -> CliProblem {
         match failure {
-            Failure::Capture(e) => CliProblem::Io(folder, e),
+            Failure::Capture(e) => CliProblem::io(folder, e),
             #[cfg(target_os = "linux")]
             Failure::Lab(e) => CliProblem::Lab(Box::new(e)),
-            other => CliProblem::Usage(other.to_string()),
+            other => CliProblem::usage(other.to_string()),
         }
     }
 
@@ -67,12 +76,14 @@ impl CliProblem {
 impl fmt::Display for CliProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CliProblem::Scenario(e) => f.write_str(&e.render()),
-            CliProblem::Result(what, why) => writeln!(f, "error: {}: {}", value(what), value(why)),
-            CliProblem::Io(what, e) => writeln!(f, "error: {}: {e}", value(what)),
+            CliProblem::Command(CommandError::Scenario(e)) => f.write_str(&e.render()),
+            CliProblem::Command(CommandError::Result(what, why)) => {
+                writeln!(f, "error: {}: {}", value(what), value(why))
+            }
+            CliProblem::Command(CommandError::Io(what, e)) => writeln!(f, "error: {}: {e}", value(what)),
+            CliProblem::Command(CommandError::Usage(text)) => writeln!(f, "error: {text}"),
             CliProblem::Lab(e) => writeln!(f, "error: {e}"),
             CliProblem::Control(e) => writeln!(f, "error: {e}"),
-            CliProblem::Usage(text) => writeln!(f, "error: {text}"),
         }
     }
 }

@@ -40,7 +40,7 @@ const MOST_LINES: usize = 4;
 pub fn prove(scenario: &Scenario, made: &mut MadePlan, count: usize) -> Result<(), CliProblem> {
     let base = shortened(scenario);
     let now = measure(&Made::of(&base))?;
-    let now = now.map_err(|why| CliProblem::Usage(format!("--prove: {why}")))?;
+    let now = now.map_err(|why| CliProblem::usage(format!("--prove: {why}")))?;
     let finalists = made.plan.cures.iter_mut().filter(|c| c.finalist);
     let mut proved = 0;
     for (cure, options) in finalists.zip(&made.options) {

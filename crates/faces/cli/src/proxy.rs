@@ -23,8 +23,8 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, CliProblem> {
 fn read(args: &ProxyArgs) -> Result<ProxyConfig, CliProblem> {
     if let Some(path) = &args.config {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| CliProblem::Io(name.clone(), e))?;
-        return ProxyConfig::parse(&name, &text).map_err(|e| CliProblem::Scenario(Box::new(e)));
+        let text = std::fs::read_to_string(path).map_err(|e| CliProblem::io(name.clone(), e))?;
+        return ProxyConfig::parse(&name, &text).map_err(|e| CliProblem::scenario(Box::new(e)));
     }
     let config = match pair_of_flags(args)? {
         Some(pair) => ProxyConfig::of_pair(pair),
@@ -32,7 +32,7 @@ fn read(args: &ProxyArgs) -> Result<ProxyConfig, CliProblem> {
     };
     match config.fault() {
         None => Ok(config),
-        Some((path, cause)) => Err(CliProblem::Usage(format!("{}: {cause}", path.join(".")))),
+        Some((path, cause)) => Err(CliProblem::usage(format!("{}: {cause}", path.join(".")))),
     }
 }
 
@@ -42,7 +42,7 @@ fn pair_of_flags(args: &ProxyArgs) -> Result<Option<PairConfig>, CliProblem> {
         return Ok(None);
     }
     let (Some(key), Some(peer_key)) = (&args.key, args.peer_key) else {
-        return Err(CliProblem::Usage("--key and --peer-key are wanted".into()));
+        return Err(CliProblem::usage("--key and --peer-key are wanted".into()));
     };
     let mut peer = PeerConfig::of(peer_key, args.pair.clone());
     (peer.cc, peer.pace) = (args.pair_cc.clone(), args.pace);
@@ -50,7 +50,7 @@ fn pair_of_flags(args: &ProxyArgs) -> Result<Option<PairConfig>, CliProblem> {
     pair.listen = args.pair_listen;
     if let Some(listen) = &args.listen {
         let ListenAt::Address(at) = listen else {
-            return Err(CliProblem::Usage("--listen: a pair listens on addresses only".into()));
+            return Err(CliProblem::usage("--listen: a pair listens on addresses only".into()));
         };
         pair.listeners.insert("main".into(), PairListenerConfig::of(*at));
     }
@@ -63,7 +63,7 @@ fn pair_of_flags(args: &ProxyArgs) -> Result<Option<PairConfig>, CliProblem> {
 /// The TCP proxy of the flags.
 fn proxy_of_flags(args: &ProxyArgs) -> Result<ProxyConfig, CliProblem> {
     let (Some(listen), Some(first)) = (&args.listen, args.upstream.first()) else {
-        return Err(CliProblem::Usage("--listen and --upstream, or --config, are wanted".into()));
+        return Err(CliProblem::usage("--listen and --upstream, or --config, are wanted".into()));
     };
     let mut listener = ::proxy::ListenerConfig::of(listen.clone(), "main");
     let mut upstream = ::proxy::UpstreamConfig::of(first.clone());
@@ -75,13 +75,13 @@ fn proxy_of_flags(args: &ProxyArgs) -> Result<ProxyConfig, CliProblem> {
 
 #[cfg(not(target_os = "linux"))]
 fn make_key(_: &Path) -> Result<ExitCode, CliProblem> {
-    Err(CliProblem::Usage("a pair needs Linux".into()))
+    Err(CliProblem::usage("a pair needs Linux".into()))
 }
 
 /// A new key in a new file; its public key goes to standard output.
 #[cfg(target_os = "linux")]
 fn make_key(path: &Path) -> Result<ExitCode, CliProblem> {
-    let io = |e| CliProblem::Io(path.display().to_string(), e);
+    let io = |e| CliProblem::io(path.display().to_string(), e);
     let key = pair::PrivateKey::generate().map_err(io)?;
     key.write(path).map_err(io)?;
     crate::print(&format!("{}\n", key.public()))?;
@@ -90,7 +90,7 @@ fn make_key(path: &Path) -> Result<ExitCode, CliProblem> {
 
 #[cfg(not(target_os = "linux"))]
 fn run(_: &ProxyArgs, _: &ProxyConfig) -> Result<ExitCode, CliProblem> {
-    Err(CliProblem::Usage("the proxy needs Linux: it splices, and sets what Linux's TCP has".into()))
+    Err(CliProblem::usage("the proxy needs Linux: it splices, and sets what Linux's TCP has".into()))
 }
 
 #[cfg(target_os = "linux")]
@@ -100,6 +100,7 @@ use linux::run;
 mod linux {
     use super::*;
     use ::proxy::{LogSink, Proxy, Signal};
+    use commands::CommandError;
     use pair::Pair;
     use serde_json::{Map, Value};
     use std::collections::BTreeMap;
@@ -127,7 +128,7 @@ mod linux {
             sink: LogSink,
             log: SyncSender<Map<String, Value>>,
         ) -> Result<ProxyAndPair, CliProblem> {
-            let usage = |e: &dyn std::fmt::Display| CliProblem::Usage(e.to_string());
+            let usage = |e: &dyn std::fmt::Display| CliProblem::usage(e.to_string());
             let bound = match &config.pair {
                 Some(pair) => {
                     let sink = Box::new(move |entry| drop(log.try_send(entry)));
@@ -233,7 +234,7 @@ mod linux {
         log: &SyncSender<Map<String, Value>>,
     ) {
         let next = read(args).map_err(|problem| match problem {
-            CliProblem::Scenario(e) => e.to_string(),
+            CliProblem::Command(CommandError::Scenario(e)) => e.to_string(),
             other => other.to_string().trim_end().to_string(),
         });
         let done = next.and_then(|next| both.reload(&next).map(|()| next));

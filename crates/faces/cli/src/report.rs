@@ -73,10 +73,10 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode, CliProblem> {
 fn of_sweep(args: &ReportArgs, folder: &Path) -> Result<ExitCode, CliProblem> {
     if args.results.len() > 1 {
         let text = format!("{} is a sweep: its page has no other beside it", folder.display());
-        return Err(CliProblem::Usage(text));
+        return Err(CliProblem::usage(text));
     }
     let told = PanicTold::of(folder);
-    let read = ShownSweep::read(folder).map_err(CliProblem::Usage)?;
+    let read = ShownSweep::read(folder).map_err(CliProblem::usage)?;
     drop(told);
     let file = args.output.clone().unwrap_or_else(|| folder.join(PAGE));
     not_an_input(&file, &[folder.into()])?;
@@ -103,7 +103,7 @@ fn not_an_input(file: &Path, folders: &[PathBuf]) -> Result<(), CliProblem> {
         true => {
             let text =
                 format!("{} is a file of the result itself: the page would replace it", file.display());
-            Err(CliProblem::Usage(text))
+            Err(CliProblem::usage(text))
         }
         false => Ok(()),
     }
@@ -128,21 +128,21 @@ impl Folder {
     pub fn read(path: &Path, label: String, with_bands: bool) -> Result<Folder, CliProblem> {
         let result = path.join("result.json");
         let text =
-            regular::read_text(&result).map_err(|e| CliProblem::Io(result.display().to_string(), e))?;
+            regular::read_text(&result).map_err(|e| CliProblem::io(result.display().to_string(), e))?;
         let run =
-            read_json(&text).map_err(|e| CliProblem::Result(result.display().to_string(), e.to_string()))?;
+            read_json(&text).map_err(|e| CliProblem::result(result.display().to_string(), e.to_string()))?;
         let file = |name: &str| {
             let path = path.join(name);
             match regular::read(&path) {
                 Ok(bytes) => Ok(Some(bytes)),
                 Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-                Err(e) => Err(CliProblem::Io(path.display().to_string(), e)),
+                Err(e) => Err(CliProblem::io(path.display().to_string(), e)),
             }
         };
         // A summary alone is a result too: the page then has its table.
         let (flows, elements) = (file(FLOWS.name)?, file(ELEMENTS.name)?);
         let [resent, responses] = [file("retransmissions.parquet")?, file("responses.parquet")?];
-        let broken = |e: String| CliProblem::Result(path.display().to_string(), e);
+        let broken = |e: String| CliProblem::result(path.display().to_string(), e);
         let _told = PanicTold::of(path);
         let all =
             [(FLOWS, &flows), (ELEMENTS, &elements), (RETRANSMISSIONS, &resent), (RESPONSES, &responses)];
@@ -203,7 +203,7 @@ impl PanicTold {
         let folder = folder.display().to_string();
         std::panic::set_hook(Box::new(move |_| {
             let why = "a Parquet file in it is damaged: run again, or remove it".into();
-            tell!("{}", CliProblem::Result(folder.clone(), why));
+            tell!("{}", CliProblem::result(folder.clone(), why));
             std::process::exit(2)
         }));
         PanicTold
@@ -239,10 +239,10 @@ fn same_run(
 
 /// What to call each folder: as many of its last parts as tell it from the others.
 fn labels(paths: &[PathBuf]) -> Result<Vec<String>, CliProblem> {
-    let whole = |f: &PathBuf| fs::canonicalize(f).map_err(|e| CliProblem::Io(f.display().to_string(), e));
+    let whole = |f: &PathBuf| fs::canonicalize(f).map_err(|e| CliProblem::io(f.display().to_string(), e));
     let whole: Vec<PathBuf> = paths.iter().map(whole).collect::<Result<_, _>>()?;
     if let Some(i) = (1..whole.len()).find(|&i| whole[..i].contains(&whole[i])) {
-        return Err(CliProblem::Usage(format!("{} is named twice", paths[i].display())));
+        return Err(CliProblem::usage(format!("{} is named twice", paths[i].display())));
     }
     let last = |path: &Path, n: usize| -> String {
         let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();

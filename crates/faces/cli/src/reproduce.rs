@@ -48,8 +48,8 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode, CliProblem> {
             let signal = lab::interrupted().unwrap_or(2);
             return Ok(ExitCode::from(128 + signal as u8));
         }
-        Err(PlayError::Scenario(e)) => return Err(CliProblem::Scenario(e)),
-        Err(PlayError::Missing(what)) => return Err(CliProblem::Usage(what)),
+        Err(PlayError::Scenario(e)) => return Err(CliProblem::scenario(e)),
+        Err(PlayError::Missing(what)) => return Err(CliProblem::usage(what)),
     };
     shown(args, &made)
 }
@@ -59,10 +59,10 @@ fn kept(files: &[PathBuf]) -> Result<Reproduction, CliProblem> {
     let mut all = Vec::new();
     for file in files {
         let name = file.display().to_string();
-        let text = regular::read_text_most(file, MOST_JSON).map_err(|e| CliProblem::Io(name.clone(), e))?;
-        all.push(app::reproduce::read_json(&text).map_err(|why| CliProblem::Result(name, why))?);
+        let text = regular::read_text_most(file, MOST_JSON).map_err(|e| CliProblem::io(name.clone(), e))?;
+        all.push(app::reproduce::read_json(&text).map_err(|why| CliProblem::result(name, why))?);
     }
-    app::reproduce::joined(all).map_err(|why| CliProblem::Usage(format!("--from: {why}")))
+    app::reproduce::joined(all).map_err(|why| CliProblem::usage(format!("--from: {why}")))
 }
 
 /// Shows it; the exit code says whether a claim does not hold.
@@ -105,7 +105,7 @@ fn asked(argument: Option<&str>) -> Result<AskedStudies, CliProblem> {
     let (study, table, folder) = match file {
         Some(file) => {
             let path = Path::new(file);
-            let text = regular::read_text_most(path, MOST).map_err(|e| CliProblem::Io(file.into(), e))?;
+            let text = regular::read_text_most(path, MOST).map_err(|e| CliProblem::io(file.into(), e))?;
             let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
             let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
             (read(&name, file, &text)?, argument[file.len()..].strip_prefix('/'), Some(folder))
@@ -129,7 +129,7 @@ fn asked(argument: Option<&str>) -> Result<AskedStudies, CliProblem> {
 fn unknown(what: &'static str, name: &str, known: Vec<String>) -> CliProblem {
     let cause = RefusalCause::UnknownName { what, name: name.into(), known };
     let help = cause.help().map(|help| format!("; {help}")).unwrap_or_default();
-    CliProblem::Usage(format!("{cause}{help}"))
+    CliProblem::usage(format!("{cause}{help}"))
 }
 
 fn built_in(name: &str, text: &str) -> Result<Study, CliProblem> {
@@ -137,7 +137,7 @@ fn built_in(name: &str, text: &str) -> Result<Study, CliProblem> {
 }
 
 fn read(name: &str, file: &str, text: &str) -> Result<Study, CliProblem> {
-    Study::parse(name, file, text).map_err(|e| CliProblem::Scenario(Box::new(e)))
+    Study::parse(name, file, text).map_err(|e| CliProblem::scenario(Box::new(e)))
 }
 
 /// The text of a scenario: beside the study's file, else built in.
@@ -166,14 +166,14 @@ fn no_programs(
             let variants = row.variant.as_slice();
             let asked =
                 AskedScenario { file: name, text: &text, sets: &sets, variants, ..AskedScenario::default() };
-            let lines = asked.programs().map_err(|e| CliProblem::Scenario(Box::new(e)))?;
+            let lines = asked.programs().map_err(|e| CliProblem::scenario(Box::new(e)))?;
             if let Some(line) = lines.first() {
                 let why = format!(
                     "nothing was run: {}.{} starts a program ({}: `{}`), and a study may not; `longfat run {name} --on \
                      kernel` asks first",
                     table.name, row.name, line.key, line.command
                 );
-                return Err(CliProblem::Usage(why));
+                return Err(CliProblem::usage(why));
             }
         }
     }

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
     if args.command.is_empty() && args.scenario == Path::new("-") {
         let text = "a shell reads standard input itself; give the scenario as a file, or a command after --";
-        return Err(CliProblem::Usage(text.into()));
+        return Err(CliProblem::usage(text.into()));
     }
     let source = load::source(&args.scenario)?;
     let names = source.variant_names()?;
@@ -61,7 +61,7 @@ fn find(scenario: &Scenario, option: &str, name: &str) -> Result<usize, CliProbl
     let unknown = || {
         let known: Vec<&str> = scenario.hosts.iter().map(|h| h.name.as_str()).collect();
         let list = known.join(", ");
-        CliProblem::Usage(format!("{option}: no host is called `{name}`; there are: {list}"))
+        CliProblem::usage(format!("{option}: no host is called `{name}`; there are: {list}"))
     };
     scenario.hosts.iter().position(|h| h.name == name).ok_or_else(unknown)
 }
@@ -70,7 +70,7 @@ fn find(scenario: &Scenario, option: &str, name: &str) -> Result<usize, CliProbl
 fn serve(scenario: &Scenario, text: &str) -> Result<Serve, CliProblem> {
     let Some((host, command)) = text.split_once('=').filter(|(_, c)| !c.trim().is_empty()) else {
         let text = format!("--serve: `{text}` is not HOST=COMMAND, like server='iperf3 -s'");
-        return Err(CliProblem::Usage(text));
+        return Err(CliProblem::usage(text));
     };
     let host = find(scenario, "--serve", host)?;
     Ok(Serve { host, command: vec!["/bin/sh".into(), "-c".into(), command.into()] })

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 pub fn sweep(args: &SweepArgs) -> Result<ExitCode, CliProblem> {
     let (grid, experiment) = asked(args)?;
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&format!("{}-sweep", experiment.name)));
-    let at = |e| CliProblem::Io(folder.display().to_string(), e);
+    let at = |e| CliProblem::io(folder.display().to_string(), e);
     let mut held = SweepFolder::open(grid, experiment, &folder, args.force)?;
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     lab::catch_interrupts();
@@ -50,7 +50,7 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode, CliProblem> {
 /// What is to be run.
 fn asked(args: &SweepArgs) -> Result<(SweepGrid, Experiment), CliProblem> {
     let axes = args.vary.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<Axis>, String>>();
-    let axes = axes.map_err(|why| CliProblem::Usage(format!("--vary {why}")))?;
+    let axes = axes.map_err(|why| CliProblem::usage(format!("--vary {why}")))?;
     let source = load::source(&args.scenario)?;
     let mut grid = SweepGrid {
         program: program(option_env!("LONGFAT_COMMIT")),

@@ -52,7 +52,7 @@ impl<'a> Work<'a> {
     /// The folder holds what is not to be replaced, or cannot be gone on with.
     pub fn is_done(&self, text: &str) -> Result<bool, CliProblem> {
         let folder = self.folder.display();
-        let refused = |what: String| Err(CliProblem::Usage(what));
+        let refused = |what: String| Err(CliProblem::usage(what));
         let (kept, before) = (self.kept.difference(), state(self.folder, text, &self.settings));
         if self.args.force {
             return Ok(false);

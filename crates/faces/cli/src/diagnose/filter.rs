@@ -30,7 +30,7 @@ pub fn unmatched(args: &DiagnoseArgs, d: &Diagnosis) -> Option<u64> {
 /// What is wrong where a filter matches none of `left` packets.
 pub fn nothing(left: u64) -> CliProblem {
     let what = "the filter (--host, --port, --from, --to) matches nothing";
-    CliProblem::Usage(format!("{what}: it left out all of {left} TCP packets"))
+    CliProblem::usage(format!("{what}: it left out all of {left} TCP packets"))
 }
 
 #[cfg(test)]

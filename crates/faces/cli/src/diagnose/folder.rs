@@ -43,7 +43,7 @@ pub fn diagnose(args: &DiagnoseArgs, dir: &Path) -> Result<ExitCode, CliProblem>
     ] {
         if given {
             let what = "goes with one capture, or with --joined";
-            return Err(CliProblem::Usage(format!("{option} {what}: {instead}")));
+            return Err(CliProblem::usage(format!("{option} {what}: {instead}")));
         }
     }
     let (files, mut left_out) = listing(dir)?;

@@ -15,7 +15,7 @@ pub fn alone(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
         (args.filter.to.is_some(), "--to"),
     ] {
         if given {
-            return Err(CliProblem::Usage(format!("{option} is about a capture; --qlog alone has none")));
+            return Err(CliProblem::usage(format!("{option} is about a capture; --qlog alone has none")));
         }
     }
     let d = app::qlog::alone(&args.qlog)?;

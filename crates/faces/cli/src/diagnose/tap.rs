@@ -57,7 +57,7 @@ impl PacketTap {
         };
         match create() {
             Ok((file, rows)) => Ok(PacketTap { path, file, rows, failed: None }),
-            Err(e) => Err(CliProblem::Io(path.display().to_string(), e)),
+            Err(e) => Err(CliProblem::io(path.display().to_string(), e)),
         }
     }
 
@@ -87,7 +87,7 @@ impl PacketTap {
             Some(e) => Err(e),
             None => self.rows.finish(),
         };
-        done.map(|()| self.file).map_err(|e| CliProblem::Io(self.path.display().to_string(), e))
+        done.map(|()| self.file).map_err(|e| CliProblem::io(self.path.display().to_string(), e))
     }
 }
 

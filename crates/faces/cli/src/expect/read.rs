@@ -15,7 +15,7 @@ pub fn read(texts: &[String], experiment: &Experiment) -> Result<Vec<Expected>, 
     let one = |(text, n): (&String, usize)| {
         let refused = |(range, cause)| {
             let error = ScenarioError::in_argument(&format!("--expect {n}"), text, range, cause);
-            CliProblem::Scenario(Box::new(error))
+            CliProblem::scenario(Box::new(error))
         };
         ExpectationReader { text, experiment }.read().map_err(refused)
     };
