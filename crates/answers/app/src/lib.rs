@@ -8,6 +8,9 @@
 //! * [`names`]: how results' files and folders are called, and the program;
 //! * [`mod@sweep`]: a grid of values, or many captures; [`mod@reproduce`]: published studies, run again and judged;
 //! * [`tables`]: results as Parquet files, and back;
+//! * [`mod@folder`], [`output`], [`keep`], [`provenance`], [`tap`]: a folder of results, written whole; unfinished runs kept
+//!   and resumed; captures of runs; [`mod@expect`]: what `--expect` requires of them;
+//! * [`mod@inventory`]: which congestion controls this machine has and what uses them;
 //! * [`regular`], [`sys`], [`settings`]: files read and written with care, and of what work a folder's results are.
 
 mod both_ends;
@@ -16,11 +19,17 @@ pub mod diagnose;
 mod error;
 pub mod escape;
 pub mod examples;
+pub mod expect;
 pub mod fit;
+pub mod folder;
 pub mod identity;
+pub mod inventory;
+pub mod keep;
 pub mod load;
 pub mod names;
+pub mod output;
 pub mod plan;
+pub mod provenance;
 pub mod qlog;
 pub mod regular;
 pub mod reproduce;
@@ -29,6 +38,7 @@ pub mod summary;
 pub mod sweep;
 pub mod sys;
 pub mod tables;
+pub mod tap;
 pub mod warn;
 
 pub use error::CommandError;

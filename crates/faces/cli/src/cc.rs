@@ -1,10 +1,10 @@
 //! `longfat cc`: the congestion controls of the live kernel, longfat's own among them.
 
 use crate::args::{CcArgs, CcCommand, CcListArgs, CcLoadArgs, CcUnloadArgs};
-use crate::inventory::inventory;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::problem::CliProblem;
+use app::inventory::inventory;
 use congestion::Control;
 use kernel_cc::{Before, ControlError, Kernel, kernel_name};
 use serde_json::json;

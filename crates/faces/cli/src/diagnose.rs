@@ -7,11 +7,11 @@ mod tap;
 
 use crate::args::DiagnoseArgs;
 use crate::escape::tell;
-use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::progress::{Bar, terminal};
 use crate::regular::NewFile;
 use app::diagnose::{CaptureSource, diagnosed, joined};
+use app::output::write_file;
 use app::tables::{FLOW_DIAGNOSES, PACKETS, write_flow_diagnoses};
 use capture::CaptureReader;
 use report::diagnosis::{MOST_ROWS, Rows, page, text};

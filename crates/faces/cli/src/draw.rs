@@ -1,9 +1,9 @@
 //! Plots of results as files.
 
 use crate::args::{Drawn, LangArg, ThemeArg};
-use crate::output::write_file;
 use crate::problem::CliProblem;
 use app::names::file_name;
+use app::output::write_file;
 use report::plot::{self, Drawing, Input, KINDS, Look};
 use report::{PlottedSeries, Shown};
 use result::VariantResult;

@@ -1,10 +1,10 @@
 //! `longfat examples`: the scenarios that are built in.
 
 use crate::args::{ExamplesArgs, ExamplesCommand};
-use crate::output::write_new;
 use crate::problem::CliProblem;
 use crate::progress::terminal;
 use app::examples::{EXAMPLES, Example, find, names};
+use app::output::write_new;
 use scenario::RefusalCause;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -5,8 +5,8 @@
 //! connection.
 
 use crate::args::ExploreArgs;
-use crate::output::write_file;
 use crate::problem::CliProblem;
+use app::output::write_file;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

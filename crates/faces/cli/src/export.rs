@@ -3,8 +3,8 @@
 use crate::args::{ExportArgs, ExportFormat};
 use crate::escape::{self, tell};
 use crate::load::load;
-use crate::output::write_new;
 use crate::problem::CliProblem;
+use app::output::write_new;
 use std::path::Path;
 use std::process::ExitCode;
 

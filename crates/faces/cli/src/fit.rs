@@ -4,10 +4,10 @@ use crate::args::FitArgs;
 use crate::escape::tell;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
-use crate::output::write_new;
 use crate::problem::CliProblem;
 use crate::progress::{Bar, RunsBar, terminal};
 use app::fit::observed;
+use app::output::write_new;
 use capture::PacketFilter;
 use fit::{FitError, FitWish, MadeFit, ObservedPath};
 use std::num::NonZeroUsize;

@@ -3,9 +3,9 @@
 use crate::args::ImportArgs;
 use crate::escape::{self, tell};
 use crate::load::read_beside;
-use crate::output::write_new;
 use crate::problem::CliProblem;
 use crate::regular;
+use app::output::write_new;
 use congestion::Control;
 use import::{Assumed, ImportSource, Imported, NotUnderstood};
 use std::fmt::Write as _;

@@ -8,14 +8,10 @@ mod diagnose;
 mod draw;
 mod escape;
 mod examples;
-mod expect;
 mod explore;
 mod export;
 mod fit;
-mod folder;
 mod import;
-mod inventory;
-mod keep;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_lab.rs"]
 #[allow(dead_code)] // what only the lab reads
@@ -25,14 +21,12 @@ mod load;
 mod manual;
 mod new;
 mod operating;
-mod output;
 mod plan;
 mod preflight;
 mod problem;
 mod progress;
 #[cfg(target_os = "linux")]
 mod prove;
-mod provenance;
 mod proxy;
 mod report;
 mod reproduce;
@@ -40,10 +34,9 @@ mod router;
 mod run;
 mod shell;
 mod sweep;
-mod tap;
 mod work;
 
-use app::{budget, identity, regular, settings, sys, warn};
+use app::{budget, identity, regular, settings, warn};
 use args::{Cli, Command, Described};
 use clap::Parser;
 use escape::tell;

@@ -1,10 +1,11 @@
 //! `longfat new`: a scenario from a few answers.
 
 use crate::args::{LimiterArg, NewArgs};
-use crate::args::{control, goal, share};
+use crate::args::{control, goal};
 use crate::escape::tell;
-use crate::output::write_new;
 use crate::problem::CliProblem;
+use app::expect::share;
+use app::output::write_new;
 use clap::ValueEnum;
 use scenario::Experiment;
 use std::fmt::Display;

@@ -4,10 +4,10 @@ use crate::args::RunArgs;
 use crate::escape::tell;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
-use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::progress::RunsBar;
 use app::names::{default_folder, file_name};
+use app::output::write_file;
 use experiment::{BatchRunner, Progress, Unfinished};
 use scenario::Experiment;
 use std::process::ExitCode;

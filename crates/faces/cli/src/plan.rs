@@ -5,12 +5,12 @@ use crate::escape::tell;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load::load;
-use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::progress::{RunsBar, terminal};
 use ::fit::FitError;
 use advise::{CureEffect, Plan, PlanError, PlanWish};
 use app::fit::is_observed;
+use app::output::write_file;
 use app::plan::Planned;
 use capture::PacketFilter;
 use experiment::Progress;

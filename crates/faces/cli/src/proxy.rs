@@ -100,7 +100,7 @@ use linux::run;
 mod linux {
     use super::*;
     use ::proxy::{LogSink, Proxy, Signal};
-    use commands::CommandError;
+    use app::CommandError;
     use pair::Pair;
     use serde_json::{Map, Value};
     use std::collections::BTreeMap;

@@ -3,11 +3,11 @@
 use crate::args::ReportArgs;
 use crate::draw::{counted, plots};
 use crate::escape::tell;
-use crate::folder::NAMES;
 use crate::identity::ids_of_page;
-use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::regular;
+use app::folder::NAMES;
+use app::output::write_file;
 use app::sweep::ShownSweep;
 use app::tables::{
     ELEMENTS, FLOWS, RESPONSES, RETRANSMISSIONS, RepeatFiles, STATES, SeriesError, VariantSeries as Kept,

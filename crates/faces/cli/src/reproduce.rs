@@ -5,11 +5,11 @@ use crate::escape::tell;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load::read_beside;
-use crate::output::write_file;
 use crate::problem::CliProblem;
 use crate::progress::{RunsBar, terminal};
 use crate::regular;
 use app::examples;
+use app::output::write_file;
 use app::reproduce::{PlayError, PlayWish, Reproduction, STUDIES, Selection, Study};
 use experiment::Progress;
 use result::Clock;

@@ -2,14 +2,14 @@
 
 use crate::args::RunArgs;
 use crate::escape::tell;
-use crate::keep::KeptRuns;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::preflight;
 use crate::problem::CliProblem;
 use crate::progress::RunsBar;
 use crate::settings::{FolderState, RunSettings, state};
-use crate::tap::Folders;
+use app::keep::KeptRuns;
+use app::tap::Folders;
 use experiment::{CaptureSink, Hooks, Order, Outcomes, Progress, VariantOutcomes};
 use scenario::Experiment;
 use std::path::Path;
@@ -114,7 +114,9 @@ impl<'a> Work<'a> {
         };
         let outcomes = experiment::run(self.experiment, &self.order, hooks);
         bar.clear();
-        self.kept.warn();
+        if let Some(warning) = self.kept.take_warning() {
+            tell!("warning: {warning}\n");
+        }
         outcomes.notices.iter().for_each(|n| tell!("kernel, {}: {}\n", n.variant, n.text));
         let answers = answers.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.ended(outcomes, folders.as_ref()).map(|worked| Worked { answers, ..worked })

@@ -1,5 +1,6 @@
 //! Commands that help a beginner begin: examples, a scenario from a few answers, completions, manual pages.
 
+use app::expect::share;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use congestion::Control;
@@ -110,14 +111,6 @@ pub enum LimiterArg {
     Shaper,
     /// Makes it wait, packet after packet: a line.
     Link,
-}
-
-/// A share of packets: `0.1%` or `0.001`.
-pub fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |n| (n, 100.0));
-    let value = number.trim().parse::<f64>().map(|n| n / scale);
-    let value = value.map_err(|_| format!("`{text}` is no share: write 0.1% or 0.001"))?;
-    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err("a share is from 0% to 100%".into()) }
 }
 
 /// The name of a congestion control.

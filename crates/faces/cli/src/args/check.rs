@@ -1,6 +1,6 @@
 //! The options of `longfat check`.
 
-use super::share;
+use app::expect::share;
 use clap::Args;
 use std::path::PathBuf;
 use units::{Bytes, Rate, Span};

@@ -1,21 +1,28 @@
 //! From `policer/bulk.rtt.p95 < 50ms` to what is to be measured; names are held against the scenario.
 
 use super::{Expected, Kind, Quantity, Relation, Statistic, Subject};
-use crate::args::share;
-use crate::problem::CliProblem;
+use crate::CommandError;
 use scenario::{Experiment, RefusalCause, ScenarioError, Variant};
 use std::ops::Range;
 use units::{Rate, Span};
+
+/// A share of packets: `0.1%` or `0.001`.
+pub fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |n| (n, 100.0));
+    let value = number.trim().parse::<f64>().map(|n| n / scale);
+    let value = value.map_err(|_| format!("`{text}` is no share: write 0.1% or 0.001"))?;
+    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err("a share is from 0% to 100%".into()) }
+}
 
 /// Reads the arguments of `--expect`.
 ///
 /// # Errors
 /// What is no expectation, or names what the scenario does not have: with its place and what would be right.
-pub fn read(texts: &[String], experiment: &Experiment) -> Result<Vec<Expected>, CliProblem> {
+pub fn read(texts: &[String], experiment: &Experiment) -> Result<Vec<Expected>, CommandError> {
     let one = |(text, n): (&String, usize)| {
         let refused = |(range, cause)| {
             let error = ScenarioError::in_argument(&format!("--expect {n}"), text, range, cause);
-            CliProblem::scenario(Box::new(error))
+            CommandError::Scenario(Box::new(error))
         };
         ExpectationReader { text, experiment }.read().map_err(refused)
     };

@@ -1,7 +1,7 @@
 //! Packets as captures, one file for each host.
 
+use crate::names::file_name;
 use crate::regular::NewFile;
-use app::names::file_name;
 use capture::PcapWriter;
 use experiment::{CaptureSink, CaptureTap, Captured};
 use path::Packet;

@@ -12,7 +12,7 @@
 //! | the folder is a mount point, the current folder or around it | files are renamed one by one out of a folder in it; a mix, which a kill within that moment leaves, is known by the files' run ids |
 //! | nothing can be created beside it | the same, and the lock is in it too |
 
-use crate::problem::CliProblem;
+use crate::CommandError;
 use crate::regular;
 use crate::sys;
 use std::fs::{self, File};
@@ -60,8 +60,8 @@ impl ResultFolder {
     ///
     /// # Errors
     /// Another process has it, nothing can be written there, or it is a symbolic link or no folder.
-    pub fn claim(named: &Path) -> Result<ResultFolder, CliProblem> {
-        let at = |e| CliProblem::io(named.display().to_string(), e);
+    pub fn claim(named: &Path) -> Result<ResultFolder, CommandError> {
+        let at = |e| CommandError::Io(named.display().to_string(), e);
         match fs::symlink_metadata(named) {
             Ok(there) if there.is_symlink() => {
                 return Err(at(wrong("is a symbolic link, which is not followed: name the folder itself")));
@@ -85,7 +85,7 @@ impl ResultFolder {
         let Some(locked) = locked.map_err(|e| undo(&made, at(e)))? else {
             let text =
                 format!("another run is writing to {}: wait for it, or take --out DIR", named.display());
-            return Err(CliProblem::usage(text));
+            return Err(CommandError::Usage(text));
         };
         let (within, name) = if beside { (&parent, &*name) } else { (&path, "") };
         let folder = ResultFolder {
@@ -103,11 +103,11 @@ impl ResultFolder {
     }
 
     /// Refuses what is not going to fit.
-    pub fn check_room(&self, bytes: u64) -> Result<(), CliProblem> {
+    pub fn check_room(&self, bytes: u64) -> Result<(), CommandError> {
         match sys::free_bytes(&self.new) {
             Some(free) if free < bytes => {
                 let mb = |bytes: u64| (bytes as f64 / 1e6).ceil();
-                Err(CliProblem::usage(format!(
+                Err(CommandError::Usage(format!(
                     "{} has {} MB left and the results may take {} MB: nothing was run; --out DIR writes them \
                      elsewhere, a longer `sample` in the scenario makes them smaller",
                     self.named.display(),
@@ -120,9 +120,9 @@ impl ResultFolder {
     }
 
     /// Has `write` fill an empty folder, then puts it in the place of the old one.
-    pub fn publish(&self, write: impl FnOnce(&Path) -> Result<(), CliProblem>) -> Result<(), CliProblem> {
+    pub fn publish(&self, write: impl FnOnce(&Path) -> Result<(), CommandError>) -> Result<(), CommandError> {
         write(&self.new)?;
-        self.replace().map_err(|e| CliProblem::io(self.named.display().to_string(), e))
+        self.replace().map_err(|e| CommandError::Io(self.named.display().to_string(), e))
     }
 
     fn replace(&self) -> io::Result<()> {
@@ -202,7 +202,7 @@ fn place(named: &Path) -> io::Result<(PathBuf, Vec<PathBuf>)> {
 }
 
 /// Takes folders away that were made for nothing.
-fn undo(made: &[PathBuf], problem: CliProblem) -> CliProblem {
+fn undo(made: &[PathBuf], problem: CommandError) -> CommandError {
     made.iter().for_each(|folder| drop(fs::remove_dir(folder)));
     problem
 }

@@ -1,10 +1,10 @@
 //! The result folder.
 
+use crate::CommandError;
 use crate::escape;
-use crate::problem::CliProblem;
 use crate::provenance::Provenance;
 use crate::regular;
-use app::tables::{
+use crate::tables::{
     ELEMENTS, FLOWS, FileOrigin, RESPONSES, RETRANSMISSIONS, STATES, Sampled, write_elements, write_flows,
     write_responses, write_retransmissions, write_states,
 };
@@ -14,19 +14,19 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes a file as a whole and, if need be, its folder; gives its path back.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, CliProblem> {
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, CommandError> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     folder
         .and_then(|()| regular::write(path, bytes))
-        .map_err(|e| CliProblem::io(path.display().to_string(), e))?;
+        .map_err(|e| CommandError::Io(path.display().to_string(), e))?;
     Ok(path.into())
 }
 
 /// Writes a file that is a user's own from then on: one that is there is replaced only with `force`.
-pub fn write_new(path: &Path, text: &str, force: bool) -> Result<PathBuf, CliProblem> {
+pub fn write_new(path: &Path, text: &str, force: bool) -> Result<PathBuf, CommandError> {
     if !force && path.symlink_metadata().is_ok() {
         let text = format!("{} is there already; --force replaces it", path.display());
-        return Err(CliProblem::usage(text));
+        return Err(CommandError::Usage(text));
     }
     write_file(path, text.as_bytes())
 }
@@ -48,7 +48,7 @@ pub struct Results<'a> {
 impl Results<'_> {
     /// Writes all files into `folder`, where none of them is yet, and has them on the disk. An error names them in
     /// `named`.
-    pub fn write(&self, folder: &Path, named: &Path) -> Result<(), CliProblem> {
+    pub fn write(&self, folder: &Path, named: &Path) -> Result<(), CommandError> {
         let file = |name: &str, write: &dyn Fn(&mut BufWriter<File>) -> io::Result<()>| {
             let written = File::create_new(folder.join(name)).and_then(|file| {
                 let mut out = BufWriter::new(file);
@@ -56,7 +56,7 @@ impl Results<'_> {
                 out.flush()?;
                 out.get_ref().sync_all()
             });
-            written.map_err(|e| CliProblem::io(named.join(name).display().to_string(), e))
+            written.map_err(|e| CommandError::Io(named.join(name).display().to_string(), e))
         };
         let run = self.run;
         let origin = FileOrigin { scenario: &run.scenario, seed: run.seed, run_id: &run.run_id };

@@ -1,7 +1,5 @@
 //! Every congestion control that the kernel, the simulator or longfat's eBPF programs have.
 
-#[cfg(not(target_os = "linux"))]
-use crate::lab;
 use kernel_cc::{Kernel, KernelControl, kernel_name};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -55,7 +53,10 @@ struct ListedProgram {
 /// Asks the kernel and the registries.
 pub fn inventory() -> Inventory {
     let kernel = Kernel::now();
+    #[cfg(target_os = "linux")]
     let sockets = lab::sockets_by_control().ok();
+    #[cfg(not(target_os = "linux"))]
+    let sockets: Option<BTreeMap<String, usize>> = None;
     let mut rows: Vec<ListedControl> = kernel.available.iter().map(|k| in_kernel(k)).collect();
     let ours = kernel_cc::REGISTRY.iter().map(|entry| entry.name);
     for name in ours.chain(congestion::NAMES.iter().copied()) {

@@ -5,7 +5,7 @@
 mod measure;
 mod read;
 
-pub use read::read;
+pub use read::{read, share};
 
 use result::{Expectation, Run};
 

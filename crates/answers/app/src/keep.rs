@@ -4,9 +4,8 @@
 //! `runs/order.json` says of what they are; a run is a file, named by its place in the order. They are for the same
 //! program alone, and go when the experiment is complete.
 
-use crate::escape::tell;
+use crate::CommandError;
 use crate::folder::KEPT;
-use crate::problem::CliProblem;
 use crate::regular;
 use crate::settings::RunSettings;
 use experiment::{Order, RunJob};
@@ -81,18 +80,18 @@ impl KeptRuns {
     }
 
     /// Begins to keep: without what is left of other runs, unless it is gone on with.
-    pub fn begin(&self, go_on: bool) -> Result<(), CliProblem> {
+    pub fn begin(&self, go_on: bool) -> Result<(), CommandError> {
         if !go_on {
             self.clear();
         }
         let text = result::to_json(&self.order);
         if fs::symlink_metadata(&self.folder).is_ok_and(|there| there.is_symlink()) {
             let what = format!("{} is a symbolic link, which is not followed", self.folder.display());
-            return Err(CliProblem::usage(what));
+            return Err(CommandError::Usage(what));
         }
         let kept = fs::create_dir_all(&self.folder);
         let kept = kept.and_then(|()| regular::write(&self.folder.join(ORDER), text.as_bytes()));
-        kept.map_err(|e| CliProblem::io(self.folder.display().to_string(), e))
+        kept.map_err(|e| CommandError::Io(self.folder.display().to_string(), e))
     }
 
     /// Keeps one.
@@ -104,11 +103,10 @@ impl KeptRuns {
         }
     }
 
-    /// Says what went wrong in keeping, once.
-    pub fn warn(&self) {
-        if let Some(e) = self.lost.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            tell!("warning: runs cannot be kept in {}: {e}\n", self.folder.display());
-        }
+    /// Why runs could not be kept, as a warning for the user; given once.
+    pub fn take_warning(&self) -> Option<String> {
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(format!("runs cannot be kept in {}: {lost}", self.folder.display()))
     }
 
     /// All is done: they go, and the folder with them when nothing else is in it.
