@@ -15,8 +15,6 @@ setup:
 
 lint:
 	$(CARGO) fmt --all --check
-	# Modules of the registries, which a macro declares, are hidden from cargo fmt.
-	rustfmt --edition 2024 --check $$(find crates/engine/path/src crates/engine/congestion/src crates/engine/result/src crates/answers/import/src -name "*.rs")
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --workspace $(LIVE:%=--test %) -- -D warnings
 	python3 tests/licenses.py --check

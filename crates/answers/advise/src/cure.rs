@@ -1,4 +1,4 @@
-//! Cures: one file each, and one line in the registry below.
+//! Cures: one file each, with its `mod` line and a line in the registry below.
 //!
 //! A [`Cure`] looks at a [`Situation`] and offers what it could do there: [`CureOption`]s, each a change of the scenario
 //! with its settings worked out, who must be able to make it, and what to type. One that would make no sense there
@@ -9,7 +9,27 @@ use scenario::Scenario;
 use std::fmt;
 use std::sync::Arc;
 
+mod bbr;
+mod bbr3;
+mod bursts;
+mod codel;
+mod connections;
+mod cubic;
+mod fq_codel;
+mod max_pacing_rate;
+mod mss;
+mod pace;
+mod policer_bucket;
+mod queue_depth;
+mod receive_buffer;
+mod relay;
+mod relay_bbr;
+mod send_buffer;
+mod shaper_front;
+mod shaper_instead;
+mod shaper_port;
 mod tune;
+mod wfq;
 
 /// What a cure changes. Two options that change the same are never combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,8 +167,6 @@ pub fn named(name: &str) -> Option<&'static dyn Cure> {
 
 macro_rules! cures {
     ($($module:ident::$type:ident,)*) => {
-        $(mod $module;)*
-
         /// All cures, in the order of the reference.
         pub const CURES: &[&dyn Cure] = &[$(&$module::$type),*];
     };

@@ -1,10 +1,35 @@
-//! The registry of rules. A rule is one file in `rule/` and one line in the list below.
+//! The registry of rules. A rule is one file in `rule/`, its `mod` line and a line in the list below.
 //!
 //! A rule ([`RuleEntry`]) looks at one namespace of a host and says what is wrong there, if anything; one of the whole host
 //! speaks when it is asked of the initial namespace. Where it proposes a change it gives what to simulate as well. A rule
 //! that needs a path is silent without one.
 
+mod accept_queue;
+mod backlog;
+mod buffers_below_host;
+mod burst_at_policer;
+mod control_for_path;
 mod entry;
+mod htb_burst;
+mod leftover_pacing;
+mod local_shaper;
+mod metrics_save;
+mod mss_clamp;
+mod mtu_probing;
+mod offloads;
+mod older_than_default;
+mod receive_autotuning;
+mod receive_buffer;
+mod sack;
+mod send_buffer;
+mod settings_not_inherited;
+mod slow_start_after_idle;
+mod socket_buffer_cap;
+mod tail_loss_probe;
+mod tcp_memory;
+mod timestamps;
+mod unpaced_at_policer;
+mod window_scaling;
 
 pub use entry::{Question, RuleEntry};
 
@@ -14,8 +39,6 @@ use crate::path::CheckedPath;
 
 macro_rules! rules {
     ($($module:ident,)*) => {
-        $(mod $module;)*
-
         /// All rules, in the order in which they are asked.
         pub const RULES: &[&RuleEntry] = &[$(&$module::RULE,)*];
     };

@@ -1,18 +1,23 @@
 //! Configurations of other programs as scenarios: what shapes, polices, delays or loses packets there does the same
 //! here, and what is wrong with it is said ([`LintFinding`]).
 //!
-//! A format is one file with a reader that is a [`Foreign`], and one line in `formats!` below. Each reads in the same
+//! A format is one file with a reader that is a [`Foreign`], its `mod` line and a line in `formats!` below. Each reads in the same
 //! steps: the text line by line into the format's own small model, that model into a [`Draft`] of links whose stages
 //! remember their lines, and the draft into an [`Experiment`], which [`scenario`] checks as it checks any file.
 //! What a reader does not understand it says by line ([`NotUnderstood`]); nothing is dropped in silence.
 
+mod containerlab;
 mod draft;
 mod export;
 mod finding;
+mod ibox;
 mod import;
+mod ios;
 mod lint;
+mod mahimahi;
 mod number;
 mod shell;
+mod tc;
 mod yaml;
 
 pub use draft::{Assumed, Draft, DraftFlow, DraftLink, DraftStage};
@@ -34,8 +39,6 @@ pub(crate) trait Foreign {
 
 macro_rules! formats {
     ($($name:literal => $module:ident::$type:ident,)*) => {
-        $(mod $module;)*
-
         /// A format that can be imported.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum ImportFormat {

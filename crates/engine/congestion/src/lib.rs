@@ -17,10 +17,21 @@
 
 use units::{Choices, Label, Span, Stream, Time};
 
+pub mod bbr;
+pub mod bbr3;
 mod cbrt;
+pub mod compound;
+pub mod cubic;
+pub mod highspeed;
+pub mod hsr;
 mod hystart;
+pub mod illinois;
 mod jiffies;
 mod registry;
+pub mod reno;
+pub mod tahoe;
+pub mod vegas;
+pub mod westwood;
 mod windowed_max;
 
 pub use jiffies::HZ;

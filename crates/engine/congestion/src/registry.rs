@@ -1,9 +1,8 @@
 //! What the registry of controls in `lib.rs` makes of its lines.
 //!
-//! A new control is one file with a [`Controller`](crate::Controller) that is an [`Algorithm`], and one line
+//! A new control is one file with a [`Controller`](crate::Controller) that is an [`Algorithm`], its `mod` line and a line
 //! there; scenarios then know it by name with its parameters, it has a chapter in the reference, and it stands in
-//! the tests over all controls, which want its vectors in `vectors/`. (`cargo fmt` does not see modules that a
-//! macro declares; `make lint` formats them by name.)
+//! the tests over all controls, which want its vectors in `vectors/`.
 
 use crate::{Controller, Window};
 use schemars::JsonSchema;
@@ -78,7 +77,7 @@ pub struct ParameterProblem {
 
 macro_rules! controls {
     ($($name:literal => $module:ident::$type:ident,)*) => {
-        $(pub mod $module; pub use $module::$type;)*
+        $(pub use $module::$type;)*
 
         /// Every algorithm's name, as `TCP_CONGESTION` knows it.
         pub const NAMES: &[&str] = &[$($name),*];

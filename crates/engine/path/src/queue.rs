@@ -1,10 +1,17 @@
-//! Queues, usable by every link and shaper: one file each in `queue/`, one line each in `queues!` below.
+//! Queues, usable by every link and shaper: one file each in `queue/`, each with its `mod` line and a line in `queues!` below.
 //!
-//! A new queue is one file with a configuration that is a `Discipline`, and one line: it then reads and
+//! A new queue is one file with a configuration that is a `Discipline`, and these two lines: it then reads and
 //! writes as `{ kind = "…", … }`, has a JSON Schema and a chapter in the reference, and stands in the tests
 //! and fuzzers over all queues.
 
+pub mod codel;
+pub mod drr;
+pub mod fifo;
 mod flows;
+pub mod fq_codel;
+pub mod pie;
+pub mod red;
+pub mod wfq;
 
 use crate::config::Problem;
 use crate::{Account, Ecn, Outbox, Packet};
@@ -93,7 +100,7 @@ pub(crate) trait Discipline: Sized {
 
 macro_rules! queues {
     ($($kind:literal => $module:ident::$type:ident,)*) => {
-        $(pub mod $module; pub use $module::$type;)*
+        $(pub use $module::$type;)*
 
         /// A queue's configuration: `{ kind = "fifo", packets = 200 }`.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,16 +1,15 @@
 //! What the registry of elements in `lib.rs` makes of its lines.
 //!
-//! A new element is one file with a [`Config`](crate::Config) and one line there; it then reads and writes as
+//! A new element is one file with a [`Config`](crate::Config), its `mod` line and a line there; it then reads and writes as
 //! `{ kind = "…", … }`, has a JSON Schema and a chapter in the reference, its names on the page and in sentences,
-//! and stands in the tests and fuzzers over all kinds. (`cargo fmt` does not see modules that a macro declares;
-//! `make lint` formats them by name.)
+//! and stands in the tests and fuzzers over all kinds.
 
 use serde::de::{self, Deserializer, Visitor, value::Error as PlainError};
 use serde::{Deserialize, forward_to_deserialize_any};
 
 macro_rules! stages {
     ($($kind:literal => $module:ident::$type:ident,)*) => {
-        $(pub mod $module; pub use $module::$type;)*
+        $(pub use $module::$type;)*
 
         /// One element of a path as a scenario configures it: `{ kind = "link", rate = "20Mbit/s" }`.
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]

@@ -1,13 +1,31 @@
-//! The registry of causes: what can limit a flow. A cause is one file in `cause/` and one line in the list below.
+//! The registry of causes: what can limit a flow. A cause is one file in `cause/`, its `mod` line and a line in the list below.
 //!
 //! The line gives the cause its name and its meaning; the type, the JSON Schema, the column of `flows.parquet` and the
 //! reference follow from it. The file ([`CauseEntry`]) says when a part of a round trip is the cause's, what is said of it
 //! in each language, its colours, and what would help. It stands in this crate because both who judges (`diagnosis`) and
 //! who tells (`report`) read it.
 
+mod ack_path;
+mod application;
+mod black_hole;
+mod bottleneck;
+mod congestion;
 mod entry;
 mod evidence;
+mod fragmented;
+mod nagle;
+mod outage;
+mod packet_too_big;
+mod policed;
+mod random_loss;
+mod receive_window;
+mod receiver_stalled;
 mod remedies;
+mod send_buffer;
+mod setup_failed;
+mod shaped;
+mod slow_start;
+mod unknown;
 
 pub use entry::{AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry};
 pub use evidence::{ClaimOrder, RoundEvidence, RoundPart};
@@ -16,8 +34,6 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! causes {
     ($($variant:ident $module:ident $name:literal $meaning:literal,)*) => {
-        $(mod $module;)*
-
         /// What can limit a flow.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -72,8 +88,6 @@ macro_rules! causes {
         }
     };
 }
-
-mod unknown;
 
 causes! {
     Application application "application" "The sending application had nothing to send.",

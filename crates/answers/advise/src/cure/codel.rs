@@ -30,7 +30,13 @@ impl Cure for CoDelQueueing {
         Lever::Queue
     }
     fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
-        tune::queue(self, s, "CoDel", |_| Some(QueueConfig::CoDel(CoDel::default())), |at| commands(at, "codel", "Linux 3.5 with sch_codel"))
+        tune::queue(
+            self,
+            s,
+            "CoDel",
+            |_| Some(QueueConfig::CoDel(CoDel::default())),
+            |at| commands(at, "codel", "Linux 3.5 with sch_codel"),
+        )
     }
 }
 

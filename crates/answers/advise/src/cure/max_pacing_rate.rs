@@ -80,8 +80,9 @@ impl Cure for MaxPacingRate {
         let mut told: Vec<String> = rates.iter().map(|(_, rate)| rate.to_string()).collect();
         told.dedup();
         let title = format!("SO_MAX_PACING_RATE of {} a connection", told.join(" and "));
-        let change =
-            move |s: &mut Scenario| rates.iter().for_each(|&(f, rate)| s.flows[f].max_pacing_rate = Some(rate));
+        let change = move |s: &mut Scenario| {
+            rates.iter().for_each(|&(f, rate)| s.flows[f].max_pacing_rate = Some(rate))
+        };
         vec![CureOption::new(self, title, &[Actor::Sender], change).with(commands)]
     }
 }

@@ -55,8 +55,9 @@ impl Cure for FqPacing {
             let title = format!("pacing by fq {}", tune::at(s, &hosts));
             let option = CureOption::new(self, title, &[Actor::Sender], pace(&hosts));
             let towards = |h: usize| next_of(s, h);
-            let commands =
-                hosts.iter().flat_map(|&h| fq_commands(s.host(h), towards(h)).into_iter().chain(own_pacing(s.host(h))));
+            let commands = hosts
+                .iter()
+                .flat_map(|&h| fq_commands(s.host(h), towards(h)).into_iter().chain(own_pacing(s.host(h))));
             tune::alone(option, s, &hosts, count).with(commands.collect::<Vec<_>>())
         };
         sets.into_iter().map(option).collect()

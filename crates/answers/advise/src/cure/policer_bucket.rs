@@ -51,7 +51,8 @@ impl Cure for PolicerBucket {
             let new = PolicerBucket::larger(s, which);
             let first = new.first()?.1;
             let names: Vec<String> = new.iter().map(|(p, _)| s.stage_name(*p)).collect();
-            let commands: Vec<CommandSet> = new.iter().flat_map(|&(p, bytes)| commands(s, p, bytes)).collect();
+            let commands: Vec<CommandSet> =
+                new.iter().flat_map(|&(p, bytes)| commands(s, p, bytes)).collect();
             let title = format!("bucket of {first} ({label}) at {}", names.join(", "));
             let touches = names.into_iter().chain(["policer".to_string()]).collect();
             let change = move |s: &mut Scenario| {

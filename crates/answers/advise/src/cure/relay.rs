@@ -84,12 +84,14 @@ fn commands(host: &str, origin: &str, control: Option<&str>) -> Vec<CommandSet> 
         lines(&format!("longfat proxy --listen :8080 --upstream {origin}:8080{client_cc}")),
         lines("pkill -TERM -f '^longfat proxy --listen :8080 '"),
     );
-    let sysctl = control.map(|c| CommandSet::linux(
-        host,
-        "Linux 4.9; nginx and HAProxy before 3.3 have no word for it and take the host's default",
-        lines(&format!("sysctl -w net.ipv4.tcp_congestion_control={c}")),
-        lines("sysctl -w net.ipv4.tcp_congestion_control=cubic"),
-    ));
+    let sysctl = control.map(|c| {
+        CommandSet::linux(
+            host,
+            "Linux 4.9; nginx and HAProxy before 3.3 have no word for it and take the host's default",
+            lines(&format!("sysctl -w net.ipv4.tcp_congestion_control={c}")),
+            lines("sysctl -w net.ipv4.tcp_congestion_control=cubic"),
+        )
+    });
     let nginx = format!(
         "# nginx.conf\n\
          include /etc/nginx/modules-enabled/*.conf;\n\
@@ -106,7 +108,9 @@ fn commands(host: &str, origin: &str, control: Option<&str>) -> Vec<CommandSet> 
          backend far\n    server origin {origin}:8080"
     );
     let needs = match control {
-        Some(_) => "HAProxy 3.3 for `cc` on bind; an older one without it, and the sysctl above or `congctl` on the route",
+        Some(_) => {
+            "HAProxy 3.3 for `cc` on bind; an older one without it, and the sysctl above or `congctl` on the route"
+        }
         None => "HAProxy 1.8",
     };
     let mut all: Vec<CommandSet> = std::iter::once(own).chain(sysctl).collect();

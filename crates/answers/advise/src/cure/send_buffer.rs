@@ -65,7 +65,8 @@ impl Cure for LargerSendBuffer {
         let hosts: Vec<usize> = send.iter().map(|(h, _)| *h).collect();
         let own: Vec<CommandSet> = send.iter().map(|&(h, bytes)| commands(s, h, bytes)).collect();
         let title = format!("send buffer of {size} {}", tune::at(s, &hosts));
-        let alone = CureOption::new(self, title.clone(), &[Actor::Sender], enlarge(send.clone())).with(own.clone());
+        let alone =
+            CureOption::new(self, title.clone(), &[Actor::Sender], enlarge(send.clone())).with(own.clone());
         let Some(&(_, other)) = receive.first() else { return vec![alone] };
         let others: Vec<usize> = receive.iter().map(|(h, _)| *h).collect();
         let theirs: Vec<CommandSet> =

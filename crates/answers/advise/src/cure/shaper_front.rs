@@ -56,7 +56,8 @@ impl Matched {
     pub fn commands(&self, at: &str, towards: &str, fair: bool) -> Vec<CommandSet> {
         let (rate, burst) = (tune::tc_rate(self.rate), self.burst.get());
         let limit = self.packets * 1500;
-        let tbf = format!("tc qdisc replace dev $DEV root handle 1: tbf rate {rate} burst {burst} limit {limit}");
+        let tbf =
+            format!("tc qdisc replace dev $DEV root handle 1: tbf rate {rate} burst {burst} limit {limit}");
         let leaf = "tc qdisc replace dev $DEV parent 1: handle 10: fq_codel";
         let apply = if fair { format!("{tbf}\n{leaf}") } else { tbf };
         let needs = if fair { "Linux 3.9 with sch_tbf and sch_fq_codel" } else { "Linux 3.9 with sch_tbf" };
@@ -79,7 +80,8 @@ impl Matched {
             .towards(towards),
         ];
         let fair = if fair { "\n  fair-queue" } else { "" };
-        for (platform, needs) in [(Platform::CiscoIos, "IOS 12.4(20)T"), (Platform::CiscoIosXe, "IOS-XE 2.1")] {
+        for (platform, needs) in [(Platform::CiscoIos, "IOS 12.4(20)T"), (Platform::CiscoIosXe, "IOS-XE 2.1")]
+        {
             let class = format!(
                 "policy-map LONGFAT\n class class-default\n  shape average {} {} 0{fair}\n  queue-limit {} packets",
                 self.rate.as_bps(),

@@ -62,7 +62,10 @@ impl Cure for ShaperInstead {
         if places.is_empty() {
             return Vec::new();
         }
-        ShapedQueue::ALL.iter().map(|&(queue, name, label)| self.option(s, &places, (queue, name, label))).collect()
+        ShapedQueue::ALL
+            .iter()
+            .map(|&(queue, name, label)| self.option(s, &places, (queue, name, label)))
+            .collect()
     }
 }
 

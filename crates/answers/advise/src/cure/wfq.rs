@@ -27,7 +27,9 @@ impl Cure for WfqQueueing {
     }
     fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
         let packets = |place| crate::situation::queue(s.stage(place)).map(|q| q.limits().packets);
-        let new = |place| Some(QueueConfig::Wfq(Wfq { packets: packets(place)?.clamp(50, 1000), ..Wfq::default() }));
+        let new = |place| {
+            Some(QueueConfig::Wfq(Wfq { packets: packets(place)?.clamp(50, 1000), ..Wfq::default() }))
+        };
         tune::queue(self, s, "WFQ", new, |at| {
             let packets = at.queue.limits().packets;
             let leaf = format!("sfq limit {} perturb 10", packets.min(127 * 128));

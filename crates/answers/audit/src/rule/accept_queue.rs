@@ -16,7 +16,9 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let most = q.ns.settings.number(NAME).unwrap_or(i64::MAX);
     let why = "A connection that finds the queue full is dropped, and its client tries again after a second.";
     let mut found = Vec::new();
-    for s in q.ns.sockets.iter().filter(|s| s.listens && s.accept_limit > 0 && s.accept_queue > s.accept_limit) {
+    for s in
+        q.ns.sockets.iter().filter(|s| s.listens && s.accept_limit > 0 && s.accept_queue > s.accept_limit)
+    {
         let seen = format!("{}: {} connections wait, {} may", s.local, s.accept_queue, s.accept_limit);
         let finding = AuditFinding::new(FindingLevel::Problem, q.ns, seen, why);
         // Where the limit is somaxconn's the program asked for as much or more; else it is the program's own.
@@ -27,7 +29,9 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         });
     }
     if let Some(n) = q.ns.listen_overflows.filter(|n| *n > 0 && found.is_empty()) {
-        let seen = format!("{n} connections were dropped since the namespace was made, because an accept queue was full");
+        let seen = format!(
+            "{n} connections were dropped since the namespace was made, because an accept queue was full"
+        );
         found.push(AuditFinding::new(FindingLevel::Note, q.ns, seen, why));
     }
     found

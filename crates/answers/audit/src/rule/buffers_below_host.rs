@@ -16,7 +16,9 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let Some(host) = q.host.initial().filter(|_| !q.ns.initial) else { return Vec::new() };
     let mut found = Vec::new();
     for (name, load) in [("net.ipv4.tcp_rmem", TrialLoad::Receive), ("net.ipv4.tcp_wmem", TrialLoad::Send)] {
-        let (Some(own), Some(hosts)) = (q.ns.settings.nth(name, 2), host.settings.nth(name, 2)) else { continue };
+        let (Some(own), Some(hosts)) = (q.ns.settings.nth(name, 2), host.settings.nth(name, 2)) else {
+            continue;
+        };
         if own.saturating_mul(2) >= hosts {
             continue;
         }

@@ -42,11 +42,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         true => format!("{why} HTB at the link does not cut them, however small its buckets are; TBF would."),
         false => why.to_string(),
     };
-    let change = |d: &&DeviceFacts| SettingChange::Segments {
-        device: d.name.clone(),
-        from: d.gso_max_segs,
-        to: 1,
-    };
+    let change =
+        |d: &&DeviceFacts| SettingChange::Segments { device: d.name.clone(), from: d.gso_max_segs, to: 1 };
     let changes: Vec<SettingChange> = links.iter().map(change).collect();
     let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &changes);
     vec![AuditFinding::new(Problem, q.ns, seen, &why).with_changes(q.ns, &changes).if_it_gains(1.05, trial)]

@@ -27,8 +27,10 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         trial.scenarios(path)?;
         let seen = format!("{own} is the default; {control} carries more on this path");
         let why = match control_paces(&control) {
-            Some(true) => "It paces, and takes a loss for less than a full queue. It resends more where it shares a queue with \
-                           others, and takes more than its share of short ones.",
+            Some(true) => {
+                "It paces, and takes a loss for less than a full queue. It resends more where it shares a queue with \
+                           others, and takes more than its share of short ones."
+            }
             _ => "It reacts to losses or delays in another way, which suits this path.",
         };
         let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);

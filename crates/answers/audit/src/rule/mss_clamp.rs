@@ -17,7 +17,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     if !forwards || q.ns.clamps_mss != Some(false) {
         return Vec::new();
     }
-    let (Some(narrow), Some(wide)) = (q.ns.links().min_by_key(|d| d.mtu), q.ns.links().max_by_key(|d| d.mtu)) else {
+    let (Some(narrow), Some(wide)) = (q.ns.links().min_by_key(|d| d.mtu), q.ns.links().max_by_key(|d| d.mtu))
+    else {
         return Vec::new();
     };
     if narrow.mtu == wide.mtu || narrow.mtu < 576 {
@@ -36,7 +37,9 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         let rule = format!("oifname {} tcp flags syn tcp option maxseg size set rt mtu", nft(&narrow.name));
         finding.commands = vec![
             format!("{enter}nft add table inet mss"),
-            format!("{enter}nft add chain inet mss forward '{{ type filter hook forward priority mangle; }}'"),
+            format!(
+                "{enter}nft add chain inet mss forward '{{ type filter hook forward priority mangle; }}'"
+            ),
             format!("{enter}nft add rule inet mss forward {}", quoted(&rule)),
         ];
         finding.undo = vec![format!("{enter}nft delete table inet mss")];

@@ -8,8 +8,24 @@ use crate::trial::{CostTrial, TrialLoad};
 const NAME: &str = "net.ipv4.tcp_mtu_probing";
 /// Kinds of devices that put packets into others.
 const TUNNELS: &[&str] = &[
-    "tun", "wireguard", "gre", "gretap", "ip6gre", "ip6gretap", "ipip", "sit", "ip6tnl", "vti", "vti6", "xfrm", "vxlan", "geneve",
-    "erspan", "ipvti", "l2tp", "bareudp",
+    "tun",
+    "wireguard",
+    "gre",
+    "gretap",
+    "ip6gre",
+    "ip6gretap",
+    "ipip",
+    "sit",
+    "ip6tnl",
+    "vti",
+    "vti6",
+    "xfrm",
+    "vxlan",
+    "geneve",
+    "erspan",
+    "ipvti",
+    "l2tp",
+    "bareudp",
 ];
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -27,7 +43,9 @@ fn narrow_tunnel(ns: &NamespaceFacts) -> Option<(&str, u32)> {
 }
 
 fn find(q: &Question) -> Vec<AuditFinding> {
-    let Some((name, mtu)) = narrow_tunnel(q.ns).filter(|_| q.ns.settings.is_off(NAME)) else { return Vec::new() };
+    let Some((name, mtu)) = narrow_tunnel(q.ns).filter(|_| q.ns.settings.is_off(NAME)) else {
+        return Vec::new();
+    };
     let seen = format!("{NAME} is 0, and {name} carries {mtu} bytes where other links carry more");
     let why = "What comes over a wider link and leaves by the tunnel must be told the size that fits. Where that ICMP is lost full \
                segments vanish for good; with 1 a sender tries smaller ones after some timeouts. Set it where connections begin.";

@@ -14,10 +14,14 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let mut found = Vec::new();
     // Tunnels often cannot; a device of the kernel's own or hardware can: GSO and GRO are software.
     for device in q.ns.links().filter(|d| d.kind.is_empty() || d.kind == "veth") {
-        let off: Vec<&str> =
-            [("gso", device.gso), ("gro", device.gro)].iter().filter(|(_, on)| *on == Some(false)).map(|(n, _)| *n).collect();
+        let off: Vec<&str> = [("gso", device.gso), ("gro", device.gro)]
+            .iter()
+            .filter(|(_, on)| *on == Some(false))
+            .map(|(n, _)| *n)
+            .collect();
         // A veth gives its receiver whole bursts anyway: GRO there is off by default.
-        let off: Vec<&str> = off.into_iter().filter(|name| !(device.kind == "veth" && *name == "gro")).collect();
+        let off: Vec<&str> =
+            off.into_iter().filter(|name| !(device.kind == "veth" && *name == "gro")).collect();
         if off.is_empty() {
             continue;
         }

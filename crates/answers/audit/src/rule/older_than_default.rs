@@ -15,7 +15,9 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 
 fn find(q: &Question) -> Vec<AuditFinding> {
     let Some(host) = q.host.initial().filter(|_| !q.ns.initial) else { return Vec::new() };
-    let (Some(own), Some(wanted)) = (q.ns.default_control(), host.default_control()) else { return Vec::new() };
+    let (Some(own), Some(wanted)) = (q.ns.default_control(), host.default_control()) else {
+        return Vec::new();
+    };
     if own == wanted {
         return Vec::new();
     }

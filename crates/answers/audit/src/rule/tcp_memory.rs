@@ -26,7 +26,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let why = "Above the second number of net.ipv4.tcp_mem (in pages) buffers no longer grow and are cut back; above the third \
                packets are dropped. It is one for the whole host, containers included.";
     let want = |pages: u64| pages.saturating_mul(2);
-    let (low, pressure, high) = (want(memory.low_pages), want(memory.pressure_pages), want(memory.high_pages));
+    let (low, pressure, high) =
+        (want(memory.low_pages), want(memory.pressure_pages), want(memory.high_pages));
     let change = [SettingChange::sysctl(q.ns, "net.ipv4.tcp_mem", format!("{low} {pressure} {high}"))];
     let mut finding = AuditFinding::new(level, q.ns, seen, why).with_changes(q.ns, &change);
     finding.namespaces.clear();

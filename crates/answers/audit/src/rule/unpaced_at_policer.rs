@@ -19,7 +19,10 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     if of_control(q.ns, own) != PacingState::None {
         return Vec::new();
     }
-    let seen = format!("{own} is not paced: no fq, and it does not ask for pacing; the policer's bucket holds {}", size(burst));
+    let seen = format!(
+        "{own} is not paced: no fq, and it does not ask for pacing; the policer's bucket holds {}",
+        size(burst)
+    );
     let why = "What leaves in a burst meets the bucket in a burst. With fq on the link the kernel spreads each window over its \
                round trip.";
     let changes = SettingChange::fq(q.ns);
