@@ -189,7 +189,7 @@ def inside(args):
         "ip link set lo up",
         f"ip route add blackhole {NOBODY}",
         "sysctl -qw net.ipv4.ip_local_port_range=1024\\ 65535",
-        # A queue that overflows makes SYN cookies, and these may lose the first 1 to 3 bytes (tests/common/swarm.rs).
+        # A queue that overflows makes SYN cookies, and these may lose the first 1 to 3 bytes (tests/kernel/swarm.rs).
         "sysctl -qw net.core.somaxconn=65535",
     ):
         subprocess.run(["sh", "-c", command], check=True)

@@ -44,8 +44,8 @@ has_target() {
     rustup target list --installed 2>/dev/null | grep -qx "$1" || rustup target add "$1"
 }
 
-# The tests of the portable crates and of the command line for target $1 but those that $2 names, of the command line also the files
-# that the other words name; what they say of numbers is added up.
+# The tests of the portable crates and of the command line for target $1 but those that $2 names, of the command line also the
+# modules of its program of tests that the other words name; what they say of numbers is added up.
 unit() {
     on=$1
     but=
@@ -53,13 +53,15 @@ unit() {
     shift 2
     list=
     for name in $PORTABLE; do list="$list -p longfat-$name"; done
-    files=
-    for name; do files="$files --test $name"; done
+    modules=
+    for name; do modules="$modules $name::"; done
     {
         # shellcheck disable=SC2086
         $cargo test -q --release --no-fail-fast --target "$on" --lib --tests $list -- $but || failed=1
         # shellcheck disable=SC2086
-        $cargo test -q --release --no-fail-fast --target "$on" -p longfat --bins $files -- $but || failed=1
+        $cargo test -q --release --no-fail-fast --target "$on" -p longfat --bins -- $but || failed=1
+        # shellcheck disable=SC2086
+        $cargo test -q --release --no-fail-fast --target "$on" -p longfat --test cli -- $but $modules || failed=1
     } >"$work/unit" 2>&1
     cp "$work/unit" "$target/desk-$on.log"
     awk -v on="$on" '/^test result:/ { passed += $4; failed += $6; ignored += $8 }

@@ -1,6 +1,6 @@
 //! What plots and pages say, in English and Chinese: one table, `strings.json`, that the page reads too. Beside it
 //! `names.json`, what people call elements, queues and congestion controls: made of what their own files say
-//! (`tests/names.rs`).
+//! (`tests/report/names.rs`).
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -7,5 +7,6 @@ mod filter;
 mod formats;
 mod layers;
 mod others;
+mod roundtrip;
 mod tshark;
 mod zoo;

@@ -201,7 +201,7 @@ fn an_ipv6_packet_has_20_bytes_more() {
     }
 }
 
-/// The same file as on the kernel (`crates/machine/lab/tests/networks.rs`).
+/// The same file as on the kernel (`crates/machine/lab/tests/kernel/networks.rs`).
 #[test]
 fn ipv6_of_two_customers_is_told_what_fits() {
     let o = run(include_str!("../../../../../scenarios/ipv6.toml"));

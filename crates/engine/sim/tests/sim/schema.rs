@@ -1,6 +1,6 @@
 //! What the simulator yields is what the result's JSON Schema says.
 
-#[path = "../../../../engine/scenario/tests/common/mod.rs"]
+#[path = "../../../../engine/scenario/tests/scenario/validate.rs"]
 mod validator;
 
 use crate::common::{parse, run_seed};

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod delayed_acks;
+mod guide;
 mod handshakes;
 mod messages;
 mod outages;

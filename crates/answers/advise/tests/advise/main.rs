@@ -1,0 +1,6 @@
+//! What a plan offers, what each cure changes, and the commands that carry it out.
+
+mod commands;
+mod cures;
+mod plan;
+mod schema;

@@ -1,0 +1,40 @@
+//! `names.json`: what people call every element, queue and congestion control of the registries, for sentences and
+//! the page. `LONGFAT_BLESS=1 cargo test -p longfat-report names` writes it anew.
+
+use congestion::Control;
+use path::{QueueConfig, Stage};
+use std::path::PathBuf;
+use units::Label;
+
+/// Every name under its key.
+fn names() -> Vec<(String, Label)> {
+    let mut names = Vec::new();
+    for (kind, words) in Stage::WORDS {
+        for (what, label) in [("element", words.label), ("one", words.one), ("dropper", words.dropper)] {
+            names.push((format!("name.{what}.{kind}"), label));
+        }
+    }
+    names.extend(QueueConfig::LABELS.iter().map(|(kind, label)| (format!("name.queue.{kind}"), *label)));
+    let controls = congestion::NAMES.iter().filter_map(|name| Control::named(name));
+    names.extend(controls.map(|c| (format!("name.control.{}", c.name()), c.label())));
+    names
+}
+
+#[test]
+fn the_committed_names_are_those_of_the_registries() {
+    let line = |(key, label): &(String, Label)| {
+        let [key, en, zh] = [key, label.en, label.zh].map(|s| serde_json::to_string(s).unwrap());
+        format!("  {key}: {{\"en\": {en}, \"zh\": {zh}}}")
+    };
+    let lines: Vec<String> = names().iter().map(line).collect();
+    let text = format!("{{\n{}\n}}\n", lines.join(",\n"));
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("names.json");
+    if std::env::var_os("LONGFAT_BLESS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == text,
+        "names.json is out of date: LONGFAT_BLESS=1 cargo test -p longfat-report names"
+    );
+}

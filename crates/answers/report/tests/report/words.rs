@@ -1,0 +1,68 @@
+//! Chinese by the trade's words: what RFC translations and operators' manuals call things, and never again what they do
+//! not. English says "simulated" and "on the kernel", not which clock drove it.
+
+use result::Cause;
+use std::collections::BTreeMap;
+use units::Goal;
+
+/// Every text of both languages that page, table and story may show, with where it stands.
+fn texts() -> Vec<(String, String, String)> {
+    let mut all = Vec::new();
+    let explorer = include_str!("../../../../../web/src/explore/strings.json");
+    for file in [include_str!("../../strings.json"), include_str!("../../names.json"), explorer] {
+        let table: BTreeMap<String, BTreeMap<String, String>> = serde_json::from_str(file).unwrap();
+        all.extend(table.into_iter().map(|(key, text)| (key, text["en"].clone(), text["zh"].clone())));
+    }
+    for cause in Cause::ALL {
+        let entry = cause.entry();
+        let advice = entry.advice.iter().map(|a| a.text);
+        for text in [entry.label, entry.how].into_iter().chain(entry.why.iter().copied()).chain(advice) {
+            all.push((format!("cause {}", cause.name()), text.en.into(), text.zh.into()));
+        }
+    }
+    for goal in Goal::ALL {
+        all.push((format!("goal {goal:?}"), goal.label().en.into(), goal.label().zh.into()));
+    }
+    all
+}
+
+/// What follows each `word` but where one of `before` stands before it.
+fn bare(text: &str, word: &str, before: &[&str]) -> bool {
+    text.match_indices(word).any(|(at, _)| !before.iter().any(|b| text[..at].ends_with(b)))
+}
+
+/// What is wrong with a Chinese text, if anything.
+fn fault(zh: &str) -> Option<&'static str> {
+    let forbidden = ["数据数据", "时钟", "限速器", "监管器", "整形器", "良好吞吐", "好吞吐"];
+    if let Some(word) = forbidden.into_iter().find(|word| zh.contains(word)) {
+        return Some(word);
+    }
+    // Policing and shaping are of traffic; what longfat measures is goodput.
+    [("监管", &["流量"][..]), ("整形", &["流量"]), ("吞吐量", &["有效"])]
+        .into_iter()
+        .find(|(word, before)| bare(zh, word, before))
+        .map(|(word, _)| word)
+}
+
+#[test]
+fn no_forbidden_word_comes_back() {
+    let all = texts();
+    assert!(all.len() > 250, "{}", all.len());
+    for (at, en, zh) in &all {
+        assert_eq!(fault(zh), None, "{at}: {zh}");
+        let clock = en.to_lowercase().split(|c: char| !c.is_alphabetic()).any(|w| w.starts_with("clock"));
+        assert!(!clock, "{at}: {en}");
+        if en.to_lowercase().contains("goodput") {
+            assert!(zh.contains("有效吞吐量"), "{at}: {en} / {zh}");
+        }
+    }
+}
+
+#[test]
+fn the_check_finds_what_it_should() {
+    assert_eq!(fault("路径丢弃的数据数据包"), Some("数据数据"));
+    assert_eq!(fault("监管丢弃了数据包"), Some("监管"));
+    assert_eq!(fault("流量监管与整形"), Some("整形"));
+    assert_eq!(fault("吞吐量为 4"), Some("吞吐量"));
+    assert_eq!(fault("流量监管丢弃，有效吞吐量为 4"), None);
+}

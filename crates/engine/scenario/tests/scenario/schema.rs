@@ -1,0 +1,79 @@
+//! The committed JSON Schema is the generated one, and says of the examples what the parser says.
+
+use crate::validate::validate;
+use scenario::Experiment;
+use serde_json::Value;
+use std::path::PathBuf;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}
+
+/// `LONGFAT_BLESS=1 cargo test -p longfat-scenario` writes the file anew.
+#[test]
+fn the_committed_schema_is_the_generated_one() {
+    let path = root().join("docs/scenario.schema.json");
+    let generated = scenario::schema();
+    if std::env::var_os("LONGFAT_BLESS").is_some() {
+        std::fs::write(&path, &generated).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == generated,
+        "docs/scenario.schema.json is out of date: LONGFAT_BLESS=1 cargo test -p longfat-scenario"
+    );
+}
+
+fn validates(text: &str) -> Result<(), String> {
+    let schema: Value = serde_json::from_str(&scenario::schema()).unwrap();
+    validate(&schema, &toml::from_str(text).unwrap())
+}
+
+#[test]
+fn the_examples_validate() {
+    let mut seen = 0;
+    for file in std::fs::read_dir(root().join("scenarios")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|e| e == "toml") {
+            validates(&std::fs::read_to_string(&path).unwrap()).unwrap_or_else(|e| panic!("{path:?}{e}"));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 2);
+}
+
+/// What the parser refuses for its shape, an editor underlines.
+#[test]
+fn the_schema_refuses_what_the_parser_refuses() {
+    let good = r#"
+        [links.l]
+        between = ["a", "b"]
+        forward = [{ kind = "policer", name = "x", rate = "1Mbit/s", enabled = true }]
+        [flows.f]
+        from = "a"
+        to = "b"
+        app = { kind = "udp", rate = "1Mbit/s" }
+        [variants.v]
+        "flows.f.count" = 2
+    "#;
+    validates(good).unwrap();
+    for (from, to) in [
+        ("between = [\"a\", \"b\"]", "between = [\"a\"]"),
+        ("policer", "polcier"),
+        ("rate = \"1Mbit/s\", enabled", "rate = 1, enabled"),
+        ("name = \"x\"", "names = \"x\""),
+        ("enabled = true", "enabled = 1"),
+        ("from", "form"),
+        ("to = \"b\"", "to = \"b\"\ncc = \"cubik\""),
+        ("to = \"b\"", "to = \"b\"\ndscp = 64"),
+        ("to = \"b\"", "to = \"b\"\ncount = 0"),
+        ("\"udp\"", "\"upd\""),
+        ("[flows.f]", "[flow.f]"),
+    ] {
+        let bad = good.replacen(from, to, 1);
+        let parsed =
+            Experiment::parse("t.toml", &bad.replace("[variants.v]\n        \"flows.f.count\" = 2", ""), &[]);
+        assert!(parsed.is_err(), "the parser takes {to}");
+        assert!(validates(&bad).is_err(), "the schema takes {to}");
+    }
+}

@@ -1,0 +1,25 @@
+//! The program as a person or a script meets it.
+
+mod begin;
+mod cc;
+mod check;
+mod consent;
+mod diagnose;
+mod expect;
+mod explore;
+mod fit;
+mod house;
+mod import;
+mod keep;
+mod measured;
+mod place;
+mod plan;
+mod proxy;
+mod proxy_machine;
+mod reproduce;
+mod run;
+mod safe;
+mod shell;
+mod sweep;
+#[path = "../../../../engine/scenario/tests/scenario/validate.rs"]
+mod validate;

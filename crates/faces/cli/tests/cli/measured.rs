@@ -1,0 +1,197 @@
+//! What iperf3 and ss said of real transfers, fitted and planned for; and what of them cannot be.
+//!
+//! `measured/` was recorded on Linux 6.18 with iperf3 3.12 and iproute2 6.1, in `longfat shell` (Reno, so that any machine may set it):
+//!
+//! - `iperf3-policed.json`, `iperf3-two.json`, `ss-policed.log`: `iperf3 -c server -t 10 -J` with `-i 0.5`, with `-P 2`, and while
+//!   `date +%s.%N; ss -tinO dst 10.0.0.2` ran every 0.4 s, through [`POLICED`];
+//! - `ss-window.log`: the same with `date; ss -tin`, 80 ms and a line of 50 Mbit/s, to a receiver whose buffer is 200 kB;
+//! - `iperf3-reversed.json`: `-R`, where the sender is at the other end.
+
+use crate::place::{Place, json, stderr, stdout};
+use serde_json::Value;
+
+const ONE: &str = include_str!("measured/iperf3-policed.json");
+const TWO: &str = include_str!("measured/iperf3-two.json");
+const REVERSED: &str = include_str!("measured/iperf3-reversed.json");
+const SS: &str = include_str!("measured/ss-policed.log");
+const WINDOW: &str = include_str!("measured/ss-window.log");
+
+/// The path that was measured.
+const POLICED: &str = r#"
+name = "policed"
+duration = "10s"
+[links.wan]
+between = ["client", "server"]
+forward = [{ kind = "policer", rate = "10Mbit/s", burst = "40kB" }, { kind = "delay", delay = "20ms" }]
+backward = [{ kind = "delay", delay = "20ms" }]
+[flows.f]
+from = "client"
+to = "server"
+cc = "reno"
+count = 2
+"#;
+
+fn fitted(name: &str, text: &str) -> Value {
+    let place = Place::new(&format!("measured-{name}"));
+    let done = place.file(name, text).longfat(&["fit", name, "-o", "path.toml", "--json"]);
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    let run = place.longfat(&["run", "path.toml"]);
+    assert!(run.status.success(), "{}", stderr(&run));
+    json(&stdout(&done))
+}
+
+/// A number of the fit, and what fits nearly as well.
+fn value(fit: &Value, name: &str) -> [f64; 3] {
+    let found = fit["values"].as_array().unwrap().iter().find(|v| v["name"] == name);
+    let found = found.unwrap_or_else(|| panic!("{name}: {fit:#}"));
+    [&found["value"], &found["range"][0], &found["range"][1]].map(|v| v.as_f64().unwrap())
+}
+
+/// How far a number is from its truth, as a share.
+fn off(number: f64, truth: f64) -> f64 {
+    (number / truth - 1.0).abs()
+}
+
+#[test]
+fn two_flows_of_iperf3_tell_the_policer_and_what_helps() {
+    let fit = fitted("two.json", TWO);
+    assert_eq!(fit["limiter"], "policer");
+    let [rate, low, high] = value(&fit, "rate");
+    assert!(off(rate, 10.0) < 0.1 && low < 10.0 && high > 10.0, "{rate} {low} {high}");
+    assert!(off(value(&fit, "bucket")[0], 40.0) < 0.2, "{:?}", value(&fit, "bucket"));
+    assert!(off(value(&fit, "base RTT")[0], 40.0) < 0.02, "{:?}", value(&fit, "base RTT"));
+    // As iperf3 has them: both receivers together, 79 of 2841 packets sent again.
+    assert!(off(fit["compared"]["captured"]["goodput_mbps"].as_f64().unwrap(), 8.21) < 0.01);
+    assert!(off(fit["compared"]["fitted"]["goodput_mbps"].as_f64().unwrap(), 8.21) < 0.05);
+
+    let place = Place::new("measured-plan-two");
+    place.file("two.json", TWO).file("true.toml", POLICED);
+    let planned = place.longfat(&["plan", "two.json", "--only", "sender", "--repeat", "3", "--json"]);
+    assert_eq!(planned.status.code(), Some(0), "{}", stderr(&planned));
+    let plan = json(&stdout(&planned));
+    let cure = plan["cures"].as_array().unwrap().iter().find(|c| c["name"] == "bbr").unwrap().clone();
+    assert_eq!((&cure["effect"], &cure["changes"][0]), (&"gains".into(), &"flows.f1.cc=\"bbr\"".into()));
+    let run = place.longfat(&["run", "true.toml", "--set", "flows.f.cc=bbr", "--json"]);
+    let truth = json(&stdout(&run))["variants"][0]["total_goodput_mbps"].as_f64().unwrap();
+    let predicted = cure["figures"]["goodput_mbps"]["mean"].as_f64().unwrap();
+    assert!(off(predicted, truth) < 0.08, "{predicted} for {truth}");
+}
+
+#[test]
+fn one_flow_of_iperf3_tells_a_policer_and_leaves_its_rate_open() {
+    let fit = fitted("one.json", ONE);
+    assert_eq!(fit["limiter"], "policer");
+    // Reno through a bucket below the bandwidth-delay product comes nowhere near the rate, 10 Mbit/s.
+    let [rate, low, high] = value(&fit, "rate");
+    assert!(off(rate, 10.0) < 0.5 && low < 11.0 && high > 1.5 * low, "{rate} {low} {high}");
+    let told = fit["not_told"].as_array().unwrap();
+    assert!(told.iter().any(|t| t.as_str().unwrap().starts_with("rate: anything from")), "{told:?}");
+    assert!(off(fit["compared"]["fitted"]["goodput_mbps"].as_f64().unwrap(), 5.86) < 0.1);
+}
+
+#[test]
+fn a_log_of_ss_tells_the_policer_and_bbr_is_advised() {
+    let fit = fitted("ss.log", SS);
+    assert_eq!(fit["limiter"], "policer");
+    let [rate, low, high] = value(&fit, "rate");
+    assert!(off(rate, 10.0) < 0.2 && low < 10.0 && high > 10.0, "{rate} {low} {high}");
+    assert!(off(value(&fit, "base RTT")[0], 40.0) < 0.02, "{:?}", value(&fit, "base RTT"));
+    let scenario = fit["scenario"].as_str().unwrap();
+    assert!(scenario.contains("cc = \"reno\"") && !scenario.contains("sack = false"), "{scenario}");
+    let place = Place::new("measured-plan-ss");
+    let planned = place.file("ss.log", SS).longfat(&["plan", "ss.log", "--only", "sender", "--repeat", "3"]);
+    assert_eq!(planned.status.code(), Some(0), "{}", stderr(&planned));
+    let text = stdout(&planned);
+    assert!(text.contains("sysctl -w net.ipv4.tcp_congestion_control=bbr"), "{text}");
+    assert!(text.starts_with("Do this (sender)"), "{text}");
+}
+
+#[test]
+fn where_the_receiver_s_window_limits_its_buffer_is_what_helps() {
+    let fit = fitted("window.log", WINDOW);
+    // Nothing was lost: no policer is told, and the window is goodput times round trip.
+    assert_eq!(fit["limiter"], "none");
+    assert!(off(value(&fit, "receive window")[0], 11.8e3 / 8.0 * 0.0802) < 0.05);
+    let kinds = fit["other_kinds"].as_array().unwrap();
+    assert!(kinds.iter().all(|k| k["limiter"] != "policer"), "{kinds:?}");
+    let place = Place::new("measured-plan-window");
+    place.file("window.log", WINDOW);
+    let planned = place.longfat(&["plan", "window.log", "--only", "receiver", "--repeat", "3"]);
+    let text = stdout(&planned);
+    assert_eq!(planned.status.code(), Some(0), "{text}{}", stderr(&planned));
+    assert!(text.starts_with("Do this (receiver): receive buffer of "), "{text}");
+    assert!(text.contains("sysctl -w net.ipv4.tcp_rmem=\"4096 131072 "), "{text}");
+}
+
+/// The line of a text in which something stands, the last one.
+fn line(text: &str, what: &str) -> usize {
+    text.lines().enumerate().filter(|(_, l)| l.contains(what)).last().unwrap().0 + 1
+}
+
+#[test]
+fn what_lacks_something_is_refused_with_file_line_and_key() {
+    let place = Place::new("measured-bad");
+    let refused = |name: &str, text: &str, line: usize, key: &str, why: &str| {
+        place.file(name, text);
+        for command in ["fit", "plan"] {
+            let done = place.longfat(&[command, name]);
+            let told = stderr(&done);
+            assert_eq!(done.status.code(), Some(2), "{command} {name}: {told}");
+            assert!(
+                told.starts_with(&format!("error: {name}:{line}: `{key}`: ")),
+                "{command} {name}: {told}"
+            );
+            assert!(told.contains(why), "{command} {name}: {told}");
+        }
+    };
+    // iperf3 was killed, or its output cut.
+    let at = TWO.find("\"bits_per_second\"").unwrap();
+    let cut = &TWO[..at + 20];
+    refused(
+        "cut.json",
+        cut,
+        cut.lines().count(),
+        "bits_per_second",
+        "iperf3 -J prints one when the test is finished",
+    );
+    let comma = TWO.replacen("\"end\":", "\"end\"", 1);
+    let first = comma.lines().position(|l| l.contains("\"end\"\t")).unwrap() + 1;
+    refused("comma.json", &comma, first, "end", "no JSON");
+    let failed = "{\n\t\"start\":\t{},\n\t\"intervals\":\t[],\n\t\"end\":\t{},\n\t\"error\":\t\"unable to connect to server\"\n}\n";
+    refused("failed.json", failed, 5, "error", "unable to connect to server");
+    refused("none.json", "{\n\t\"end\":\t{}\n}\n", 2, "end.streams", "finished test");
+    let udp = TWO.replace("\"protocol\":\t\"TCP\"", "\"protocol\":\t\"UDP\"");
+    refused("udp.json", &udp, line(&udp, "\"protocol\""), "start.test_start.protocol", "only TCP");
+    let streams = line(TWO, "\"streams\"");
+    let end = TWO.rfind("\"streams\"").unwrap();
+    let without = format!("{}{}", &TWO[..end], TWO[end..].replacen("\"retransmits\"", "\"other\"", 1));
+    refused("bsd.json", &without, streams, "end.streams[0].sender.retransmits", "Linux");
+    refused("reversed.json", REVERSED, line(REVERSED, "\"intervals\""), "intervals[].streams[].rtt", "-R");
+
+    // `ss -tn`: connections, and nothing of them.
+    let bare =
+        "State Recv-Q Send-Q Local Address:Port Peer Address:Port\nESTAB 0 12 10.0.0.1:40000 10.0.0.2:5201\n";
+    refused("bare.log", bare, 2, "rtt", "`ss` without `-i`");
+    let acked = SS.replace(" bytes_acked:", " bytes_aced:");
+    refused("acked.log", &acked, line(&acked, " rtt:"), "bytes_acked", "at the sender");
+    // Without dates the kernel's own clock must be there.
+    let whole: Vec<&str> = SS.lines().filter(|l| !l.starts_with(|c: char| c.is_ascii_digit())).collect();
+    let clockless = whole.join("\n").replace(" busy:", " bsy:");
+    let first = clockless.lines().position(|l| l.contains(" rtt:")).unwrap() + 1;
+    refused("clock.log", &clockless, first, "busy", "date +%s.%N");
+    let damaged = SS.replacen(" minrtt:", " minrtt:x", 1);
+    refused(
+        "damaged.log",
+        &damaged,
+        damaged.lines().position(|l| l.contains(":x")).unwrap() + 1,
+        "minrtt",
+        "damaged",
+    );
+}
+
+#[test]
+fn a_log_that_was_ended_while_it_was_written_is_read() {
+    let end = SS.rfind(" bytes_acked:").unwrap();
+    let fit = fitted("ended.log", &SS[..end + " bytes_acked:".len()]);
+    assert_eq!(fit["limiter"], "policer");
+}

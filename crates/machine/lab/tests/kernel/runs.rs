@@ -1,0 +1,584 @@
+//! The lab on the real kernel. Needs root (or user namespaces and an open /dev/net/tun) and says so
+//! aloud where it has neither. One test at a time: two runs on one machine disturb each other.
+
+use lab::{LabError, LabOptions};
+use result::{Clock, Outcome};
+use scenario::{Experiment, Scenario};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn scenario(text: &str) -> Scenario {
+    Experiment::parse("t.toml", text, &[]).expect("a valid scenario").variants.remove(0).scenario
+}
+
+/// `None`, said aloud, where this machine does not let us.
+fn run(text: &str) -> Option<Outcome> {
+    measured(text, TRIES)
+}
+
+fn once(text: &str) -> Option<Outcome> {
+    measured(text, 1)
+}
+
+/// What other work on this machine disturbed is measured again, so many times at most.
+fn measured(text: &str, tries: usize) -> Option<Outcome> {
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let mut notice = |text: &str| eprintln!("  {text}");
+    let measure = || {
+        let options = LabOptions { seed: 1, notice: Some(&mut notice), ..LabOptions::default() };
+        lab::run("test", &scenario(text), options)
+    };
+    match lab::trusted(tries, measure) {
+        Ok(outcome) => Some(outcome),
+        Err(e @ LabError::Permission { .. }) => {
+            eprintln!("SKIPPED, this needs root: {e}");
+            None
+        }
+        Err(e) => panic!("{e}"),
+    }
+}
+
+/// How often a run is measured at most.
+const TRIES: usize = 5;
+
+fn near(got: f64, want: f64, within: f64) {
+    assert!((got / want - 1.0).abs() <= within, "{got} is not within {within} of {want}");
+}
+
+const CLEAN: &str = r#"
+duration = "4s"
+[links.path]
+between = ["a", "b"]
+forward = [{ kind = "link", name = "wire", rate = "20Mbit/s", delay = "10ms" }]
+backward = [{ kind = "delay", delay = "10ms" }]
+[flows.f]
+from = "a"
+to = "b"
+"#;
+
+/// 1448 of each 1500 B packet are payload (RFC 9293, timestamps); slow start costs a little.
+#[test]
+fn a_clean_link_carries_its_rate() {
+    let Some(o) = run(CLEAN) else { return };
+    let f = &o.variant.flows[0];
+    assert_eq!(o.variant.clock, Clock::Kernel);
+    near(f.own_goodput_mbps(), 20.0 * 1448.0 / 1500.0, 0.01);
+    assert_eq!((f.retransmitted_packets, f.timeouts), (0, 0));
+    assert!(f.rtt_ms.min >= 20.0 && f.rtt_ms.min < 21.0, "{:?}", f.rtt_ms);
+    let names: Vec<&str> = o.variant.elements.iter().map(|e| e.name.as_str()).collect();
+    assert_eq!(names, ["path.forward.wire", "path.backward.delay"]);
+    // Series: one point each 10 ms, like the simulator's.
+    let s = &o.flow_series[0];
+    assert!(s.time_s.len() >= 399 && s.time_s.len() <= 401, "{}", s.time_s.len());
+    assert!(s.cwnd.last() > s.cwnd.first() && s.states.iter().any(|s| s == "slow start"));
+    assert!(s.pacing_mbps.iter().all(Option::is_none), "CUBIC is not paced unless the stack says so");
+    assert!(o.element_series[0].queue_packets.iter().any(|&q| q > 0));
+    near(s.delivery_rate_mbps.last().copied().flatten().expect("a rate"), 20.0 * 1448.0 / 1500.0, 0.05);
+}
+
+/// What left a second time, as the path saw it, is what the kernel counted; its counters are the series'.
+fn retransmissions_are_the_kernels(o: &Outcome) {
+    let (f, s) = (&o.variant.flows[0], &o.flow_series[0]);
+    let told = s.resent.len() as u64;
+    assert!(told.abs_diff(f.retransmitted_packets) <= 3, "{told} of {}", f.retransmitted_packets);
+    assert!(s.resent.is_sorted_by(|a, b| a.time_s <= b.time_s));
+    let (sent, delivered) = (*s.sent_bytes.last().unwrap(), *s.delivered_bytes.last().unwrap());
+    for r in &s.resent {
+        assert!(r.byte % 1448 == 0 && r.len == 1448 && r.byte < sent, "{r:?}");
+        // It had not been acknowledged before (20 ms: the thread that samples may be late).
+        let later = s.time_s.partition_point(|&t| t < r.time_s - 0.02).saturating_sub(1);
+        assert!(s.acked_bytes[later] <= r.byte, "{r:?}: {}", s.acked_bytes[later]);
+    }
+    assert!(s.sent_bytes.is_sorted() && s.acked_bytes.is_sorted());
+    assert!(s.acked_bytes.iter().zip(&s.sent_bytes).all(|(acked, sent)| acked <= sent));
+    let acked = *s.acked_bytes.last().unwrap();
+    assert!(
+        acked % 1448 == 0 && delivered.abs_diff(acked) < 100_000 && sent - acked < 200_000,
+        "{acked} {delivered} {sent}"
+    );
+    assert_eq!(f.mss_bytes, Some(1448));
+    assert_eq!(
+        o.variant.path.as_ref().map(|p| p.links[0].forward[0].settings["burst"].as_str()),
+        Some("32kB")
+    );
+}
+
+/// Measured on Linux 6.18 by an independent emulator: 9.60 Mbit/s, 221 retransmissions, paced.
+#[test]
+fn a_policer_as_an_independent_emulator_measured_it() {
+    let text = r#"
+        duration = "10s"
+        [hosts.a]
+        stack = { pacing = true }
+        [links.path]
+        between = ["a", "b"]
+        forward = [{ kind = "policer", rate = "10Mbit/s", burst = "32kB" }, { kind = "delay", delay = "10ms" }]
+        backward = [{ kind = "delay", delay = "10ms" }]
+        [flows.f]
+        from = "a"
+        to = "b"
+    "#;
+    let Some(o) = run(text) else { return };
+    let f = &o.variant.flows[0];
+    near(f.own_goodput_mbps(), 9.60, 0.03);
+    near(f.retransmitted_packets as f64, 221.0, 0.35);
+    near(f.rtt_ms.mean, 20.5, 0.03);
+    retransmissions_are_the_kernels(&o);
+    assert!(o.flow_series[0].pacing_mbps.iter().any(Option::is_some));
+}
+
+/// Pacing is off unless asked for, though this machine's default may be BBR: a bucket of four
+/// packets carries 0.8 Mbit/s of unpaced CUBIC and 6.4 of paced.
+#[test]
+fn an_unpaced_sender_is_unpaced() {
+    let text = r#"
+        duration = "8s"
+        [links.path]
+        between = ["a", "b"]
+        forward = [{ kind = "policer", rate = "10Mbit/s", burst = "6kB" }, { kind = "delay", delay = "30ms" }]
+        backward = [{ kind = "delay", delay = "30ms" }]
+        [flows.f]
+        from = "a"
+        to = "b"
+    "#;
+    let Some(o) = run(text) else { return };
+    assert!(o.variant.flows[0].goodput_mbps < 2.0, "{:?}", o.variant.flows[0]);
+}
+
+/// Reno: CUBIC's HyStart takes a busy machine's late packets for a queue, and leaves slow start far below the rate.
+#[test]
+fn datagrams_meet_the_delay_beside_a_bulk_flow() {
+    let text = r#"
+        duration = "3s"
+        [links.path]
+        between = ["a", "b"]
+        forward = [{ kind = "delay", delay = "20ms" }]
+        backward = [{ kind = "delay", delay = "20ms" }]
+        [flows.ping]
+        from = "a"
+        to = "b"
+        app = { kind = "udp", rate = "160kbit/s", size = 200 }
+        [flows.load]
+        from = "b"
+        to = "a"
+        cc = "reno"
+        max_pacing_rate = "50Mbit/s"
+    "#;
+    let Some(o) = run(text) else { return };
+    let (ping, load) = (&o.variant.flows[0], &o.variant.flows[1]);
+    assert_eq!(ping.sent_packets, 300);
+    assert!(ping.rtt_ms.min >= 20.0 && ping.rtt_ms.p50 < 20.5, "{:?}", ping.rtt_ms);
+    // Pacing counts whole packets, goodput what they carry.
+    near(load.own_goodput_mbps(), 50.0 * 1448.0 / 1514.0, 0.06);
+}
+
+#[test]
+fn two_hops_a_relay_and_every_kind_of_flow() {
+    let text = r#"
+        duration = "4s"
+        [links.lan]
+        between = ["client", "router"]
+        forward = [{ kind = "delay", delay = "1ms" }]
+        backward = [{ kind = "delay", delay = "1ms" }]
+        [links.wan]
+        between = ["router", "server"]
+        forward = [{ kind = "link", rate = "20Mbit/s", delay = "10ms" }]
+        backward = [{ kind = "delay", delay = "10ms" }]
+        [relays.pep]
+        host = "router"
+        buffer = "200kB"
+        cc = "reno"
+        [flows.split]
+        from = "client"
+        to = "server"
+        via = ["pep"]
+        [flows.rpc]
+        from = "server"
+        to = "client"
+        app = { kind = "request", request = "1kB", response = "1kB", count = 3 }
+        [flows.file]
+        from = "server"
+        to = "client"
+        count = 2
+        stagger = "100ms"
+        app = { kind = "bulk", bytes = "200kB" }
+        [flows.burst]
+        from = "server"
+        to = "client"
+        app = { kind = "onoff", on = "100ms", off = "400ms", rate = "5Mbit/s" }
+        [flows.voip]
+        from = "client"
+        to = "server"
+        dscp = 46
+        app = { kind = "udp", rate = "100kbit/s", size = 200, arrival = "poisson" }
+    "#;
+    let Some(o) = run(text) else { return };
+    let flow = |name: &str| o.variant.flows.iter().find(|f| f.name == name).expect("a flow of this name");
+    assert!(flow("split").goodput_mbps > 15.0, "{:?}", flow("split"));
+    // The relay answers the client: its RTT is that of the first link.
+    assert!(flow("split").rtt_ms.min < 5.0);
+    assert_eq!(flow("rpc").completed, Some(3));
+    assert_eq!(flow("file-1").delivered_bytes, 200_000);
+    assert_eq!(flow("file-2").delivered_bytes, 200_000);
+    // 200 kB unacknowledged at most: about 140 packets, and the other flows' ACKs.
+    let queue = o.variant.elements.iter().find(|e| e.name == "wan.forward.link").expect("the link");
+    assert!(queue.dropped_packets == 0 && queue.max_queue_packets < 600, "{queue:?}");
+    // Eight bursts of 62,500 B.
+    near(flow("burst").delivered_bytes as f64, 8.0 * 62_500.0, 0.05);
+    assert!(flow("voip").rtt_ms.min >= 11.0);
+}
+
+#[test]
+fn oversized_packets_come_back_and_fragments_are_joined() {
+    let text = |fragment: bool| {
+        format!(
+            r#"
+            duration = "2s"
+            [links.path]
+            between = ["a", "b"]
+            forward = [
+                {{ kind = "tunnel", overhead = "esp-aes-gcm", mtu = 1500, fragment = {fragment} }},
+                {{ kind = "delay", delay = "5ms" }},
+            ]
+            backward = [{{ kind = "delay", delay = "5ms" }}]
+            [flows.f]
+            from = "a"
+            to = "b"
+            app = {{ kind = "bulk", bytes = "1MB" }}
+            "#
+        )
+    };
+    for fragment in [false, true] {
+        let Some(o) = run(&text(fragment)) else { return };
+        let (f, tunnel) = (&o.variant.flows[0], &o.variant.elements[0]);
+        assert_eq!(f.delivered_bytes, 1_000_000, "fragment = {fragment}: {f:?}");
+        if fragment {
+            assert!(tunnel.passed_packets > 1300, "{tunnel:?}");
+        } else {
+            assert!(tunnel.too_big_packets > 0 && tunnel.dropped_packets == 0, "{tunnel:?}");
+        }
+    }
+}
+
+#[test]
+fn ecn_marks_reach_the_sender() {
+    let text = r#"
+        duration = "3s"
+        [hosts.a]
+        stack = { ecn = true }
+        [hosts.b]
+        stack = { ecn = true }
+        [links.path]
+        between = ["a", "b"]
+        forward = [{ kind = "link", rate = "10Mbit/s", delay = "10ms", queue = { kind = "codel", ecn = true } }]
+        backward = [{ kind = "delay", delay = "10ms" }]
+        [flows.f]
+        from = "a"
+        to = "b"
+    "#;
+    let Some(o) = run(text) else { return };
+    let marked = o.variant.elements[0].marked_packets;
+    assert!(marked > 0, "{:?}", o.variant.elements[0]);
+    let series = &o.element_series[0].marked;
+    assert!(series.is_sorted() && series.last().is_some_and(|&n| n > 0 && n <= marked));
+    assert_eq!(o.variant.flows[0].retransmitted_packets, 0);
+    near(o.variant.flows[0].own_goodput_mbps(), 9.6, 0.05);
+}
+
+#[test]
+fn a_fixed_window_bounds_the_flow() {
+    for window in [64_000, 155_000] {
+        let text = format!(
+            r#"
+            duration = "3s"
+            [hosts.b]
+            stack = {{ receive_window = "{window}B" }}
+            [links.path]
+            between = ["a", "b"]
+            forward = [{{ kind = "delay", delay = "20ms" }}]
+            backward = [{{ kind = "delay", delay = "20ms" }}]
+            [flows.f]
+            from = "a"
+            to = "b"
+            "#
+        );
+        let Some(o) = run(&text) else { return };
+        // Window / RTT; whole segments only, and the first round trips cost a little.
+        near(o.variant.flows[0].own_goodput_mbps(), window as f64 * 8.0 / 0.04 / 1e6, 0.06);
+    }
+}
+
+#[test]
+fn every_key_of_a_stack_is_taken() {
+    let text = r#"
+        duration = "2s"
+        [hosts.a]
+        stack = { initial_window = 20, mss = 1200, timestamps = false, sack = false, rto_min = "100ms", tso = false, send_buffer = "1MB" }
+        [hosts.b]
+        stack = { delayed_ack = "10ms", receive_buffer = "2MB" }
+        [links.path]
+        between = ["a", "b"]
+        forward = [{ kind = "delay", delay = "100ms" }]
+        backward = [{ kind = "delay", delay = "100ms" }]
+        [flows.f]
+        from = "a"
+        to = "b"
+        app = { kind = "bulk", bytes = "24kB" }
+    "#;
+    let Some(o) = run(text) else { return };
+    let f = &o.variant.flows[0];
+    // 20 segments of 1200 B in one flight, which is there 100 ms after the connection; ten of 1448 take two.
+    assert_eq!((f.sent_packets, f.delivered_bytes), (20, 24_000), "{f:?}");
+    near(f.own_goodput_mbps(), 24_000.0 * 8.0 / 0.1 / 1e6, 0.1);
+}
+
+/// A pause of a second shrinks a window that a second of sending opened, unless the host is told not to; a
+/// buffer of 16 KiB to begin with takes more round trips than one of 512 KiB.
+#[test]
+fn settings_that_change_the_senders_ways_are_taken() {
+    let received = |stack: &str, app: &str| {
+        let text = format!(
+            r#"
+            duration = "2500ms"
+            [hosts.a]
+            stack = {{ {stack} }}
+            [hosts.b]
+            stack = {{ {stack} }}
+            [links.path]
+            between = ["a", "b"]
+            forward = [{{ kind = "link", rate = "200Mbit/s", queue = {{ kind = "fifo", packets = 5000 }} }}, {{ kind = "delay", delay = "50ms" }}]
+            backward = [{{ kind = "delay", delay = "50ms" }}]
+            [flows.f]
+            from = "a"
+            to = "b"
+            app = {{ {app} }}
+            "#
+        );
+        Some(run(&text)?.variant.flows[0].delivered_bytes)
+    };
+    let pauses = r#"kind = "onoff", on = "700ms", off = "1s""#;
+    let Some(shrinks) = received("idle_restart = true", pauses) else { return };
+    let Some(stays) = received("idle_restart = false", pauses) else { return };
+    assert!(stays as f64 > 1.2 * shrinks as f64, "{stays} beside {shrinks}");
+    let short = r#"kind = "bulk", duration = "500ms""#;
+    let Some(small) = received(r#"initial_receive_buffer = "16KiB""#, short) else { return };
+    let Some(large) = received(r#"initial_receive_buffer = "512KiB""#, short) else { return };
+    assert!(large as f64 > 1.5 * small as f64, "{large} beside {small}");
+}
+
+#[test]
+fn a_run_can_be_stopped() {
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let mut progress = |now: units::Time| {
+        if now.as_micros() > 200_000 {
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    };
+    let options = LabOptions { progress: Some(&mut progress), stop: Some(&stop), ..LabOptions::default() };
+    match lab::run("test", &scenario(CLEAN), options) {
+        Err(LabError::Permission { .. }) => eprintln!("SKIPPED, this needs root"),
+        got => assert!(matches!(got, Err(LabError::Stopped)), "{got:?}"),
+    }
+}
+
+#[test]
+fn what_the_kernel_cannot_do_is_named() {
+    let mut s = scenario(CLEAN);
+    s.flows[0].cc = congestion::Control::named("tahoe").expect("the simulator has it");
+    let e = lab::run("test", &s, LabOptions::default()).expect_err("an error").to_string();
+    assert!(e.contains("tahoe") && e.contains("reno"), "{e}");
+}
+
+/// Network namespaces of all processes, and of all threads.
+fn namespaces() -> std::collections::BTreeSet<String> {
+    let mut all = std::collections::BTreeSet::new();
+    for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        for task in std::fs::read_dir(process.path().join("task")).into_iter().flatten().flatten() {
+            if let Ok(ns) = std::fs::read_link(task.path().join("ns/net")) {
+                all.insert(ns.display().to_string());
+            }
+        }
+    }
+    all
+}
+
+/// `kill -9` at some moment of a run: nothing is left behind. The child is this test, told by the environment.
+#[test]
+fn nothing_is_left_behind() {
+    if std::env::var_os("LAB_TEST_CHILD").is_some() {
+        let endless = CLEAN.replace("4s", "60s");
+        let _ = lab::run("test", &scenario(&endless), LabOptions::default());
+        return;
+    }
+    if run(&CLEAN.replace("4s", "100ms")).is_none() {
+        return;
+    }
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let before = namespaces();
+    for delay in [5, 20, 60, 150, 400] {
+        let mut child = Command::new(std::env::current_exe().expect("this test's file"))
+            .args(["runs::nothing_is_left_behind", "--exact", "--nocapture"])
+            .env("LAB_TEST_CHILD", "1")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a child");
+        std::thread::sleep(Duration::from_millis(delay));
+        if delay == 400 {
+            let tasks: Vec<_> =
+                std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("tasks").collect();
+            assert!(tasks.len() > 3, "it runs: engine and hosts");
+        }
+        child.kill().expect("kill -9");
+        child.wait().expect("its end");
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let after = namespaces();
+    let left: Vec<_> = after.difference(&before).collect();
+    assert!(left.is_empty(), "namespaces left behind: {left:?}");
+    let devices = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
+    assert!(!devices.contains("tun0:"), "the machine's own namespace was touched: {devices}");
+}
+
+/// Nobody tells the sender; with `tcp_mtu_probing` it finds out after timeouts.
+#[test]
+fn a_black_hole_lasts_until_the_sender_looks_for_the_mtu() {
+    let text = |probing: &str, seconds: u32| {
+        format!(
+            r#"
+            duration = "{seconds}s"
+            [hosts.a]
+            stack = {{ mtu_probing = "{probing}" }}
+            [links.lan]
+            between = ["a", "r"]
+            [links.path]
+            between = ["r", "s"]
+            forward = [{{ kind = "link", rate = "20Mbit/s", delay = "10ms", mtu = 1400, icmp = false }}]
+            backward = [{{ kind = "delay", delay = "10ms" }}]
+            # A host at the end of the narrow link would know its MTU, and say so in its MSS.
+            [links.far]
+            between = ["s", "b"]
+            [flows.f]
+            from = "a"
+            to = "b"
+            "#
+        )
+    };
+    for (probing, seconds) in [("off", 2), ("on-blackhole", 6)] {
+        let Some(o) = run(&text(probing, seconds)) else { return };
+        let link = o.variant.elements.iter().find(|e| e.name == "path.forward.link").expect("the link");
+        let (f, too_big) = (&o.variant.flows[0], link.too_big.expect("packets that did not fit"));
+        assert_eq!((too_big.mtu_bytes, too_big.largest_bytes, too_big.told), (1400, 1500, false));
+        assert_eq!((link.dropped_packets, f.lost_packets), (0, Some(link.too_big_packets)));
+        if probing == "off" {
+            assert_eq!((f.delivered_bytes, f.mss_bytes), (0, Some(1448)));
+        } else {
+            assert!(f.delivered_bytes > 2_000_000 && f.timeouts >= 4, "{f:?}");
+            // It begins at 1024 bytes and then looks for more.
+            assert!(f.mss_bytes.is_some_and(|mss| (1024..=1348).contains(&mss)), "{f:?}");
+        }
+    }
+}
+
+/// A call and a probe on an empty path: every datagram takes what the path takes, and is heard.
+#[test]
+fn datagrams_take_what_the_path_takes() {
+    let text = r#"
+duration = "2s"
+[links.path]
+between = ["a", "b"]
+forward = [{ kind = "link", rate = "2Mbit/s", delay = "20ms" }]
+backward = [{ kind = "delay", delay = "20ms" }]
+[flows.call]
+from = "a"
+to = "b"
+app = { kind = "voice", codec = "g711" }
+[flows.ping]
+from = "a"
+to = "b"
+start = "5ms"
+app = { kind = "probe", interval = "50ms", size = 250 }
+[flows.short]
+from = "b"
+to = "a"
+app = { kind = "udp", rate = "32kbit/s", size = 40 }
+"#;
+    let Some(o) = run(text) else { return };
+    let [call, ping, short] = &o.variant.flows[..] else { panic!("three flows") };
+    let heard = call.real_time.expect("datagrams have it");
+    // 200 bytes at 2 Mbit/s, and the delay.
+    near(heard.delay_ms.p50, 20.8, 0.05);
+    assert_eq!((heard.lost, heard.loss_bursts, call.lost_packets), (0.0, 0, Some(0)));
+    assert!(heard.jitter_ms < 1.0 && heard.late.unwrap() < 0.02, "{heard:?}");
+    near(heard.mos.unwrap(), 4.36, 0.02);
+    let back = ping.real_time.expect("datagrams have it");
+    near(back.delay_ms.p50, 41.0, 0.05);
+    assert_eq!((back.lost, back.mos, ping.rtt_ms), (0.0, None, back.delay_ms));
+    assert!((38..=40).contains(&ping.sent_packets), "{}", ping.sent_packets);
+    near(ping.delivered_bytes as f64, ping.sent_packets as f64 * 222.0, 0.03);
+    // No room for a number beside the time.
+    assert!(short.real_time.is_none());
+    near(short.rtt_ms.p50, 20.0, 0.05);
+    let last = |i: usize| o.flow_series[i].delay_ms.iter().rev().flatten().next().copied();
+    near(last(0).unwrap(), 20.8, 0.2);
+    near(last(1).unwrap(), 41.0, 0.2);
+    assert_eq!(last(2), None);
+}
+
+/// Three of four are dropped in a queue, and known by their numbers.
+#[test]
+fn losses_of_datagrams_are_those_of_the_path() {
+    let text = r#"
+duration = "2s"
+[links.path]
+between = ["a", "b"]
+forward = [{ kind = "link", rate = "1Mbit/s", queue = { kind = "fifo", packets = 20 } }]
+[flows.f]
+from = "a"
+to = "b"
+app = { kind = "udp", rate = "4Mbit/s", size = 1000 }
+"#;
+    let Some(o) = run(text) else { return };
+    let f = &o.variant.flows[0];
+    let (heard, lost) = (f.real_time.unwrap(), f.lost_packets.unwrap() as f64);
+    near(heard.lost, lost / (lost + f.delivered_bytes as f64 / 972.0), 0.01);
+    near(heard.loss_burst_mean, 3.0, 0.15);
+}
+
+/// Linux gives a packet 64 hops; a chain of more links asks for more.
+#[test]
+fn seventy_links_in_a_row_are_passed() {
+    let mut text = String::from("duration = \"1s\"\n");
+    for i in 0..70 {
+        text += &format!(
+            "[links.l{i}]\nbetween = [\"h{i}\", \"h{}\"]\nforward = [{{ kind = \"delay\", delay = \"100us\" }}]\n\
+             backward = [{{ kind = \"delay\", delay = \"100us\" }}]\n",
+            i + 1
+        );
+    }
+    text += "[flows.f]\nfrom = \"h0\"\nto = \"h70\"\napp = { kind = \"probe\" }\n";
+    let Some(o) = once(&text) else { return };
+    assert!(o.variant.flows[0].delivered_bytes > 0, "{:?}", o.variant.flows[0]);
+}
+
+#[test]
+fn an_overloaded_emulator_says_that_it_is() {
+    let text = r#"
+        duration = "2s"
+        [links.path]
+        between = ["a", "b"]
+        forward = [{ kind = "link", rate = "100Gbit/s", delay = "2500us" }]
+        backward = [{ kind = "delay", delay = "2500us" }]
+        [flows.f]
+        from = "a"
+        to = "b"
+        app = { kind = "udp", rate = "8Gbit/s" }
+        "#;
+    let Some(o) = once(text) else { return };
+    let trust = o.variant.trust.expect("a verdict on the measurement");
+    assert!(!trust.reliable && !trust.reasons.is_empty(), "{trust:?}");
+}
