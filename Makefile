@@ -149,9 +149,9 @@ pictures: setup
 # Everything in docs/ that is made, not written. The diagnosis is judged on the corpus of this seed, so many cases.
 JUDGE = 2026112813 1000
 docs: pictures
-	$(CARGO) run -q --release -p longfat-twin --bin fidelity > docs/fidelity.md
-	$(CARGO) run -q --release -p longfat-twin --bin pairs > docs/fairness.md
-	$(CARGO) run -q --release -p longfat-diagnose-test --bin doc -- $(JUDGE) tests/diagnose/lab.csv \
+	$(CARGO) run -q --release -p longfat-twin -- fidelity > docs/fidelity.md
+	$(CARGO) run -q --release -p longfat-twin -- pairs > docs/fairness.md
+	$(CARGO) run -q --release -p longfat-diagnose-test -- doc $(JUDGE) tests/diagnose/lab.csv \
 		tests/diagnose/usc.csv > docs/diagnosis-accuracy.md
 	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-scenario
 	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-app --test app schema

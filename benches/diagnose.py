@@ -89,7 +89,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="longfat-bench-") as folder:
         for kind, title in KINDS.items():
             capture = os.path.join(folder, kind + ".pcap")
-            make = [BUILT / "captures", kind, capture] + (["--quick"] if args.quick else [])
+            make = [BUILT / "longfat-diagnose-test", "captures", kind, capture] + (["--quick"] if args.quick else [])
             packets = int(subprocess.run(make, check=True, capture_output=True, text=True).stdout)
             size = os.path.getsize(capture) / 1e6
             with open(capture, "rb") as file:

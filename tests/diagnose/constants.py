@@ -213,9 +213,9 @@ def ablate(options, rows):
         tree = Path(folder) / "tree"
         shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns("target", ".git", "node_modules"))
         here = tree / "tests/diagnose"
-        shutil.copy(here / "ablate.rs", here / "src/bin/ablate.rs")
+        shutil.copy(here / "ablate.rs", here / "src/ablate.rs")
         with open(here / "Cargo.toml", "a") as manifest:
-            manifest.write('libc = "0.2"\n\n[[bin]]\nname = "ablate"\npath = "src/bin/ablate.rs"\n')
+            manifest.write('libc = "0.2"\n\n[[bin]]\nname = "ablate"\npath = "src/ablate.rs"\n')
         left_out = build(tree, target, every)
         print(f"{len(left_out)} of {len(every)} constants cannot be changed while the program runs", file=sys.stderr)
         controls = [i for i, c in enumerate(every) if c[1].startswith("verdict/cc")]

@@ -310,7 +310,7 @@ pub fn kept(weights: &LimiterWeights, cases: u64) -> (LimiterWeights, String) {
     let kept =
         weights.map(|of| of.map(|w| SignWeight { of: hundredths(w.of), bend: hundredths(w.bend), ..w }));
     let mut file = format!(
-        "//! Made by `cargo run --release -p longfat-diagnose-test --bin calibrate -- limiters {cases} SEED`.\n\n\
+        "//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate limiters {cases} SEED`.\n\n\
          use super::{{LimiterSign, LimiterSource, OfSource}};\n\n\
          /// Of each source; none for what was not met.\n\
          #[allow(clippy::approx_constant, reason = \"a weight may be near any\")]\n\

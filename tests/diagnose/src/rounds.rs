@@ -251,7 +251,7 @@ pub fn kept(weights: &ClaimWeights, cases: u64) -> (ClaimWeights, String) {
     let rows = of_signs.iter().enumerate().filter(|(_, of)| of.iter().any(|w| *w != 0.0));
     let rows: String = rows.map(|(place, of)| row(RoundSign::at(place), of)).collect();
     let file = format!(
-        "//! Made by `cargo run --release -p longfat-diagnose-test --bin calibrate -- rounds {cases} SEED`.\n\n\
+        "//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate rounds {cases} SEED`.\n\n\
          use super::{{OWN, RoundSign}};\nuse result::cause::ClaimOrder;\nuse result::diagnosis::Cause;\n\n\
          /// Of what the order of claims gives a cause of the round trip, and of the flow.\n\
          pub(super) const OF_OWN: [f64; OWN] = {own:?};\n\n\

@@ -1,9 +1,9 @@
 //! The simulator held against the live kernel, cell by cell: the same scenario in both.
 //!
 //! [`recorded`] has what was measured on Linux 6.18 (elsewhere, and in the lab); `cargo run --release
-//! -p longfat-twin --bin cells -- kernel` measures on this machine; `--bin fidelity` prints `docs/fidelity.md`;
-//! [`pair`] and `--bin pairs` do the same for two flows on one bottleneck. [`repeats`], [`reaction`] and `--bin unrest` ask
-//! how much repeats differ, and how late hosts are. [`limited`] and `--bin plans` run plans of random paths on the kernel,
+//! -p longfat-twin -- cells kernel` measures on this machine; `-- fidelity` prints `docs/fidelity.md`;
+//! [`pair`] and `-- pairs` do the same for two flows on one bottleneck. [`repeats`], [`reaction`] and `-- unrest` ask
+//! how much repeats differ, and how late hosts are. [`limited`] and `-- plans` run plans of random paths on the kernel,
 //! [`captured`] those of their captures.
 
 pub mod captured;

@@ -1,4 +1,4 @@
-//! Made by `cargo run --release -p longfat-diagnose-test --bin calibrate -- rounds 900 SEED`.
+//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate rounds 900 SEED`.
 
 use super::{OWN, RoundSign};
 use result::cause::ClaimOrder;

@@ -1,4 +1,4 @@
-//! Made by `cargo run --release -p longfat-diagnose-test --bin calibrate -- 600 DIR`.
+//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate 600 DIR`.
 
 use super::GENERAL;
 use result::Cause;

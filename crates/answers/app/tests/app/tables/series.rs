@@ -281,7 +281,8 @@ fn breakages(mut first: u64, count: u64, rows: u64) -> BTreeMap<String, u64> {
     let mut tally = BTreeMap::new();
     let end = first + count;
     while first < end {
-        let shell = r#"ulimit -v 1048576; exec timeout 300 "$0" tables::series::the_child --exact --nocapture"#;
+        let shell =
+            r#"ulimit -v 1048576; exec timeout 300 "$0" tables::series::the_child --exact --nocapture"#;
         let mut child = Command::new("sh");
         child.args(["-c", shell]).arg(std::env::current_exe().unwrap());
         child.env(ASKED, format!("{first} {} {rows}", (end - first).min(500)));

@@ -1,4 +1,4 @@
-//! Made by `cargo run --release -p longfat-diagnose-test --bin calibrate -- limiters 2700 SEED`.
+//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate limiters 2700 SEED`.
 
 use super::{LimiterSign, LimiterSource, OfSource};
 

@@ -3,15 +3,13 @@
 
 use diagnose_test::judge::Judge;
 use diagnose_test::line::Line;
-use diagnose_test::{draw, each, exit, score, usc};
-use std::process::ExitCode;
+use diagnose_test::{draw, each, score, usc};
 
 const HEAD: &str = include_str!("../../diagnose-head.md");
 
-fn run() -> Result<(), String> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
     let usage = "doc SEED COUNT LAB.csv USC.csv";
-    let [seed, count, lab, public] = &args[..] else { return Err(usage.into()) };
+    let [seed, count, lab, public] = args else { return Err(usage.into()) };
     let (seed, count) = (seed.parse::<u64>().map_err(|_| usage)?, count.parse::<u64>().map_err(|_| usage)?);
     let file = |name: &str| std::fs::read_to_string(name).map_err(|e| format!("{name}: {e}"));
     let lab: Vec<Line> = file(lab)?.lines().filter_map(Line::parse).collect();
@@ -39,8 +37,4 @@ fn run() -> Result<(), String> {
         usc::tables(&public).trim_end()
     );
     Ok(())
-}
-
-fn main() -> ExitCode {
-    exit(run())
 }

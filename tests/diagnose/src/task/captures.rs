@@ -12,7 +12,6 @@ use scenario::Experiment;
 use sim::wire::Encoder;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::process::ExitCode;
 use transport::Segment;
 use units::Time;
 
@@ -125,10 +124,9 @@ to = "b"
     Some((text, kind == "bulk"))
 }
 
-fn run() -> Result<u64, String> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
     let usage = "captures bulk|headers|many FILE [--quick]";
-    let [kind, file, ..] = &args[..] else { return Err(usage.into()) };
+    let [kind, file, ..] = args else { return Err(usage.into()) };
     let (text, full) = scenario(kind, args.iter().any(|a| a == "--quick")).ok_or(usage)?;
     let experiment = Experiment::parse("capture.toml", &text, &[]).map_err(|e| e.to_string())?;
     let variant = experiment.variants.first().ok_or("no variant")?;
@@ -139,19 +137,6 @@ fn run() -> Result<u64, String> {
     sim::run(&variant.name, &variant.scenario, options);
     match out.failed {
         Some(e) => Err(why(e)),
-        None => out.file.flush().map(|()| out.packets).map_err(why),
-    }
-}
-
-fn main() -> ExitCode {
-    match run() {
-        Ok(packets) => {
-            println!("{packets}");
-            ExitCode::SUCCESS
-        }
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
+        None => out.file.flush().map(|()| println!("{}", out.packets)).map_err(why),
     }
 }

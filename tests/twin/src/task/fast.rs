@@ -8,11 +8,10 @@
 //! A machine carries as much as it carries: what counts is that a run that was disturbed says so.
 
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 use twin::{COLUMNS, Cell, Outcome, grid, quantile};
 
-const HEAD: &str = include_str!("../fast-head.md");
-const RECORDED: &str = include_str!("../fast-6.18.csv");
+const HEAD: &str = include_str!("../../fast-head.md");
+const RECORDED: &str = include_str!("../../fast-6.18.csv");
 /// Differences up to this are none: what is wanted of the simulator.
 const SAME: f64 = 0.03;
 
@@ -170,10 +169,9 @@ fn compare(measured: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
     let arg = |i: usize| args.get(i).map(String::as_str);
-    let done = match arg(0) {
+    match arg(0) {
         None => compare(RECORDED),
         Some("kernel") => match arg(1).map_or(Ok(5), str::parse) {
             Ok(runs) => measure(runs, arg(2).unwrap_or_default()),
@@ -182,6 +180,5 @@ fn main() -> ExitCode {
         Some(file) => {
             std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}")).and_then(|t| compare(&t))
         }
-    };
-    twin::exit(done)
+    }
 }

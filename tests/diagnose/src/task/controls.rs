@@ -3,11 +3,9 @@
 
 use diagnose_test::controls;
 use diagnose_test::judge::Judge;
-use diagnose_test::{Vantage, each, exit};
-use std::process::ExitCode;
+use diagnose_test::{Vantage, each};
 
-fn run() -> Result<(), String> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
     let number = |name: &str, default: u64| match args.iter().position(|a| a == name) {
         None => Ok(default),
         Some(i) => args.get(i + 1).and_then(|a| a.parse().ok()).ok_or(format!("{name}: a number is wanted")),
@@ -24,8 +22,4 @@ fn run() -> Result<(), String> {
         println!("\nAt the {}, {cases} flows.\n\n{}", vantage.name(), controls::tables(&rows));
     }
     Ok(())
-}
-
-fn main() -> ExitCode {
-    exit(run())
 }

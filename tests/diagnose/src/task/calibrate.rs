@@ -17,12 +17,11 @@
 use diagnose_test::judge::Judge;
 use diagnose_test::logit::solved;
 use diagnose_test::rounds::RoundFigures;
-use diagnose_test::{draw, each, exit, limiters, real, rounds, world};
+use diagnose_test::{draw, each, limiters, real, rounds, world};
 use diagnosis::confidence::{GENERAL, SIGNS, probability, signs};
 use diagnosis::posterior;
 use result::{Cause, Diagnosis};
 use std::path::Path;
-use std::process::ExitCode;
 
 /// The set to look at while building.
 const BUILD: u64 = 1;
@@ -82,7 +81,7 @@ fn learn(verdicts: &[Verdict]) -> [f64; SIGNS] {
 
 /// As Rust.
 fn print(weights: &[f64; SIGNS], cases: u64) {
-    println!("//! Made by `cargo run --release -p longfat-diagnose-test --bin calibrate -- {cases} DIR`.\n");
+    println!("//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate {cases} DIR`.\n");
     println!("use super::GENERAL;\nuse result::Cause;\n\n/// Of the signs that every verdict has.");
     let general: Vec<String> = weights[..GENERAL].iter().map(|w| format!("{w:.2}")).collect();
     println!("pub(super) const OF_GENERAL: [f64; GENERAL] = [{}];\n", general.join(", "));
@@ -129,22 +128,21 @@ fn print_rounds(cases: u64, seed: u64) -> Result<(), String> {
     Ok(())
 }
 
-fn run() -> Result<(), String> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
     let usage = "calibrate CASES DIR | calibrate limiters CASES SEED [--wrong] [DIR ...] | calibrate rounds CASES SEED";
     let number = |text: &String| text.parse::<u64>().map_err(|_| usage);
-    if let [what, cases, seed] = &args[..]
+    if let [what, cases, seed] = args
         && what == "rounds"
     {
         return print_rounds(number(cases)?, number(seed)?);
     }
-    if let [what, cases, seed, rest @ ..] = &args[..]
+    if let [what, cases, seed, rest @ ..] = args
         && what == "limiters"
     {
         let (told, folders): (Vec<&String>, Vec<&String>) = rest.iter().partition(|r| *r == "--wrong");
         return print_limiters(number(cases)?, number(seed)?, !told.is_empty(), &folders);
     }
-    let [cases, folder] = &args[..] else { return Err(usage.into()) };
+    let [cases, folder] = args else { return Err(usage.into()) };
     let cases = number(cases)?;
     let judge = Judge::new(None)?;
     let mut drawn = drawn(cases, &judge)?;
@@ -166,8 +164,4 @@ fn run() -> Result<(), String> {
     drawn.append(&mut captured);
     print(&learn(&drawn), cases);
     Ok(())
-}
-
-fn main() -> ExitCode {
-    exit(run())
 }

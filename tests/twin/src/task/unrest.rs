@@ -2,17 +2,15 @@
 //! `unrest kernel [RUNS]` measures the repeats' cells on this machine and prints a line for each run, `unrest` compares
 //! what was recorded of that with the simulator, or such lines of another file: `unrest FILE`.
 
-use std::process::ExitCode;
 use twin::{quantile, reaction, repeats};
 
 /// Parts of 10,000.
 const QUANTILES: [u64; 12] = [0, 500, 1000, 2500, 5000, 7500, 9000, 9500, 9800, 9900, 9990, 10_000];
 
-fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
     let arg = |i: usize| args.get(i).map(String::as_str);
     let number = |i: usize, usual: u64| arg(i).map_or(Ok(usual), str::parse).map_err(|e| e.to_string());
-    let done = match (arg(0), arg(1)) {
+    match (arg(0), arg(1)) {
         (None, _) => compare(repeats::RECORDED),
         (Some("learn"), Some(on @ ("kernel" | "sim"))) => number(2, 3).and_then(|n| learn(on == "kernel", n)),
         (Some("kernel"), _) => number(1, 5).and_then(measure),
@@ -20,8 +18,7 @@ fn main() -> ExitCode {
         (Some(file), _) => {
             std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}")).and_then(|t| compare(&t))
         }
-    };
-    twin::exit(done)
+    }
 }
 
 fn learn(on_kernel: bool, rounds: u64) -> Result<(), String> {

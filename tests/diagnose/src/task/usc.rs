@@ -2,12 +2,10 @@
 //! are there) diagnosed, beside the detector of the same authors; `--rows` keeps the lines as CSV.
 
 use diagnose_test::judge::Judge;
-use diagnose_test::{exit, line, usc};
+use diagnose_test::{line, usc};
 use std::path::Path;
-use std::process::ExitCode;
 
-fn run() -> Result<(), String> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
     let value =
         |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).map(String::as_str);
     let folder = args.first().ok_or("usc DIR [--program FILE] [--rows FILE]")?;
@@ -26,8 +24,4 @@ fn run() -> Result<(), String> {
     }
     println!("\n{} traces.\n\n{}", rows.len(), usc::tables(&rows));
     Ok(())
-}
-
-fn main() -> ExitCode {
-    exit(run())
 }

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::ExitCode;
 use twin::sample::{self, Control, Difference, Event, Input, Log, Plan};
 
 /// Events told before a difference.
@@ -21,7 +20,7 @@ struct Wanted {
     push: bool,
 }
 
-fn wanted() -> Option<Wanted> {
+fn wanted(args: &[String]) -> Option<Wanted> {
     let mut w = Wanted {
         count: 0,
         seed: 1,
@@ -32,7 +31,7 @@ fn wanted() -> Option<Wanted> {
         show: false,
         push: true,
     };
-    let mut args = std::env::args().skip(1);
+    let mut args = args.iter().cloned();
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--seed" => w.seed = args.next()?.parse().ok()?,
@@ -48,20 +47,9 @@ fn wanted() -> Option<Wanted> {
     Some(w)
 }
 
-fn main() -> ExitCode {
-    let Some(wanted) = wanted() else {
-        eprintln!(
-            "samples COUNT [--seed S] [--cc reno|cubic] [--paced] [--record FILE | --replay FILE] [--show] [--no-push]"
-        );
-        return ExitCode::from(2);
-    };
-    match all(&wanted) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(2)
-        }
-    }
+pub fn run(args: &[String]) -> Result<(), String> {
+    let usage = "samples COUNT [--seed S] [--cc reno|cubic] [--paced] [--record FILE | --replay FILE] [--show] [--no-push]";
+    all(&wanted(args).ok_or(usage)?)
 }
 
 fn all(w: &Wanted) -> Result<(), String> {

@@ -9,18 +9,17 @@
 use diagnose_test::crossed::{CrossRow, cross_table, judge_cross};
 use diagnose_test::fit::{FitRow, case, judge, tables};
 use diagnose_test::fit_kernel::{judge_on_kernel, judge_ss_on_kernel};
-use diagnose_test::{Case, exit, lab};
+use diagnose_test::{Case, lab};
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
 
 const USAGE: &str = "fit SET COUNT [--from N] [--rows FILE] [--keep DIR]\nfit lab|ss|cross SET COUNT [--from N] [--rows FILE]";
 
 /// Judges a case by its captures, or what was printed, in a folder.
 type InFolder = fn(&Case, &Path) -> Result<FitRow, String>;
 
-fn run() -> Result<(), String> {
-    let mut args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
+    let mut args = args.to_vec();
     let mode = args.first().filter(|a| ["lab", "ss", "cross"].contains(&a.as_str())).cloned();
     if mode.is_some() {
         args.remove(0);
@@ -90,8 +89,4 @@ fn on_the_kernel(set: u64, drawn: &Case, keep: Option<&Path>, judge: InFolder) -
     let row = judge(&case, &folder);
     let _ = fs::remove_dir_all(&folder);
     row
-}
-
-fn main() -> ExitCode {
-    exit(run())
 }

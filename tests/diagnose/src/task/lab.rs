@@ -4,19 +4,18 @@
 //!
 //! `lab kept DIR [--rows FILE]`: what was kept so, diagnosed and scored anew.
 
-use diagnose_test::lab::{Kept, case, kept_cases, run};
+use diagnose_test::lab::{self, Kept, case, kept_cases};
 use diagnose_test::line::Line;
-use diagnose_test::{Case, FlowTruth, Truth, exit, score};
+use diagnose_test::{Case, FlowTruth, Truth, score};
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
 
 const USAGE: &str = "lab SET COUNT [--from N] [--rows FILE] [--out DIR] | lab kept DIR [--rows FILE]";
 
 /// Runs a case in a folder of its own; its flows as lines.
 fn play(case: &Case, folder: &Path) -> Result<Vec<Line>, String> {
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let (truth, lines) = run(case, folder).map_err(|e| e.to_string())?;
+    let (truth, lines) = lab::run(case, folder).map_err(|e| e.to_string())?;
     truth.keep(case, folder)?;
     print(&truth, &lines);
     Ok(lines)
@@ -63,11 +62,10 @@ fn play_all(set: &str, (from, count): (u64, usize), out: Option<&str>) -> Result
     Ok(lines)
 }
 
-fn go() -> Result<(), String> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
     let value =
         |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).map(String::as_str);
-    let [set, count, ..] = &args[..] else { return Err(USAGE.into()) };
+    let [set, count, ..] = args else { return Err(USAGE.into()) };
     let lines = if set == "kept" {
         let cases = kept_cases(Path::new(count))?;
         cases.iter().map(|folder| read(folder)).collect::<Result<Vec<_>, _>>()?.concat()
@@ -81,8 +79,4 @@ fn go() -> Result<(), String> {
     }
     println!("\n{}", score::tables(&lines));
     Ok(())
-}
-
-fn main() -> ExitCode {
-    exit(go())
 }

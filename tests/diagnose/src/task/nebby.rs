@@ -1,12 +1,10 @@
 //! `nebby DIR [--half build|judge]`: the traces of NUS-SNL/Nebby below DIR (`nebby.py DIR` fetches them) diagnosed, and how
 //! often the sender's congestion control is told right. The half `judge` is printed in classes only.
 
-use diagnose_test::{controls, exit, nebby};
+use diagnose_test::{controls, nebby};
 use std::path::Path;
-use std::process::ExitCode;
 
-fn run() -> Result<(), String> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
     let usage = "nebby DIR [--half build|judge]";
     let folder = args.first().filter(|a| !a.starts_with("--")).ok_or(usage)?;
     let half = args.iter().position(|a| a == "--half").and_then(|i| args.get(i + 1)).map(String::as_str);
@@ -25,8 +23,4 @@ fn run() -> Result<(), String> {
         println!("\nHalf {half}: {} traces.\n\n{}", rows.len(), controls::tables(&rows));
     }
     Ok(())
-}
-
-fn main() -> ExitCode {
-    exit(run())
 }

@@ -6,14 +6,14 @@
 use advise::{MadePlan, PlanWish};
 use scenario::{Experiment, Scenario};
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 use std::time::Instant;
 use twin::captured;
 use twin::limited::LimitedPath;
 use twin::quantile;
 
 /// Of paths that were known, and of paths that a capture told of.
-const RECORDED: [&str; 2] = [include_str!("../plan-6.18.csv"), include_str!("../plan-6.18-captured.csv")];
+const RECORDED: [&str; 2] =
+    [include_str!("../../plan-6.18.csv"), include_str!("../../plan-6.18-captured.csv")];
 /// How long each run takes, on either clock, seconds.
 const SECONDS: u64 = 8;
 /// Cures of a path that are measured.
@@ -271,14 +271,13 @@ fn compare(measured: &str) {
     }
 }
 
-fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
     const USAGE: &str = "plans [kernel|capture SEED FROM COUNT [CURES] | show SEED NUMBER | FILE…]";
     let number = |i: usize| -> Result<u64, String> {
         let text = args.get(i).ok_or(USAGE)?;
         text.parse().map_err(|e| format!("{text}: {e}"))
     };
-    let done = match args.first().map(String::as_str) {
+    match args.first().map(String::as_str) {
         Some(from @ ("kernel" | "capture")) => number(1).and_then(|seed| {
             let cures = if args.len() > 4 { number(4)? as usize } else { CURES };
             let from = if from == "kernel" { Source::Kernel } else { Source::Capture };
@@ -295,8 +294,7 @@ fn main() -> ExitCode {
         Some(_) => args.iter().try_for_each(|file| {
             std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}")).map(|text| compare(&text))
         }),
-    };
-    twin::exit(done)
+    }
 }
 
 #[cfg(test)]
@@ -308,7 +306,7 @@ mod tests {
 
     #[test]
     fn the_page_says_what_was_recorded_of_paths_that_are_still_drawn_so() {
-        let page = include_str!("../../../docs/plan.md");
+        let page = include_str!("../../../../docs/plan.md");
         for (recorded, captured) in RECORDED.into_iter().zip([false, true]) {
             let rows: Vec<PlanRow> = recorded.lines().filter_map(PlanRow::parse).collect();
             let told = table(&judged(&rows)) + "\n" + &costs(&rows);

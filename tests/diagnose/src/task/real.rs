@@ -2,14 +2,11 @@
 //! hashes; `real.py DIR` fetches them) diagnosed, and how often that is right. The half `judge` is printed in classes
 //! only: who improves the diagnosis looks at `build`.
 
-use diagnose_test::exit;
 use diagnose_test::judge::Judge;
 use diagnose_test::real;
 use std::path::Path;
-use std::process::ExitCode;
 
-fn run() -> Result<(), String> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
     let value =
         |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).map(String::as_str);
     let usage = "real DIR [--half build|judge] [--program FILE]";
@@ -34,8 +31,4 @@ fn run() -> Result<(), String> {
         );
     }
     Ok(())
-}
-
-fn main() -> ExitCode {
-    exit(run())
 }

@@ -8,12 +8,11 @@
 
 use diagnose_test::judge::Judge;
 use diagnose_test::line::Line;
-use diagnose_test::{Case, PcapSink, Truth, draw, each, exit, play, score, world};
+use diagnose_test::{Case, PcapSink, Truth, draw, each, play, score, world};
 use result::Diagnosis;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
-use std::process::ExitCode;
 
 const USAGE: &str = "corpus write SET COUNT --out DIR [--from N]\n\
                      corpus score SET COUNT [--from N] [--program FILE] [--rows FILE]";
@@ -93,11 +92,10 @@ fn wrong(truth: &Truth, diagnosis: &Diagnosis, lines: &[Line]) -> String {
     out
 }
 
-fn run() -> Result<(), String> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
     let value =
         |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).map(String::as_str);
-    let [what, set, count, ..] = &args[..] else { return Err(USAGE.into()) };
+    let [what, set, count, ..] = args else { return Err(USAGE.into()) };
     let (case, set) = drawer(set);
     let (set, count) = (seed(set)?, count.parse::<u64>().map_err(|_| USAGE)?);
     let from = value("--from").map_or(Ok(0), str::parse::<u64>).map_err(|_| USAGE)?;
@@ -126,8 +124,4 @@ fn run() -> Result<(), String> {
         }
         _ => Err(USAGE.into()),
     }
-}
-
-fn main() -> ExitCode {
-    exit(run())
 }

@@ -3,11 +3,9 @@
 //! machine, in real time: as root, on a quiet machine. `sim` prints the mean of RUNS seeds where there is
 //! random loss.
 
-use std::process::ExitCode;
 use twin::{COLUMNS, Cell, grid, recorded};
 
-fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub fn run(args: &[String]) -> Result<(), String> {
     let arg = |i: usize| args.get(i).map(String::as_str);
     let cells: Vec<Cell> = match arg(1).unwrap_or("grid") {
         "grid" => grid::cells(),
@@ -18,7 +16,7 @@ fn main() -> ExitCode {
         "fast" => grid::fast(),
         "shared" => recorded::wall_clock().into_iter().map(|(cell, _)| cell).collect(),
         "exact" => recorded::exact().into_iter().map(|(cell, _)| cell).collect(),
-        other => return usage(&format!("unknown set {other}")),
+        other => return Err(usage(&format!("unknown set {other}"))),
     };
     let runs = arg(2).and_then(|n| n.parse().ok()).unwrap_or(1);
     let wanted: Vec<Cell> =
@@ -27,22 +25,19 @@ fn main() -> ExitCode {
         Some("list") => {
             println!("{COLUMNS}");
             wanted.iter().for_each(|c| println!("{}", c.line()));
-            ExitCode::SUCCESS
+            Ok(())
         }
         Some("sim") => print(&wanted, 1, &mut |cell, _| cell.simulate_runs(runs)),
         Some("kernel") => print(&wanted, runs, &mut |cell, run| {
             let line = cell.line();
             cell.measure(run, &mut |text| eprintln!("{line}: {text}")).map_err(|e| e.to_string())
         }),
-        _ => usage("what?"),
+        _ => Err(usage("what?")),
     }
 }
 
-fn usage(why: &str) -> ExitCode {
-    eprintln!(
-        "{why}: cells list|sim|kernel [grid|moving|ebpf|others|queues|fast|shared|exact] [RUNS] [TEXT]"
-    );
-    ExitCode::from(2)
+fn usage(why: &str) -> String {
+    format!("{why}: cells list|sim|kernel [grid|moving|ebpf|others|queues|fast|shared|exact] [RUNS] [TEXT]")
 }
 
 /// Run by run through all cells, so that a machine's moods meet all of them.
@@ -50,22 +45,17 @@ fn print(
     cells: &[Cell],
     runs: u64,
     play: &mut dyn FnMut(&Cell, u64) -> Result<twin::Outcome, String>,
-) -> ExitCode {
+) -> Result<(), String> {
     println!("{COLUMNS},paced,run,goodput_mbps,retransmits,mean_rtt_ms,p95_rtt_ms");
     for run in 1..=runs {
         for cell in cells {
             let line = cell.line();
-            match play(cell, run) {
-                Ok(o) => println!(
-                    "{line},{},{run},{:.4},{},{:.3},{:.3}",
-                    cell.paced, o.goodput, o.retransmits, o.rtt_ms, o.p95_ms
-                ),
-                Err(e) => {
-                    eprintln!("{line}: {e}");
-                    return ExitCode::from(2);
-                }
-            }
+            let o = play(cell, run).map_err(|e| format!("{line}: {e}"))?;
+            println!(
+                "{line},{},{run},{:.4},{},{:.3},{:.3}",
+                cell.paced, o.goodput, o.retransmits, o.rtt_ms, o.p95_ms
+            );
         }
     }
-    ExitCode::SUCCESS
+    Ok(())
 }

@@ -2,10 +2,9 @@
 //! the kernel as recorded), `pairs kernel [K/N]` measures on this machine as root and prints a line for
 //! each run, of all pairs or of every Nth from the Kth on, so that several can run side by side.
 
-use std::process::ExitCode;
 use twin::pair::{Pair, QUEUES, Share, pairs, recorded};
 
-const HEAD: &str = include_str!("../fairness-head.md");
+const HEAD: &str = include_str!("../../fairness-head.md");
 /// The controls that this kernel has, and those that longfat has for it.
 fn in_kernel() -> Vec<&'static str> {
     let kernel = kernel_cc::Kernel::now();
@@ -16,17 +15,15 @@ fn in_kernel() -> Vec<&'static str> {
 /// Runs simulated of each pair.
 const RUNS: u64 = 3;
 
-fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let done = match args.first().map(String::as_str) {
+pub fn run(args: &[String]) -> Result<(), String> {
+    match args.first().map(String::as_str) {
         None => document(),
         Some("kernel") => match shard(args.get(1)) {
             Some(shard) => measure(shard),
             None => Err("which part? K/N, as 1/4".into()),
         },
         Some(_) => Err("pairs [kernel [K/N]]".into()),
-    };
-    twin::exit(done)
+    }
 }
 
 fn shard(text: Option<&String>) -> Option<(usize, usize)> {

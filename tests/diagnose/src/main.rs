@@ -1,0 +1,41 @@
+//! Judges the diagnosis and learns its constants: `cargo run --release -p longfat-diagnose-test -- TASK ...`. Each file of
+//! `task/` says what its task takes and prints.
+
+mod task {
+    pub mod calibrate;
+    pub mod captures;
+    pub mod controls;
+    pub mod corpus;
+    pub mod doc;
+    pub mod fit;
+    pub mod lab;
+    pub mod nebby;
+    pub mod real;
+    pub mod usc;
+}
+
+use std::process::ExitCode;
+
+type Task = fn(&[String]) -> Result<(), String>;
+
+const TASKS: [(&str, Task); 10] = [
+    ("calibrate", task::calibrate::run),
+    ("captures", task::captures::run),
+    ("controls", task::controls::run),
+    ("corpus", task::corpus::run),
+    ("doc", task::doc::run),
+    ("fit", task::fit::run),
+    ("lab", task::lab::run),
+    ("nebby", task::nebby::run),
+    ("real", task::real::run),
+    ("usc", task::usc::run),
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let wanted = args.first().and_then(|name| TASKS.iter().find(|(task, _)| task == name));
+    diagnose_test::exit(match wanted {
+        Some((_, run)) => run(&args[1..]),
+        None => Err(format!("TASK ...: one of {}", TASKS.map(|(name, _)| name).join(", "))),
+    })
+}
