@@ -1,15 +1,23 @@
 # The front door. `make test` checks everything and installs what that needs (Debian, as root).
 
 CARGO ?= cargo
+# The command line unoptimised, and what makes up captures for the page's tests: of the whole workspace, whose features `unit`
+# has built already.
+DEBUG = $(CARGO) build -q --workspace --bin longfat --example capture
+# The command line optimised, of the features that its dependencies have in the Python package too, which then builds little more.
+RELEASE = $(CARGO) build -q --release -p longfat -p longfat-python --bin longfat
 
-.PHONY: test quick lint unit web same-bytes atomic examples wasm explore parquet python browser bench fuzz docs pictures setup netns objects desk types dist dist-check
+.PHONY: test quick setup lint build unit web wasm explore same-bytes atomic examples parquet python browser netns bench fuzz docs pictures objects desk types dist dist-check
 
-test: setup lint unit web wasm same-bytes atomic examples parquet python browser netns
+# All stages; at the end stands how long each took. What needs no compiler is made ready while one works.
+test:
+	@MAKE="$(MAKE)" sh tests/stages.sh "lint build" "setup web" "unit wasm same-bytes atomic examples parquet python browser netns"
 
 # The inner loop: no root, no network, no real seconds.
 quick: lint unit web
 
-# tshark checks our captures; venv and pip read our Parquet files; node and Chromium are for the report page.
+# tshark checks our captures; Python's packages read our Parquet files; node and Chromium are for the report page. What is there is
+# not installed again.
 setup:
 	sh tests/setup.sh
 
@@ -23,6 +31,13 @@ lint:
 	$(CARGO) deny --locked check --hide-inclusion-graph licenses bans sources && \
 	if $(CARGO) deny fetch db 2>/dev/null; then $(CARGO) deny --locked check --disable-fetch advisories; \
 	else echo "lint: advisories SKIPPED, their list cannot be fetched" >&2; fi
+
+# All that the stages run, compiled: the tests, those of the kernel too, the command line optimised and not.
+build:
+	$(CARGO) test -q --workspace --no-run
+	$(CARGO) test -q --workspace --test kernel --no-run
+	$(DEBUG)
+	$(RELEASE)
 
 # Property tests draw the same cases every time; `make fuzz` is for new ones.
 unit:
@@ -65,42 +80,39 @@ dist:
 dist-check:
 	sh tests/dist.sh
 
-# The command line unoptimised, and what makes up captures for the page's tests: of the whole workspace, whose features `unit`
-# has built already.
-DEBUG = $(CARGO) build -q --workspace --bin longfat --example capture
-
 # Same seed, same bytes: twice, and debug beside release.
 same-bytes:
 	$(DEBUG)
-	$(CARGO) build -q --release -p longfat
+	$(RELEASE)
 	sh tests/same-bytes.sh
 
 # What README and docs/ show is what is printed; `python3 tests/examples.py LONGFAT --bless` writes it anew.
 examples:
-	$(CARGO) build -q --release -p longfat
+	$(RELEASE)
 	python3 tests/examples.py $${CARGO_TARGET_DIR:-target}/release/longfat
 
 # Runs killed, raced and starved of disk while they write; `python3 tests/atomic.py LONGFAT 200 50` for many. Spoilt
 # scenarios, captures and result folders; `python3 tests/hostile.py LONGFAT 5000 5000 10000` for many.
 atomic:
-	$(CARGO) build -q --release -p longfat
+	$(RELEASE)
 	python3 tests/atomic.py $${CARGO_TARGET_DIR:-target}/release/longfat
 	python3 tests/hostile.py $${CARGO_TARGET_DIR:-target}/release/longfat 100 100 100
 
 # The time series as pandas and others read them.
 parquet:
 	$(DEBUG)
-	$(CARGO) build -q --release -p longfat
+	$(RELEASE)
 	sh tests/parquet.sh
 
 # The Python package in an environment of its own: its tests, its notebooks, its types.
 python:
+	$(RELEASE)
 	sh tests/python.sh
 
 # Reports of real runs in a headless browser; screenshots are left in target/shots.
 browser: setup
 	$(DEBUG)
-	$(CARGO) build -q --release -p longfat
+	$(RELEASE)
 	{ command -v npm && command -v chromium; } >/dev/null || { echo "browser: SKIPPED, no npm or no chromium" >&2; exit 0; }; \
 	cd web && npm run -s browser
 
@@ -143,7 +155,7 @@ fuzz:
 
 # The pictures of the pages in docs/, by a headless browser.
 pictures: setup
-	$(CARGO) build -q --release -p longfat
+	$(RELEASE)
 	node docs/pictures.mjs
 
 # Everything in docs/ that is made, not written. The diagnosis is judged on the corpus of this seed, so many cases.

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
-venv=$(sh tests/venv.sh parquet pyarrow) || exit 0
+venv=$(sh tests/venv.sh parquet) || exit 0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$target/release/longfat" run scenarios/policer-or-shaper.toml --json --out "$work" --pcap "$work/pcap" >"$work/stdout.json"

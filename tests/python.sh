@@ -4,11 +4,9 @@ set -e
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 export CARGO_TARGET_DIR=$target
-venv=$(sh tests/venv.sh python maturin pytest mypy numpy pyarrow polars duckdb pandas gymnasium matplotlib nbclient ipykernel \
-    distributed "moto[server,s3]" s3fs abi3audit pyright) || exit 0
+venv=$(sh tests/venv.sh python) || exit 0
 PATH=$venv/bin:$PATH
-cargo build -q --release -p longfat -p longfat-python
-# In the profile that the other tests have built, not that of what is handed out.
+# In the profile that the other tests have built, which `make python` has brought up to date; not that of what is handed out.
 LONGFAT_PROGRAM=$target/release/longfat MATURIN_PEP517_ARGS="--profile release" \
     pip install -q --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall ./python
 LONGFAT=$venv/bin/longfat pytest -q -p no:cacheprovider python/tests

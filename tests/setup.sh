@@ -43,6 +43,9 @@ install() {
 }
 [ -z "$missing" ] || install
 
+# Python's packages; it says itself what it cannot install.
+sh "$(dirname "$0")/venv.sh" setup >/dev/null || true
+
 # What npm installed last it writes down in its own lock file: as old as web's, or it is not what is asked for.
 cd "$(dirname "$0")/../web"
 installed=node_modules/.package-lock.json

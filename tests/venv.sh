@@ -1,12 +1,14 @@
 #!/bin/sh
-# venv.sh NAME PACKAGES...: puts packages into the tests' Python environment below target/ and prints where that is; what
-# hinders it is said in NAME's name. uv finds versions that go together in seconds; pip, for where it has no way to an index
-# but pip's own settings, tries boto3 after boto3 for minutes.
+# venv.sh NAME [PACKAGES...]: puts packages, those of requirements.txt by default, into the tests' Python environment below
+# target/ and prints where that is; what hinders it is said in NAME's name. uv finds versions that go together in seconds; pip,
+# for where it has no way to an index but pip's own settings, tries boto3 after boto3 for minutes.
 set -eu
 name=$1
 shift
-venv=${CARGO_TARGET_DIR:-$(cd "$(dirname "$0")/.." && pwd)/target}/python
-if ! python3 -m venv "$venv" >&2; then
+here=$(cd "$(dirname "$0")" && pwd)
+[ $# -gt 0 ] || set -- -r "$here/requirements.txt"
+venv=${CARGO_TARGET_DIR:-$here/../target}/python
+if [ ! -x "$venv/bin/pip" ] && ! python3 -m venv "$venv" >&2; then
     echo "$name: SKIPPED, python3 has no venv (Debian: python3-venv)" >&2
     exit 1
 fi
