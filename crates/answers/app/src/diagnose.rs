@@ -1,6 +1,5 @@
 //! A capture, or several, diagnosed.
 
-use crate::escape::value;
 use crate::{CommandError, both_ends, qlog};
 use capture::{Batch, CaptureReader, OpenError, PacketFilter};
 use result::Diagnosis;
@@ -9,6 +8,7 @@ use std::path::{Path, PathBuf};
 use track::both_ends::track_both_ends;
 use track::{PacketRecorder, TrackerOptions};
 use units::Time;
+use units::escape::value;
 
 /// What is studied.
 pub enum CaptureSource<'a> {

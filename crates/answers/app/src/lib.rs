@@ -4,7 +4,6 @@
 //! * [`budget`], [`warn`]: what its runs take, and what of it is probably not meant, before they begin;
 //! * [`summary`], [`identity`]: what the runs of [`experiment`] came to, as `run --json` prints it;
 //! * [`mod@diagnose`], [`qlog`]: captures, diagnosed; [`mod@fit`], [`plan`]: what is fitted to, and what is made faster;
-//! * [`escape`]: what came from outside made fit to be shown;
 //! * [`names`]: how results' files and folders are called, and the program;
 //! * [`mod@sweep`]: a grid of values, or many captures; [`mod@reproduce`]: published studies, run again and judged;
 //! * [`tables`]: results as Parquet files, and back;
@@ -17,7 +16,6 @@ mod both_ends;
 pub mod budget;
 pub mod diagnose;
 mod error;
-pub mod escape;
 pub mod examples;
 pub mod expect;
 pub mod fit;

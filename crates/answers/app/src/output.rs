@@ -1,7 +1,6 @@
 //! The result folder.
 
 use crate::CommandError;
-use crate::escape;
 use crate::provenance::Provenance;
 use crate::regular;
 use crate::tables::{
@@ -12,6 +11,7 @@ use result::{Run, to_json};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use units::escape;
 
 /// Writes a file as a whole and, if need be, its folder; gives its path back.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, CommandError> {

@@ -1,7 +1,8 @@
 //! Exact integer quantities: [`Time`] and [`Span`] in nanoseconds, [`Bytes`], [`Rate`] in bits per second;
 //! [`Speed`], [`Length`] and [`Frequency`] for what moves. And what all crates share besides: named random
 //! [`Stream`]s, [`Choices`] that tests draw from, [`Label`]s, the [`Goal`] that a scenario states and a result is
-//! judged by, what is [`Awaited`], [`Histogram`]s of spans, what of a text [`is_unseen`], and how numbers and lines are printed ([`three_digits`], [`ten_to`], [`wrap`]).
+//! judged by, what is [`Awaited`], [`Histogram`]s of spans, what of a text [`is_unseen`] and
+//! how it is shown all the same ([`escape`]), and how numbers and lines are printed ([`three_digits`], [`ten_to`], [`wrap`]).
 //!
 //! One rounding rule: a transmission time is rounded *up* to the next nanosecond
 //! ([`Rate::time_for`]), so that nothing is ever faster than its rate. A 1514 B frame at
@@ -11,6 +12,7 @@
 
 mod awaited;
 mod choices;
+pub mod escape;
 mod goal;
 mod histogram;
 mod label;

@@ -1,11 +1,11 @@
 //! What is said to a terminal: every text that came from outside passes here, for in it may stand what moves the cursor,
 //! sets the title, hides what follows, or turns its direction.
 
+use crate::is_unseen;
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use units::is_unseen;
 
-/// What report colours with ([`report::Style`]): it changes colours, and nothing else.
+/// What tables are coloured with: these change colours, and nothing else.
 const COLORS: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"];
 
 /// A value on a line: of what cannot be seen in it, and line ends are of that here, the code is shown, `\u{1b}`.
@@ -98,7 +98,7 @@ mod tests {
     /// Of any text nothing unseen is left, what can be seen is as it was, and each code is the character's.
     #[test]
     fn any_text_is_fit_to_be_shown_and_reads_back() {
-        let mut draw = units::Stream::new(20261124, "escape");
+        let mut draw = crate::Stream::new(20261124, "escape");
         let odd = [
             "\x1b[31m",
             "\u{202e}",
