@@ -18,11 +18,19 @@ pub enum CliProblem {
     Lab(Box<lab::LabError>),
     /// A congestion control was not loaded or unloaded.
     Control(kernel_cc::ControlError),
+    /// There is no configuration of a proxy.
+    Proxy(proxy::ConfigError),
 }
 
 impl From<kernel_cc::ControlError> for CliProblem {
     fn from(e: kernel_cc::ControlError) -> CliProblem {
         CliProblem::Control(e)
+    }
+}
+
+impl From<proxy::ConfigError> for CliProblem {
+    fn from(e: proxy::ConfigError) -> CliProblem {
+        CliProblem::Proxy(e)
     }
 }
 
@@ -84,6 +92,7 @@ impl fmt::Display for CliProblem {
             CliProblem::Command(CommandError::Usage(text)) => writeln!(f, "error: {text}"),
             CliProblem::Lab(e) => writeln!(f, "error: {e}"),
             CliProblem::Control(e) => writeln!(f, "error: {e}"),
+            CliProblem::Proxy(e) => f.write_str(&e.render()),
         }
     }
 }

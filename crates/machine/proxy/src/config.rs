@@ -14,8 +14,10 @@ use units::{Bytes, Rate, Span};
 
 mod check;
 mod pair;
+mod read;
 
 pub use pair::{PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig, PublicKey};
+pub use read::ConfigError;
 
 /// All of it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -21,8 +21,8 @@ pub use address::{HostPort, IpNetwork, ListenAt, lets_in, plain};
 pub use balance::{Balance, ServerChoice};
 pub use board::{PairBoard, PairLinkView};
 pub use config::{
-    ListenerConfig, OneOrMore, PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig, ProxyConfig,
-    PublicKey, SideConfig, UpstreamConfig,
+    ConfigError, ListenerConfig, OneOrMore, PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig,
+    ProxyConfig, PublicKey, SideConfig, UpstreamConfig,
 };
 pub use first::{FirstStep, NameRoutes, first_step};
 pub use header::{BadHeader, HeaderRead, LONGEST_HEADER, ProxyVersion, read_header};
@@ -45,6 +45,8 @@ mod pipes;
 mod proxy;
 #[cfg(target_os = "linux")]
 mod sample;
+#[cfg(target_os = "linux")]
+mod service;
 #[cfg(target_os = "linux")]
 mod session;
 #[cfg(target_os = "linux")]
@@ -73,6 +75,8 @@ pub use error::ProxyError;
 #[cfg(target_os = "linux")]
 pub use proxy::{Proxy, become_configured};
 #[cfg(target_os = "linux")]
+pub use service::{ActivatedSockets, ProxyService, ServiceLog, serve};
+#[cfg(target_os = "linux")]
 pub use shared::LogSink;
 #[cfg(target_os = "linux")]
 pub use slow::{DirectionEvidence, SlowCause, SlowEnd, slow_end};
@@ -80,9 +84,6 @@ pub use slow::{DirectionEvidence, SlowCause, SlowEnd, slow_end};
 pub use stats::{PathStats, ProxyCounter, SideGauges};
 #[cfg(target_os = "linux")]
 pub use sys::{
-    EventQueue, EventWatch, Readiness, Signal, ask_marks, bind_to, connect_to, exact_timers, hold_signals,
-    listen, next_signal, receive_marked, reset_on_close, set_mark, set_option, take_error, take_wakes,
-    tcp_socket, udp_socket, wake, wake_counter,
+    EventQueue, EventWatch, Readiness, ask_marks, bind_to, connect_to, exact_timers, listen, receive_marked,
+    reset_on_close, set_mark, set_option, take_error, take_wakes, tcp_socket, udp_socket, wake, wake_counter,
 };
-#[cfg(target_os = "linux")]
-pub use systemd::{handed_over, notify};

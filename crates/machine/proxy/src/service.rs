@@ -1,0 +1,151 @@
+//! A proxy as a service: its log on standard error, signals, and what systemd is notified of.
+//!
+//! SIGHUP reads the configuration again. SIGTERM and SIGINT drain, for at most `drain_timeout`; a second one stops.
+
+use crate::config::{ConfigError, ProxyConfig};
+use crate::proxy::Proxy;
+use crate::shared::LogSink;
+use crate::sys::{Signal, hold_signals, next_signal};
+use crate::systemd::{handed_over, notify};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Log entries that wait until standard error takes them; more are dropped, so that a log that stalls holds no connection up.
+const LOG_ENTRIES: usize = 10_000;
+/// How often [`serve`] checks whether the last connection has ended.
+const END_CHECK: Duration = Duration::from_millis(50);
+
+/// Sockets that the service manager has opened, by name.
+pub type ActivatedSockets = BTreeMap<String, Vec<OwnedFd>>;
+
+/// What [`serve`] directs.
+pub trait ProxyService {
+    /// Takes no new connections; the service ends with the last of those there are.
+    fn drain(&mut self);
+
+    /// Ends at once.
+    fn stop(&mut self);
+
+    /// Whether the service has ended.
+    fn is_finished(&self) -> bool;
+
+    /// Runs another configuration from now on.
+    ///
+    /// # Errors
+    /// Why the service keeps the configuration that it has.
+    fn reload(&mut self, next: &ProxyConfig) -> Result<(), String>;
+}
+
+impl ProxyService for Proxy {
+    fn drain(&mut self) {
+        Proxy::drain(self);
+    }
+
+    fn stop(&mut self) {
+        Proxy::stop(self);
+    }
+
+    fn is_finished(&self) -> bool {
+        Proxy::is_finished(self)
+    }
+
+    fn reload(&mut self, next: &ProxyConfig) -> Result<(), String> {
+        Proxy::reload(self, next).map_err(|e| e.to_string())
+    }
+}
+
+/// The log of a service: a JSON object a line.
+pub struct ServiceLog(SyncSender<Map<String, Value>>);
+
+impl ServiceLog {
+    /// Where a part of the service puts its entries.
+    pub fn sink(&self) -> LogSink {
+        let entries = self.0.clone();
+        Box::new(move |entry| drop(entries.try_send(entry)))
+    }
+
+    fn reload_failed(&self, why: String) {
+        let entry = [("event", "reload-failed".into()), ("why", Value::from(why))];
+        drop(self.0.try_send(entry.into_iter().map(|(key, value)| (key.to_string(), value)).collect()));
+    }
+}
+
+/// Starts a service and follows signals until it has ended; returns whether a signal ended it. `start` is called while the
+/// process has one thread, so that it may become another user. `read` reads the configuration again.
+///
+/// # Errors
+/// Those of `start`.
+pub fn serve<S: ProxyService, E>(
+    mut config: ProxyConfig,
+    read: impl Fn() -> Result<ProxyConfig, ConfigError>,
+    start: impl FnOnce(&ProxyConfig, ActivatedSockets, &ServiceLog) -> Result<S, E>,
+) -> Result<bool, E> {
+    // Before anything is opened: the descriptors' numbers count.
+    let activated = handed_over();
+    hold_signals();
+    let (log, entries) = mpsc::sync_channel(LOG_ENTRIES);
+    let log = ServiceLog(log);
+    let mut service = start(&config, activated, &log)?;
+    std::thread::spawn(move || entries.iter().for_each(write_entry));
+    let (send, signals) = mpsc::channel();
+    std::thread::spawn(move || while send.send(next_signal()).is_ok() {});
+    notify("READY=1");
+    let mut ends_at: Option<Instant> = None;
+    loop {
+        match signals.recv_timeout(if ends_at.is_some() { END_CHECK } else { END_CHECK * 10 }) {
+            Ok(Signal::Reload) if ends_at.is_none() => {
+                notify("RELOADING=1");
+                match reload(&mut service, &read) {
+                    Ok(next) => config = next,
+                    Err(why) => log.reload_failed(why),
+                }
+                notify("READY=1");
+            }
+            Ok(Signal::Reload) => {}
+            Ok(Signal::End) if ends_at.is_none() => {
+                notify("STOPPING=1");
+                service.drain();
+                ends_at = Some(Instant::now() + Duration::from_nanos(config.drain_timeout.as_nanos()));
+            }
+            Ok(Signal::End) => service.stop(),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        if ends_at.is_some_and(|at| at <= Instant::now()) {
+            service.stop();
+        }
+        if service.is_finished() {
+            drop(service);
+            std::thread::sleep(END_CHECK); // the last entries
+            return Ok(ends_at.is_some());
+        }
+    }
+}
+
+/// Reads the configuration again and has the service run it; a wrong one changes nothing.
+fn reload(
+    service: &mut impl ProxyService,
+    read: impl Fn() -> Result<ProxyConfig, ConfigError>,
+) -> Result<ProxyConfig, String> {
+    let next = read().map_err(|problem| match problem {
+        ConfigError::Wrong(e) => e.to_string(),
+        other => other.render().trim_end().to_string(),
+    })?;
+    service.reload(&next)?;
+    Ok(next)
+}
+
+/// Writes a line of the log: the time, then the entry.
+fn write_entry(mut entry: Map<String, Value>) {
+    let mut line = Map::new();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = chrono::DateTime::from_timestamp_millis(now.as_millis() as i64).unwrap_or_default();
+    let time = now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+    line.insert("time".into(), time.into());
+    line.append(&mut entry);
+    let text = Value::Object(line).to_string();
+    drop(writeln!(std::io::stderr().lock(), "{}", units::escape::json(&text)));
+}
