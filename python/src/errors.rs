@@ -3,7 +3,7 @@
 use app::CommandError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use scenario::ScenarioError;
+use scenario::DocumentError;
 
 /// The exception called `class` with this message.
 pub fn raise(py: Python<'_>, class: &str, message: &str) -> PyErr {
@@ -23,14 +23,14 @@ pub fn of_command(py: Python<'_>, error: CommandError) -> PyErr {
     }
 }
 
-fn of_scenario(py: Python<'_>, e: &ScenarioError) -> PyErr {
+fn of_scenario(py: Python<'_>, e: &DocumentError) -> PyErr {
     let place = PyDict::new(py);
     let set = || -> PyResult<()> {
         place.set_item("file", e.file())?;
         place.set_item("line", e.line())?;
         place.set_item("column", e.column())?;
         place.set_item("key", e.key())?;
-        place.set_item("variant", e.variant())?;
+        place.set_item("variant", e.part())?;
         place.set_item("help", e.help())?;
         place.set_item("shown", e.render())
     };

@@ -1,14 +1,14 @@
 //! What ends a command before it has an answer.
 
-use scenario::ScenarioError;
+use scenario::DocumentError;
 use std::fmt;
 use std::io;
 
-/// Why there is no answer, by cause. Displayed as one line; a scenario's error has more ([`ScenarioError::render`]).
+/// Why there is no answer, by cause. Displayed as one line; a scenario's error has more ([`DocumentError::render`]).
 #[derive(Debug)]
 pub enum CommandError {
     /// The scenario is wrong.
-    Scenario(Box<ScenarioError>),
+    Scenario(Box<DocumentError>),
     /// A file or folder, named, and what went wrong with it.
     Io(String, io::Error),
     /// A result that cannot be read: where, and why.

@@ -1,8 +1,5 @@
 //! From the file to a [`Scenario`]: names become indexes, and everything is checked.
 
-use crate::address::{check_name, check_names};
-use crate::de::{Entries, Fault, place_in, read_tagged};
-use crate::error::RefusalCause;
 use crate::file::{FlowTable, LinkTable, Named, RelayTable, ScenarioFile};
 use crate::judged;
 use crate::network;
@@ -10,9 +7,11 @@ use crate::physical;
 use crate::route::islands;
 use crate::stage::{self, Files};
 use crate::tool::{MOST_STREAMS, Tool};
-use crate::tree::{Node, TomlTable};
 use crate::{DuplexLink, Flow, Host, Relay, Scenario};
 use congestion::Control;
+use document::{
+    Entries, Fault, Node, RefusalCause, TomlTable, check_name, list, place_in, read_tagged, suggest,
+};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use transport::{App, Stack};
@@ -37,6 +36,11 @@ pub(crate) fn range(root: &Node, path: &[&str], value: impl ToString, allowed: i
     fault(root, path, RefusalCause::OutOfRange { found, allowed: allowed.into() })
 }
 
+/// The two ends of a link or flow are one host, or a relay stands where it joins nothing.
+fn same_host(host: &str) -> RefusalCause {
+    RefusalCause::Conflict { message: format!("both ends are the host `{host}`") }
+}
+
 /// What the tree of one variant says.
 #[derive(PartialEq)]
 pub(crate) struct Checked {
@@ -51,7 +55,7 @@ pub(crate) struct Checked {
 pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -> Result<Checked, Fault> {
     for table in ["hosts", "links", "relays", "flows", "faults"] {
         let Some(table) = root.get(table).and_then(Node::as_table) else { continue };
-        check_names(table)?;
+        table.check_names()?;
         if table.entries.len() > MOST_NAMED {
             let found = format!("a table of {}", table.entries.len());
             let allowed = format!("at most {MOST_NAMED} entries");
@@ -70,7 +74,9 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
     for (name, table) in file.hosts.0 {
         stack(root, &name, &table.stack)?;
         let unknown = || {
-            let cause = RefusalCause::UnlinkedHost { host: name.clone(), known: hosts.names() };
+            let message = format!("no link names the host `{name}`");
+            let help = suggest(&name, "links name", &hosts.names());
+            let cause = RefusalCause::Unreachable { message, help };
             Fault::new(cause, root.key_place(&["hosts", &name]))
         };
         let index = hosts.get(&name).ok_or_else(unknown)?;
@@ -144,8 +150,7 @@ impl Hosts {
                 });
             }
             if table.between[0] == table.between[1] {
-                let host = table.between[0].clone();
-                return Err(fault(root, &["links", link, "between"], RefusalCause::SameHost { host }));
+                return Err(fault(root, &["links", link, "between"], same_host(&table.between[0])));
             }
         }
         Ok(hosts)
@@ -280,7 +285,7 @@ impl Checks<'_> {
         let from = self.hosts.find(root, &path("from"), &table.from)?;
         let to = self.hosts.find(root, &path("to"), &table.to)?;
         if from == to {
-            return Err(fault(root, &path("to"), RefusalCause::SameHost { host: table.to }));
+            return Err(fault(root, &path("to"), same_host(&table.to)));
         }
         let cc = control(root, &path("cc"))?.unwrap_or_default();
         let app = match root.node_at(&path("app")) {
@@ -403,16 +408,18 @@ impl Checks<'_> {
     fn leg(&self, path: &[&str], from: usize, to: usize) -> Result<(), Fault> {
         let name = |i: usize| self.hosts.list[i].name.clone();
         if from == to {
-            return Err(fault(self.root, path, RefusalCause::SameHost { host: name(to) }));
+            return Err(fault(self.root, path, same_host(&name(to))));
         }
         if self.islands[from] != self.islands[to] {
             let same = |&i: &usize| i != from && self.islands[i] == self.islands[from];
-            let reached = (0..self.islands.len()).filter(same).map(name).collect();
-            return Err(fault(
-                self.root,
-                path,
-                RefusalCause::NoRoute { from: name(from), to: name(to), reached },
-            ));
+            let reached: Vec<String> = (0..self.islands.len()).filter(same).map(name).collect();
+            let (from, to) = (name(from), name(to));
+            let help = match reached.is_empty() {
+                true => format!("`{from}` is on no link"),
+                false => format!("from `{from}` the links lead to {}", list(&reached)),
+            };
+            let message = format!("no chain of links joins `{from}` and `{to}`");
+            return Err(fault(self.root, path, RefusalCause::Unreachable { message, help }));
         }
         Ok(())
     }

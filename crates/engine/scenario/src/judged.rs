@@ -1,9 +1,7 @@
 //! The keys that say what is measured and what it is judged by: `measure`, `goal`, `baseline`.
 
-use crate::de::Fault;
-use crate::error::RefusalCause;
-use crate::tree::Node;
 use crate::{Experiment, Flow, Scenario};
+use document::{Fault, Node, RefusalCause};
 use serde::Deserialize;
 use transport::App;
 use units::{Goal, Span};

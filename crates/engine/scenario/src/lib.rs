@@ -2,7 +2,7 @@
 //!
 //! [`Experiment::parse`] reads a TOML text and gives one checked [`Scenario`] per variant, in
 //! which names have become indexes and every default is filled in. What is wrong is told as a
-//! [`ScenarioError`]: file, line, column, key, and what would be right. `docs/scenario.md`
+//! [`DocumentError`]: file, line, column, key, and what would be right. `docs/scenario.md`
 //! describes the keys; [`schema`] is the same for editors. [`Experiment::to_toml`] and [`Scenario::to_toml`] write
 //! such a text, which reads back to the same.
 //!
@@ -10,10 +10,7 @@
 //! it is read, so that an override means exactly what the same text in the file would. [`AskedScenario`] reads some of the
 //! variants, and nothing of the others.
 
-mod address;
 mod check;
-mod de;
-mod error;
 mod file;
 mod judged;
 mod limits;
@@ -27,27 +24,24 @@ mod relay;
 mod route;
 mod schema;
 mod service;
-mod settings;
 mod stage;
 mod tool;
-mod tree;
 mod version;
 mod warn;
 mod write;
 
-pub use error::{RefusalCause, ScenarioError};
+pub use document::{DocumentError, MAX_BYTES, RefusalCause};
 pub use limits::PathLimits;
-pub use parse::{AskedScenario, MAX_BYTES};
+pub use parse::AskedScenario;
 pub use prefix::Prefix;
 pub use programs::ProgramLine;
 pub use relay::{Relay, RelayTool};
 pub use route::{Hop, default_address};
 pub use schema::schema;
 pub use service::{FaultKind, HOLD, HostRoute, ScheduledFault, Service};
-pub use settings::SettingsFile;
 pub use tool::{Tool, Values, fill};
 pub use warn::Warned;
-pub use write::{ScenarioSetting, inline_toml, key_path};
+pub use write::ScenarioSetting;
 
 use congestion::Control;
 use path::Stage;

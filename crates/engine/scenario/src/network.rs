@@ -8,15 +8,12 @@
 //! | a flow is of one version of IP, which its way carries | see [`crate::version`] |
 //! | every flow's way exists and is no circle | [`crate::Scenario::route`] follows the same routes as the kernel |
 
-use crate::address::check_name;
 use crate::check::{Hosts, fault, range};
-use crate::de::{Fault, read_tagged};
-use crate::error::RefusalCause;
 use crate::file::{FaultTable, HostTable, Named};
 use crate::route::default_address;
 use crate::service::{FaultKind, HostRoute, ScheduledFault, Service};
-use crate::tree::Node;
 use crate::{DuplexLink, Host, Prefix, Scenario, version};
+use document::{Fault, Node, RefusalCause, check_name, read_tagged};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use units::Span;

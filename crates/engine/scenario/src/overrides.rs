@@ -1,13 +1,9 @@
 //! Overrides: a dotted path and a value, from a variant, from `--set` or from a sweep's axis.
 
-use crate::address::{self, KeyStep};
-use crate::de::Fault;
-use crate::error::RefusalCause;
 use crate::file::ScenarioFile;
 use crate::stage;
-use crate::tree::{Key, Node, Reader, TomlTable, Value};
+use document::{Fault, Key, Node, Reader, RefusalCause, TomlTable, Value, key_path, split_assignment, steps};
 use serde::de::Error as _;
-use toml::de::DeValue;
 
 /// The tables whose keys are names, and what one of them is called.
 const NAMED: [(&str, &str); 5] =
@@ -25,10 +21,10 @@ pub(crate) fn apply_variant(root: &mut TomlTable, overrides: &TomlTable) -> Resu
     apply_nested(root, overrides, &mut Vec::new())
 }
 
-fn apply_nested(root: &mut TomlTable, table: &TomlTable, prefix: &mut Vec<KeyStep>) -> Result<(), Fault> {
+fn apply_nested(root: &mut TomlTable, table: &TomlTable, prefix: &mut Vec<Key>) -> Result<(), Fault> {
     for (key, node) in &table.entries {
         let depth = prefix.len();
-        prefix.extend(address::steps(&key.name, |_| key.at)?);
+        prefix.extend(steps(&key.name, |_| key.at)?);
         match &node.value {
             // `flows.udp.count = 1` and `[variants.x.flows.udp]` are paths that go on;
             // `{ … }` is a value.
@@ -54,14 +50,14 @@ pub(crate) struct SetIn<'a> {
 /// Applies the text of one override, the `source`-th; one whose path begins with another variant's name changes nothing.
 pub(crate) fn apply_set(root: &mut TomlTable, text: &str, source: u32, of: SetIn<'_>) -> Result<(), Fault> {
     let whole = Reader { source, text, offset: 0 };
-    let Some((key, value)) = address::split_assignment(text) else {
+    let Some((key, value)) = split_assignment(text) else {
         let message = "`=` is missing (write KEY=VALUE)".into();
         return Err(Fault::new(RefusalCause::BadPath { message }, whole.origin(0..text.len())));
     };
-    let steps = address::steps(key, |range| whole.origin(range))?;
+    let steps = steps(key, |range| whole.origin(range))?;
     let blanks = value.len() - value.trim_start().len();
     let offset = key.len() + 1 + blanks;
-    let value = value_of(value.trim(), Reader { source, text: value.trim(), offset });
+    let value = Reader { source, text: value.trim(), offset }.value();
     let made = value.and_then(|value| match own_path(&steps, of)? {
         Some(path) => set(root, path, value),
         None => Ok(()),
@@ -71,11 +67,11 @@ pub(crate) fn apply_set(root: &mut TomlTable, text: &str, source: u32, of: SetIn
 
 /// Whether an override sets this key of the file's top, in every variant.
 pub(crate) fn sets_top(text: &str, key: &str) -> bool {
-    address::split_assignment(text).is_some_and(|(path, _)| path.trim() == key)
+    split_assignment(text).is_some_and(|(path, _)| path.trim() == key)
 }
 
 /// The path within the variant: `variants.NAME.KEY` is KEY in the variant NAME, and `None` in every other one.
-fn own_path<'p>(path: &'p [KeyStep], of: SetIn<'_>) -> Result<Option<&'p [KeyStep]>, Fault> {
+fn own_path<'p>(path: &'p [Key], of: SetIn<'_>) -> Result<Option<&'p [Key]>, Fault> {
     let Some((first, rest)) = path.split_first() else { return Ok(Some(path)) };
     if !OF_ONE.contains(&first.name.as_str()) {
         return Ok(Some(path));
@@ -96,33 +92,13 @@ fn own_path<'p>(path: &'p [KeyStep], of: SetIn<'_>) -> Result<Option<&'p [KeySte
 }
 
 /// The fault with the path of its override.
-fn keyed(fault: Fault, path: &[KeyStep]) -> Fault {
-    let steps: Vec<String> = path.iter().map(|s| address::quote(&s.name)).collect();
-    Fault { key: Some(steps.join(".")), ..fault }
-}
-
-/// A value as TOML writes it; what is no TOML value is a text.
-fn value_of(text: &str, reader: Reader<'_>) -> Result<Node, Fault> {
-    let plain = Node::text(text, reader.origin(0..text.len()));
-    if text.is_empty() {
-        return Ok(plain);
-    }
-    match DeValue::parse(text) {
-        Ok(value) => {
-            let node = reader.node(&value);
-            // `2026-01-01` has no meaning of its own here.
-            Ok(if matches!(node.value, Value::Date(_)) { plain } else { node })
-        }
-        Err(e) if text.starts_with(['"', '\'', '[', '{']) => {
-            let cause = RefusalCause::Syntax { message: e.message().trim().into() };
-            Err(Fault::new(cause, reader.origin(e.span().unwrap_or(0..text.len()))))
-        }
-        Err(_) => Ok(plain),
-    }
+fn keyed(fault: Fault, path: &[Key]) -> Fault {
+    let steps: Vec<&str> = path.iter().map(|s| s.name.as_str()).collect();
+    Fault { key: Some(key_path(&steps)), ..fault }
 }
 
 /// Sets the value at a path, which must name something that is there or may be.
-fn set(root: &mut TomlTable, path: &[KeyStep], value: Node) -> Result<(), Fault> {
+fn set(root: &mut TomlTable, path: &[Key], value: Node) -> Result<(), Fault> {
     let Some((first, rest)) = path.split_first() else { return Ok(()) };
     if first.name == "variants" {
         let message = "a variant cannot change variants; name the key itself";
@@ -139,17 +115,17 @@ fn set(root: &mut TomlTable, path: &[KeyStep], value: Node) -> Result<(), Fault>
     }
     let mut done = vec![first.name.as_str()];
     let Some((last, parents)) = rest.split_last() else {
-        root.insert(Key { name: first.name.clone(), at: first.at }, value);
+        root.insert(first.clone(), value);
         return Ok(());
     };
-    let mut node = descend(root, first);
+    let mut node = root.get_or_insert_table(first);
     for step in parents {
         node = child(node, step, &done)?;
         done.push(&step.name);
     }
     match &mut node.value {
         Value::Table(t) => {
-            t.insert(Key { name: last.name.clone(), at: last.at }, value);
+            t.insert(last.clone(), value);
             Ok(())
         }
         _ => {
@@ -164,8 +140,8 @@ fn set(root: &mut TomlTable, path: &[KeyStep], value: Node) -> Result<(), Fault>
 fn admit(
     root: &mut TomlTable,
     what: &'static str,
-    table: &KeyStep,
-    name: &KeyStep,
+    table: &Key,
+    name: &Key,
     whole: bool,
 ) -> Result<(), Fault> {
     let mut known = root.get(&table.name).and_then(Node::as_table).map(TomlTable::names).unwrap_or_default();
@@ -189,18 +165,8 @@ pub(crate) fn hosts_of_links(root: &TomlTable) -> Vec<String> {
     hosts.map(str::to_string).collect()
 }
 
-/// The entry `step` of a table, made if it is not there.
-fn descend<'t>(table: &'t mut TomlTable, step: &KeyStep) -> &'t mut Node {
-    let i = table.entries.iter().position(|(k, _)| k.name == step.name).unwrap_or_else(|| {
-        let empty = Node { value: Value::Table(TomlTable::default()), at: step.at };
-        table.entries.push((Key { name: step.name.clone(), at: step.at }, empty));
-        table.entries.len() - 1
-    });
-    &mut table.entries[i].1
-}
-
 /// What `step` names inside `node`; `done` is the path to `node`.
-fn child<'t>(node: &'t mut Node, step: &KeyStep, done: &[&str]) -> Result<&'t mut Node, Fault> {
+fn child<'t>(node: &'t mut Node, step: &Key, done: &[&str]) -> Result<&'t mut Node, Fault> {
     match &mut node.value {
         // A key that means nothing is found, with the right ones, when the tree is read.
         Value::Table(t) => {
@@ -211,7 +177,7 @@ fn child<'t>(node: &'t mut Node, step: &KeyStep, done: &[&str]) -> Result<&'t mu
                 let message = format!("`{}.{}` has no stages", done.join("."), step.name);
                 return Err(Fault::new(RefusalCause::BadPath { message }, step.at));
             }
-            Ok(descend(t, step))
+            Ok(t.get_or_insert_table(step))
         }
         Value::Array(list) => {
             let names = stage::names_at(done, list);

@@ -1,20 +1,14 @@
 //! From text to [`Experiment`]: TOML, overrides, one checked scenario per variant.
 
-use crate::address::check_name;
 use crate::check::{self, Checked};
-use crate::de::Fault;
-use crate::error::{Detail, RefusalCause, ScenarioError};
 use crate::judged;
 use crate::overrides::{SetIn, apply_set, apply_variant, sets_top};
 use crate::programs::ProgramLine;
-use crate::stage::Files;
-use crate::tree::{Node, Origin, Reader, TomlTable, Value};
+use crate::stage::{self, Files};
 use crate::{Experiment, Tool, Variant};
-use std::ops::Range;
-use toml::de::DeTable;
-
-/// The largest file that is read.
-pub const MAX_BYTES: usize = 1 << 20;
+use document::{
+    DocumentError, Fault, NamedText, Node, Origin, RefusalCause, TomlTable, Value, check_name, parse,
+};
 
 const MOST_VARIANTS: usize = 1000;
 
@@ -23,7 +17,7 @@ impl Experiment {
     /// `sets` are `KEY=VALUE` overrides that every variant gets after its own.
     ///
     /// A stage that names a file (a trace) is an error; see [`Experiment::parse_with`].
-    pub fn parse(file: &str, text: &str, sets: &[String]) -> Result<Experiment, ScenarioError> {
+    pub fn parse(file: &str, text: &str, sets: &[String]) -> Result<Experiment, DocumentError> {
         AskedScenario { file, text, sets, ..AskedScenario::default() }.experiment(&mut None)
     }
 
@@ -34,7 +28,7 @@ impl Experiment {
         text: &str,
         sets: &[String],
         read: &mut dyn FnMut(&str) -> Result<String, String>,
-    ) -> Result<Experiment, ScenarioError> {
+    ) -> Result<Experiment, DocumentError> {
         AskedScenario { file, text, sets, ..AskedScenario::default() }.experiment(&mut Some(read))
     }
 }
@@ -65,7 +59,7 @@ impl AskedScenario<'_> {
     pub fn parse(
         &self,
         read: &mut dyn FnMut(&str) -> Result<String, String>,
-    ) -> Result<Experiment, ScenarioError> {
+    ) -> Result<Experiment, DocumentError> {
         self.experiment(&mut Some(read))
     }
 
@@ -73,7 +67,7 @@ impl AskedScenario<'_> {
     ///
     /// # Errors
     /// As [`AskedScenario::parse`].
-    pub fn parse_alone(&self) -> Result<Experiment, ScenarioError> {
+    pub fn parse_alone(&self) -> Result<Experiment, DocumentError> {
         self.experiment(&mut None)
     }
 
@@ -81,7 +75,7 @@ impl AskedScenario<'_> {
     ///
     /// # Errors
     /// The file is no TOML, or its variants have no names that can be.
-    pub fn variant_names(&self) -> Result<Vec<String>, ScenarioError> {
+    pub fn variant_names(&self) -> Result<Vec<String>, DocumentError> {
         let mut root = self.read()?;
         Ok(self.take_variants(&mut root)?.into_iter().map(|(name, _)| name).collect())
     }
@@ -91,7 +85,7 @@ impl AskedScenario<'_> {
     ///
     /// # Errors
     /// As [`AskedScenario::parse`], of what can be told without checking values.
-    pub fn programs(&self) -> Result<Vec<ProgramLine>, ScenarioError> {
+    pub fn programs(&self) -> Result<Vec<ProgramLine>, DocumentError> {
         let mut root = self.read()?;
         let variants = self.take_variants(&mut root)?;
         let known: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();
@@ -103,7 +97,7 @@ impl AskedScenario<'_> {
         Ok(lines)
     }
 
-    fn experiment(&self, files: &mut Files<'_>) -> Result<Experiment, ScenarioError> {
+    fn experiment(&self, files: &mut Files<'_>) -> Result<Experiment, DocumentError> {
         let mut root = self.read()?;
         let variants = self.take_variants(&mut root)?;
         let known: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();
@@ -122,7 +116,7 @@ impl AskedScenario<'_> {
                     let bare = TomlTable::default();
                     let alone = overrides.entries.is_empty()
                         || self.variant(&root, &bare, of, files).err().as_ref() == Some(&error);
-                    if alone { error } else { error.in_variant(name) }
+                    if alone { error } else { error.in_part("the variant", name) }
                 })?;
             if experiment.variants.is_empty() {
                 experiment.name = scenario.name.clone();
@@ -138,12 +132,12 @@ impl AskedScenario<'_> {
     fn chosen<'v>(
         &self,
         variants: &'v [(String, TomlTable)],
-    ) -> Result<impl Iterator<Item = (&'v str, &'v TomlTable)>, ScenarioError> {
+    ) -> Result<impl Iterator<Item = (&'v str, &'v TomlTable)>, DocumentError> {
         let unknown = self.variants.iter().find(|name| !variants.iter().any(|(own, _)| own == *name));
         if let Some(name) = unknown {
             let known = variants.iter().map(|(name, _)| name.clone()).collect();
             let cause = RefusalCause::UnknownName { what: "variant", name: name.clone(), known };
-            return Err(ScenarioError::in_argument("--variant", name, 0..name.len(), cause));
+            return Err(DocumentError::in_argument("--variant", name, 0..name.len(), cause));
         }
         let is_asked = |name: &str| self.variants.is_empty() || self.variants.iter().any(|v| v == name);
         let asked: Vec<_> = variants.iter().filter(|(name, _)| is_asked(name)).collect();
@@ -157,12 +151,12 @@ impl AskedScenario<'_> {
             for key in ["tool", "server"] {
                 let Some(node) = node.get(key) else { continue };
                 let Some(command) = node.as_text().filter(|text| !Tool::is_own(text)) else { continue };
-                let (file, text) = self.source(node.at);
+                let source = self.source(node.at);
                 let line = ProgramLine {
                     variants: vec![variant.into()],
-                    file,
-                    is_set: node.at.source != 0,
-                    line: Place::of(text, node.at.start as usize, node.at.end as usize).line,
+                    is_set: source.is_argument,
+                    line: node.at.line_in(source.text),
+                    file: source.name,
                     key: format!("flows.{}.{key}", flow.name),
                     command: command.into(),
                 };
@@ -182,38 +176,22 @@ impl AskedScenario<'_> {
         self.sets.iter().map(|set| ("--set", set)).chain(self.varied.iter().map(|set| ("--vary", set)))
     }
 
-    /// The text that something was written in, and what it is called.
-    fn source(&self, at: Origin) -> (String, &str) {
-        match at.source {
-            0 => (self.file.to_string(), self.text),
-            n => match self.asked_sets().nth(n as usize - 1) {
-                Some((option, text)) => (format!("{option} {}", shown(text)), text.as_str()),
-                None => (String::new(), ""),
-            },
-        }
+    /// The text that something was written in.
+    fn source(&self, at: Origin) -> NamedText<'_> {
+        let set = (at.source as usize).checked_sub(1).and_then(|n| self.asked_sets().nth(n));
+        set.map_or_else(
+            || NamedText::of_file(self.file, self.text),
+            |(option, text)| NamedText::of_option(option, text),
+        )
     }
 
-    /// The file as a tree, its size checked.
-    pub(crate) fn read(&self) -> Result<TomlTable, ScenarioError> {
-        if self.text.len() > MAX_BYTES {
-            let cause = RefusalCause::FileTooLarge { bytes: self.text.len(), limit: MAX_BYTES };
-            return Err(self.error(cause.into(), None));
-        }
-        // Editors on some systems begin a file with a byte order mark.
-        let offset = if self.text.starts_with('\u{feff}') { 3 } else { 0 };
-        let reader = Reader { source: 0, text: &self.text[offset..], offset };
-        match DeTable::parse(reader.text) {
-            Ok(table) => Ok(reader.table(table.get_ref(), false)),
-            Err(e) => {
-                let at = reader.origin(e.span().unwrap_or_default());
-                let cause = RefusalCause::Syntax { message: e.message().trim().replace('\n', ", ") };
-                Err(self.error(Fault::new(cause, at), None))
-            }
-        }
+    /// The file as a tree.
+    fn read(&self) -> Result<TomlTable, DocumentError> {
+        parse(self.text).map_err(|fault| self.error(fault, None))
     }
 
     /// Takes `[variants]` out of the tree: names and overrides.
-    fn take_variants(&self, root: &mut TomlTable) -> Result<Vec<(String, TomlTable)>, ScenarioError> {
+    fn take_variants(&self, root: &mut TomlTable) -> Result<Vec<(String, TomlTable)>, DocumentError> {
         let fault = |cause, at| self.error(Fault::new(cause, at), None);
         let Some(node) = root.remove("variants") else { return Ok(vec![lone()]) };
         let table_of = |node: Node| match node.value {
@@ -243,7 +221,7 @@ impl AskedScenario<'_> {
     }
 
     /// The variant that a file or an override names as the baseline.
-    fn baseline(&self, root: &TomlTable, names: &[&str]) -> Result<Option<String>, ScenarioError> {
+    fn baseline(&self, root: &TomlTable, names: &[&str]) -> Result<Option<String>, DocumentError> {
         // Other overrides may fit the variants alone.
         let of = SetIn { variant: "", known: names };
         let tree = self.set_where(root.clone(), of, |text| sets_top(text, "baseline"));
@@ -268,7 +246,7 @@ impl AskedScenario<'_> {
         for ((_, set), source) in self.asked_sets().zip(1..).filter(|((_, set), _)| wanted(set)) {
             apply_set(&mut table, set, source, of)?;
         }
-        Ok(Node { value: Value::Table(table), at: Origin::default() })
+        Ok(Node::root(table))
     }
 
     /// The same, read.
@@ -278,61 +256,17 @@ impl AskedScenario<'_> {
         overrides: &TomlTable,
         of: SetIn<'_>,
         files: &mut Files<'_>,
-    ) -> Result<Checked, ScenarioError> {
+    ) -> Result<Checked, DocumentError> {
         let tree = self.overridden(root, overrides, of).map_err(|f| self.error(f, None))?;
         let checked = check::scenario(&tree, &stem(self.file), files);
         checked.map_err(|f| self.error(f, Some(&tree)))
     }
 
     /// Gives a fault its file, line, column, key and excerpt.
-    pub(crate) fn error(&self, fault: Fault, tree: Option<&Node>) -> ScenarioError {
-        let at = fault.at.unwrap_or_default();
-        let (file, text) = self.source(at);
-        let place = Place::of(text, at.start as usize, at.end as usize);
-        let by_place = || tree.filter(|_| fault.at.is_some()).and_then(|t| t.key_at(at));
-        let key = fault.key.clone().or_else(by_place).unwrap_or_default();
-        let help = fault.cause.help().or_else(|| syntax_help(&fault.cause, &place));
-        ScenarioError::new(Detail {
-            cause: fault.cause,
-            file,
-            is_set: at.source != 0,
-            line: place.line,
-            column: place.column,
-            key,
-            variant: None,
-            help,
-            excerpt: place.excerpt,
-            caret: place.caret,
-        })
+    fn error(&self, mut fault: Fault, tree: Option<&Node>) -> DocumentError {
+        fault.key = fault.key.or_else(|| tree?.key_at(fault.at?, &|path, list| stage::names_at(path, list)));
+        self.source(fault.at.unwrap_or_default()).refuse(fault)
     }
-}
-
-impl ScenarioError {
-    /// What is wrong with another argument that names things of a scenario: `argument` is what it is called, `at` the
-    /// bytes of its `text` that are wrong.
-    pub fn in_argument(argument: &str, text: &str, at: Range<usize>, cause: RefusalCause) -> ScenarioError {
-        let place = Place::of(text, at.start, at.end);
-        ScenarioError::new(Detail {
-            help: cause.help(),
-            cause,
-            file: argument.into(),
-            is_set: true,
-            line: place.line,
-            column: place.column,
-            key: String::new(),
-            variant: None,
-            excerpt: place.excerpt,
-            caret: place.caret,
-        })
-    }
-}
-
-/// An override as errors name it: whole, unless it is long.
-fn shown(text: &str) -> String {
-    const MOST: usize = 80;
-    let plain = |c: char| if units::is_unseen(c) { '\u{fffd}' } else { c };
-    let more = if text.chars().nth(MOST).is_some() { "…" } else { "" };
-    text.chars().take(MOST).map(plain).chain(more.chars()).collect()
 }
 
 /// The variant of a file without variants.
@@ -348,58 +282,4 @@ fn stem(file: &str) -> String {
     let name: String = base.chars().map(fit).take(64).collect();
     let name = name.trim_start_matches(['.', '-']);
     if name.is_empty() { "scenario".into() } else { name.into() }
-}
-
-/// A quantity without quotes is the most common slip.
-fn syntax_help(cause: &RefusalCause, place: &Place) -> Option<String> {
-    let RefusalCause::Syntax { .. } = cause else { return None };
-    let rest: String = place.excerpt.chars().skip(place.caret.0).collect();
-    let value = rest.split([',', '}', ']']).next()?;
-    let number = value.starts_with(|c: char| c.is_ascii_digit());
-    let unit = value.contains(|c: char| c.is_ascii_alphabetic());
-    (number && unit).then(|| "a value with a unit is a text in quotes: \"20Mbit/s\"".into())
-}
-
-/// A place in a text, for people.
-struct Place {
-    line: usize,
-    column: usize,
-    excerpt: String,
-    caret: (usize, usize),
-}
-
-impl Place {
-    /// The widest excerpt, in characters.
-    const WIDTH: usize = 100;
-
-    fn of(text: &str, start: usize, end: usize) -> Place {
-        let floor = |mut n: usize| {
-            n = n.min(text.len());
-            while !text.is_char_boundary(n) {
-                n -= 1;
-            }
-            n
-        };
-        let (start, end) = (floor(start), floor(end));
-        let begin = text[..start].rfind('\n').map_or(0, |n| n + 1);
-        let stop = text[start..].find(['\n', '\r']).map_or(text.len(), |n| start + n);
-        let before = text[begin..start].chars().count();
-        let width = text[start..end.clamp(start, stop)].chars().count().max(1);
-        let long = text[begin..stop].chars().nth(Place::WIDTH).is_some();
-        let skip = if long { before.saturating_sub(Place::WIDTH / 2) } else { 0 };
-        let plain = |c: char| if units::is_unseen(c) { ' ' } else { c };
-        let shown = text[begin..stop].chars().skip(skip).take(Place::WIDTH).map(plain);
-        let mut excerpt: String = shown.collect();
-        let mut caret = before - skip;
-        if skip > 0 {
-            excerpt.insert(0, '…');
-            caret += 1;
-        }
-        if text[begin..stop].chars().nth(skip + Place::WIDTH).is_some() {
-            excerpt.push('…');
-        }
-        let width = width.min((excerpt.chars().count()).saturating_sub(caret).max(1));
-        let line = text[..start].matches('\n').count() + 1;
-        Place { line, column: before + 1, excerpt: excerpt.trim_end().into(), caret: (caret, width) }
-    }
 }

@@ -1,8 +1,6 @@
 //! Bounds of quantities: beyond them no path is, and whoever wrote it meant another unit.
 
-use crate::de::Fault;
-use crate::error::RefusalCause;
-use crate::tree::{Node, Value};
+use document::{Fault, Node, RefusalCause, Value};
 use units::{Bytes, Rate, Span};
 
 /// Twenty times what a port of a router has (800 Gbit/s, IEEE 802.3df).

@@ -1,10 +1,7 @@
 //! Stages of a link: a `kind`, its parameters, and the scenario's own `name` and `enabled`.
 
 use crate::NamedStage;
-use crate::address::check_name;
-use crate::de::{Entries, Fault};
-use crate::error::RefusalCause;
-use crate::tree::Node;
+use document::{Entries, Fault, Node, RefusalCause, check_name};
 use path::{Problem, Stage};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -128,7 +125,7 @@ fn check(node: &Node, stage: &mut Stage, files: &mut Files<'_>) -> Result<(), Fa
         })?;
         let in_file = |p: Problem| {
             let message = format!("in the file `{name}`: {}", without_content(&p.message));
-            Fault::new(RefusalCause::Stage { message }, at)
+            Fault::new(RefusalCause::Conflict { message }, at)
         };
         stage.load(&text).map_err(in_file)?;
     }
@@ -137,7 +134,7 @@ fn check(node: &Node, stage: &mut Stage, files: &mut Files<'_>) -> Result<(), Fa
         // Only a key that is not there has to be named: the place names the others.
         let there = node.node_at(&path).is_some();
         let message = if there { problem.message } else { problem.to_string() };
-        Fault::new(RefusalCause::Stage { message }, node.place(&path))
+        Fault::new(RefusalCause::Conflict { message }, node.place(&path))
     })
 }
 

@@ -5,7 +5,7 @@
 //! split, so that no value can become two words or a command of its own. `sh -c '…'` is there for
 //! who wants a shell.
 
-use crate::error::RefusalCause;
+use document::RefusalCause;
 use std::net::IpAddr;
 use transport::{App, Arrival};
 

@@ -5,10 +5,8 @@
 //! `bgp` are IPv4 only: an IPv6 flow may not cross them, and who runs them has no IPv6 address.
 
 use crate::check::{fault, range};
-use crate::de::Fault;
-use crate::error::RefusalCause;
-use crate::tree::Node;
 use crate::{Flow, Hop, Scenario, Service};
+use document::{Fault, Node, RefusalCause};
 use path::Stage;
 use std::net::IpAddr;
 use transport::{App, UDP_HEADER};

@@ -3,9 +3,9 @@
 //! A warning names the key and says what follows from it. It is no error: each has scenarios that mean it. What a
 //! variant may leave unused for the sake of another (a host's stack, a relay) is told only when no variant uses it.
 
-use crate::address::quote;
 use crate::limits::{PathLimits, hosts};
 use crate::{Experiment, Flow, Hop, NamedStage, Relay, Scenario};
+use document::quote;
 use path::{QueueConfig, Stage, StageLimit};
 use std::collections::BTreeSet;
 use transport::App;

@@ -7,40 +7,24 @@
 //! Meant for what the parser can yield: hosts in the order in which links name them, values in range.
 
 mod docs;
-mod document;
 mod lean;
 mod settings;
+mod text;
 mod tree;
-mod value;
 mod variants;
 
 pub use settings::ScenarioSetting;
 
-use crate::address::quote;
 use crate::{Experiment, Scenario};
-use document::Document;
-use serde::Serialize;
-use value::Written;
-
-/// A value as TOML writes it in one line: what stands behind the `=` of a `--set`. Tables are `{ … }`; what serde leaves
-/// out, or has as null, is left out.
-pub fn inline_toml(data: &impl Serialize) -> String {
-    let mut text = String::new();
-    Written::of(data).spell(&mut text);
-    text
-}
-
-/// A dotted path as `--set` takes it, its steps in quotes where they need them.
-pub fn key_path(steps: &[&str]) -> String {
-    steps.iter().map(|step| quote(step)).collect::<Vec<_>>().join(".")
-}
+use document::written::Written;
+use text::ScenarioText;
 
 impl Scenario {
     /// The scenario as the text of a file without variants.
     pub fn to_toml(&self) -> String {
-        let mut document = Document::default();
-        document.scenario(&tree::of(self), &Vec::new());
-        document.text
+        let mut written = ScenarioText::default();
+        written.scenario(&tree::of(self), &Vec::new());
+        written.text
     }
 
     /// The tables of its file without what has its default, as JSON: `hosts`, `links`, `relays`, `flows`, each by name.
@@ -54,7 +38,7 @@ impl Scenario {
 
     /// What it changes of `base`, as `--set` takes it (`KEY=VALUE`), in an order in which it can be applied.
     pub fn overrides_of(&self, base: &Scenario) -> Vec<String> {
-        let spelt = |(key, value): &(String, value::Written)| {
+        let spelt = |(key, value): &(String, Written)| {
             let mut text = format!("{key}=");
             value.spell(&mut text);
             text
@@ -71,15 +55,15 @@ impl Scenario {
 impl Experiment {
     /// The experiment as the text of a file: the first variant's scenario, and what the others change of it.
     pub fn to_toml(&self) -> String {
-        let mut document = Document::default();
+        let mut written = ScenarioText::default();
         let trees: Vec<_> = self.variants.iter().map(|v| tree::of(&v.scenario)).collect();
-        let Some(base) = trees.first() else { return document.text };
-        document.scenario(base, &tree::of_all(self));
+        let Some(base) = trees.first() else { return written.text };
+        written.scenario(base, &tree::of_all(self));
         if self.variants.len() > 1 || self.variants[0].name != "default" {
             for (variant, tree) in self.variants.iter().zip(&trees) {
-                document.variant(&variant.name, &variants::overrides(base, tree));
+                written.variant(&variant.name, &variants::overrides(base, tree));
             }
         }
-        document.text
+        written.text
     }
 }

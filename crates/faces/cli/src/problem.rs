@@ -5,7 +5,7 @@ use crate::escape::value;
 use crate::lab;
 use app::CommandError;
 use experiment::Failure;
-use scenario::ScenarioError;
+use scenario::DocumentError;
 use std::fmt;
 use std::io;
 
@@ -42,7 +42,7 @@ impl From<CommandError> for CliProblem {
 
 impl CliProblem {
     /// A scenario is wrong.
-    pub fn scenario(e: Box<ScenarioError>) -> CliProblem {
+    pub fn scenario(e: Box<DocumentError>) -> CliProblem {
         CliProblem::Command(CommandError::Scenario(e))
     }
 

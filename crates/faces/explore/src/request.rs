@@ -1,7 +1,7 @@
 //! What a page asks, and how it is told that it cannot be.
 
 use result::Run;
-use scenario::{AskedScenario, Experiment, ScenarioError};
+use scenario::{AskedScenario, DocumentError, Experiment};
 use serde::{Deserialize, Serialize};
 
 /// What a page asks.
@@ -117,8 +117,8 @@ impl Refusal {
     }
 }
 
-impl From<ScenarioError> for Refusal {
-    fn from(e: ScenarioError) -> Refusal {
+impl From<DocumentError> for Refusal {
+    fn from(e: DocumentError) -> Refusal {
         let line = if e.file().starts_with("--set") { 0 } else { e.line() };
         let why =
             Why { message: e.to_string(), text: e.render(), line, key: e.key().into(), ..Why::default() };

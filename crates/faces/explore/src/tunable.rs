@@ -7,8 +7,10 @@
 //! * Loss or jitter that a path does not have yet is added by the slider: its override is the whole list of stages.
 
 use crate::path_of_flow::{MetStage, bottleneck, ends, is_tcp, main_flow, stages, way};
+use document::key_path;
+use document::written::inline_toml;
 use path::{QueueConfig, Stage};
-use scenario::{Flow, Scenario, inline_toml, key_path};
+use scenario::{Flow, Scenario};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use units::{Bytes, Rate, Span};

@@ -2,7 +2,7 @@
 
 use super::{Expected, Kind, Quantity, Relation, Statistic, Subject};
 use crate::CommandError;
-use scenario::{Experiment, RefusalCause, ScenarioError, Variant};
+use scenario::{DocumentError, Experiment, RefusalCause, Variant};
 use std::ops::Range;
 use units::{Rate, Span};
 
@@ -21,7 +21,7 @@ pub fn share(text: &str) -> Result<f64, String> {
 pub fn read(texts: &[String], experiment: &Experiment) -> Result<Vec<Expected>, CommandError> {
     let one = |(text, n): (&String, usize)| {
         let refused = |(range, cause)| {
-            let error = ScenarioError::in_argument(&format!("--expect {n}"), text, range, cause);
+            let error = DocumentError::in_argument(&format!("--expect {n}"), text, range, cause);
             CommandError::Scenario(Box::new(error))
         };
         ExpectationReader { text, experiment }.read().map_err(refused)

@@ -14,7 +14,7 @@ use crate::reproduce::study::{Selection, Study, StudyClaim, StudyRow, StudyTable
 use crate::reproduce::trace::traces;
 use experiment::{Hooks, Order, Outcomes, VariantOutcomes, Watcher};
 use result::{Clock, TrustKind};
-use scenario::{AskedScenario, Experiment, ScenarioError};
+use scenario::{AskedScenario, DocumentError, Experiment};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -37,7 +37,7 @@ pub struct PlayWish {
 #[derive(Debug)]
 pub enum PlayError {
     /// A scenario that a study names, or its overrides, are wrong.
-    Scenario(Box<ScenarioError>),
+    Scenario(Box<DocumentError>),
     /// A scenario or variant that a study names is not there; says which.
     Missing(String),
     /// The caller ended it.

@@ -3,7 +3,7 @@
 use crate::reproduce::expression::{CellName, ClaimExpression};
 use crate::reproduce::study::{Study, StudyClaim, StudyTable};
 use crate::reproduce::trace::SHOWN;
-use scenario::{RefusalCause, ScenarioError, SettingsFile};
+use document::{DocumentError, RefusalCause, SettingsFile};
 use std::fmt::Display;
 
 /// Repeats of a row, at most.
@@ -15,7 +15,7 @@ impl Study {
     /// # Errors
     /// No TOML, an unknown key, a name that is there twice or not at all, a measure or claim that cannot be read: where it
     /// stands, and what would be right.
-    pub fn parse(name: &str, file: &str, text: &str) -> Result<Study, ScenarioError> {
+    pub fn parse(name: &str, file: &str, text: &str) -> Result<Study, DocumentError> {
         let settings = SettingsFile::parse(file, text)?;
         let mut study: Study = settings.read()?;
         study.name = name.into();
@@ -32,7 +32,7 @@ struct StudyCheck<'a> {
     study: &'a Study,
 }
 
-type Check = Result<(), ScenarioError>;
+type Check = Result<(), DocumentError>;
 
 /// A path of keys and indexes.
 macro_rules! at {
@@ -40,12 +40,12 @@ macro_rules! at {
 }
 
 impl StudyCheck<'_> {
-    fn refuse(&self, path: &[&dyn Display], cause: RefusalCause) -> ScenarioError {
+    fn refuse(&self, path: &[&dyn Display], cause: RefusalCause) -> DocumentError {
         let steps: Vec<String> = path.iter().map(|step| step.to_string()).collect();
         self.file.refuse(&steps.iter().map(String::as_str).collect::<Vec<_>>(), cause)
     }
 
-    fn bad(&self, path: &[&dyn Display], message: String) -> ScenarioError {
+    fn bad(&self, path: &[&dyn Display], message: String) -> DocumentError {
         self.refuse(path, RefusalCause::BadValue { message })
     }
 

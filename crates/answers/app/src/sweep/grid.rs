@@ -6,7 +6,7 @@
 
 use crate::CommandError;
 use crate::sweep::Axis;
-use scenario::{AskedScenario, Experiment, ScenarioError};
+use scenario::{AskedScenario, DocumentError, Experiment};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub struct SweepGrid {
 #[derive(Debug)]
 pub enum GridError {
     /// The scenario is wrong, or no value of an axis fits it.
-    Scenario(Box<ScenarioError>),
+    Scenario(Box<DocumentError>),
     /// What is asked for does not fit together; says what would be right.
     Asked(String),
 }
@@ -134,7 +134,7 @@ impl SweepGrid {
     }
 
     /// These variants at a point, from the grid alone.
-    pub(crate) fn read_at(&self, point: usize, variants: &[String]) -> Result<Experiment, ScenarioError> {
+    pub(crate) fn read_at(&self, point: usize, variants: &[String]) -> Result<Experiment, DocumentError> {
         let mut read = |name: &str| self.files.get(name).cloned().ok_or_else(|| "is not there".to_string());
         self.asked(&self.varied_at(&self.place(point)), variants).parse(&mut read)
     }
@@ -221,7 +221,7 @@ fn fitting(
     place: &[usize],
     axis: usize,
     values: usize,
-    read_at: &mut dyn FnMut(&[usize]) -> Result<Experiment, ScenarioError>,
+    read_at: &mut dyn FnMut(&[usize]) -> Result<Experiment, DocumentError>,
 ) -> usize {
     let mut at = place.to_vec();
     (0..values)

@@ -1,6 +1,6 @@
 //! Values without what says no more than the defaults do.
 
-use super::value::{Table, Written};
+use document::written::{Table, Written};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

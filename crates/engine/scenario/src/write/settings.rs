@@ -1,7 +1,7 @@
 //! What a scenario says beside its stages, key by key.
 
 use super::tree::Tree;
-use super::value::{Table, Written};
+use document::written::{Table, Written};
 
 /// A key of a scenario and its value; what has its default is left out, but for keys of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]

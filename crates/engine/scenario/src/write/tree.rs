@@ -1,13 +1,13 @@
 //! A scenario as the tables of its file.
 
 use super::lean::{lean, prune};
-use super::value::{Table, Written};
 use crate::judged::spell_measure;
 use crate::{
     DuplexLink, Experiment, Flow, HostRoute, NamedStage, Prefix, Relay, RelayTool, Scenario, ScheduledFault,
     Tool, stage,
 };
 use congestion::Control;
+use document::written::{Table, Written};
 use transport::{App, Stack};
 use units::Bytes;
 

@@ -1,9 +1,9 @@
 //! What one scenario changes of another, as a variant's overrides.
 
 use super::tree::Tree;
-use super::value::{Table, Written, get};
-use crate::address::quote;
 use crate::stage;
+use document::key_path;
+use document::written::{Table, Written, get};
 
 /// The overrides that make `tree` of `base`, in an order in which they can be applied.
 pub(crate) fn overrides(base: &Tree, tree: &Tree) -> Table {
@@ -36,8 +36,7 @@ fn in_order(some: &[&str], all: &[&str]) -> bool {
 
 impl Changes {
     fn set(&mut self, path: &[&str], value: Written) {
-        let steps: Vec<String> = path.iter().map(|step| quote(step)).collect();
-        self.0.push((steps.join("."), value));
+        self.0.push((key_path(path), value));
     }
 
     /// Hosts' keys; the whole table where links name other hosts.

@@ -1,6 +1,6 @@
 //! Some variants of a file: overrides need fit these alone, and may be of one alone; errors name what was typed.
 
-use scenario::{AskedScenario, Experiment, RefusalCause, ScenarioError};
+use scenario::{AskedScenario, DocumentError, Experiment, RefusalCause};
 
 const TEXT: &str = r#"
 duration = "1s"
@@ -20,7 +20,7 @@ to = "b"
 "links.wan.forward" = [{ kind = "delay", delay = "20ms" }]
 "#;
 
-fn read(text: &str, sets: &[&str], variants: &[&str]) -> Result<Experiment, ScenarioError> {
+fn read(text: &str, sets: &[&str], variants: &[&str]) -> Result<Experiment, DocumentError> {
     let owned = |all: &[&str]| all.iter().map(|s| s.to_string()).collect::<Vec<_>>();
     let (sets, variants) = (owned(sets), owned(variants));
     AskedScenario { file: "t.toml", text, sets: &sets, varied: &[], variants: &variants }.parse_alone()
@@ -46,7 +46,7 @@ fn an_override_need_only_fit_the_variants_that_are_asked_for() {
         ("--set links.wan.forward.limiter.queue.packets=7", "links.wan.forward.limiter.queue")
     );
     let refused = read(TEXT, &["links.wan.forward.limiter.rate=1Mbit/s"], &["shaper", "none"]).unwrap_err();
-    assert_eq!(refused.variant(), Some("none"));
+    assert_eq!(refused.part(), Some("none"));
     assert!(refused.to_string().contains("there is no stage `limiter`"), "{refused}");
 }
 
@@ -77,7 +77,7 @@ fn what_is_wrong_in_a_variant_is_told_to_who_asks_for_it() {
     assert_eq!(read(&broken, &[], &["policer", "none"]).unwrap().variants.len(), 2);
     for asked in [&[][..], &["shaper"]] {
         let e = read(&broken, &[], asked).unwrap_err();
-        assert_eq!((e.file(), e.line(), e.variant()), ("t.toml", 14, Some("shaper")), "{e}");
+        assert_eq!((e.file(), e.line(), e.part()), ("t.toml", 14, Some("shaper")), "{e}");
     }
     let e = read(TEXT, &[], &["policer", "shapper"]).unwrap_err();
     assert!(matches!(e.cause(), RefusalCause::UnknownName { what: "variant", .. }), "{e}");

@@ -1,6 +1,6 @@
 //! Every kind of mistake, and the line that answers it: place, key, message, help.
 
-use scenario::{Experiment, RefusalCause, ScenarioError};
+use scenario::{DocumentError, Experiment, RefusalCause};
 
 const GOOD: &str = r#"name = "good"
 duration = "20s"
@@ -38,7 +38,7 @@ app = { kind = "bulk", bytes = "10MB" }
 "#;
 
 /// The error of the good file after one edit, with `--set`s.
-fn error(from: &str, to: &str, sets: &[&str]) -> ScenarioError {
+fn error(from: &str, to: &str, sets: &[&str]) -> DocumentError {
     assert!(GOOD.contains(from), "the good file has no {from}");
     let sets: Vec<String> = sets.iter().map(|s| s.to_string()).collect();
     match Experiment::parse("good.toml", &GOOD.replacen(from, to, 1), &sets) {

@@ -177,7 +177,7 @@ fn a_set_is_the_same_as_an_edit() {
     ] {
         assert!(SMALL.contains(from));
         let edited = SMALL.replacen(from, to, 1);
-        let show = |e: Result<Experiment, scenario::ScenarioError>| match e {
+        let show = |e: Result<Experiment, scenario::DocumentError>| match e {
             Ok(e) => Ok(e),
             Err(e) => Err(e.cause().clone()),
         };

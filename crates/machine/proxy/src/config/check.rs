@@ -2,7 +2,7 @@
 
 use super::{ProxyConfig, SideConfig};
 use crate::address::{HostPort, ListenAt};
-use scenario::{RefusalCause, ScenarioError, SettingsFile};
+use document::{DocumentError, RefusalCause, SettingsFile};
 use std::collections::BTreeMap;
 use units::{Rate, Span};
 
@@ -19,7 +19,7 @@ impl ProxyConfig {
     ///
     /// # Errors
     /// The first thing that is wrong, with its place.
-    pub fn parse(file: &str, text: &str) -> Result<ProxyConfig, ScenarioError> {
+    pub fn parse(file: &str, text: &str) -> Result<ProxyConfig, DocumentError> {
         let settings = SettingsFile::parse(file, text)?;
         let config: ProxyConfig = settings.read()?;
         match config.fault() {

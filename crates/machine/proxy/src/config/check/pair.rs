@@ -2,7 +2,7 @@
 
 use super::{ConfigFault, conflict, name_pattern, owned, range, wait};
 use crate::config::{PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig};
-use scenario::RefusalCause;
+use document::RefusalCause;
 use std::collections::BTreeMap;
 use units::Span;
 

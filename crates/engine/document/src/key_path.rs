@@ -1,22 +1,18 @@
-//! Dotted paths: `links.wan.forward.limiter.rate`, `flows."two words".count`.
+//! Names, and dotted paths of them: `links.wan.forward.limiter.rate`, `flows."two words".count`.
 
-use crate::de::Fault;
-use crate::error::RefusalCause;
-use crate::tree::{Origin, TomlTable};
+use crate::cause::RefusalCause;
+use crate::fault::Fault;
+use crate::origin::{Key, Origin};
 use std::ops::Range;
 
 /// The deepest key of a scenario is at eight; the rest is courtesy.
 const DEEPEST: usize = 16;
 
-/// One step of a path, and where it was written.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct KeyStep {
-    pub name: String,
-    pub at: Origin,
-}
-
-/// Cuts `text` at its dots. `at` tells where a part of `text` was written.
-pub(crate) fn steps(text: &str, at: impl Fn(Range<usize>) -> Origin) -> Result<Vec<KeyStep>, Fault> {
+/// Cuts `text` at its dots. `at` gives the origin of a part of `text`.
+///
+/// # Errors
+/// A quote is not closed, a step is empty, or the path is too deep.
+pub fn steps(text: &str, at: impl Fn(Range<usize>) -> Origin) -> Result<Vec<Key>, Fault> {
     let bad = |message: &str, range: Range<usize>| {
         let message = format!("{message} (a path is written links.wan.forward.limiter.rate)");
         Fault::new(RefusalCause::BadPath { message }, at(range))
@@ -45,7 +41,7 @@ pub(crate) fn steps(text: &str, at: impl Fn(Range<usize>) -> Origin) -> Result<V
             return Err(bad("the path is too deep", start..end));
         }
         let width = end.min(start + name.len() + if quote.is_some() { 2 } else { 0 });
-        steps.push(KeyStep { name: name.into(), at: at(start..width) });
+        steps.push(Key { name: name.into(), at: at(start..width) });
         let after = text[end..].trim_start();
         match after.chars().next() {
             None => return Ok(steps),
@@ -56,7 +52,7 @@ pub(crate) fn steps(text: &str, at: impl Fn(Range<usize>) -> Origin) -> Result<V
 }
 
 /// Cuts `key=value` at the first equals sign that stands in no quotes.
-pub(crate) fn split_assignment(text: &str) -> Option<(&str, &str)> {
+pub fn split_assignment(text: &str) -> Option<(&str, &str)> {
     let mut quote = None;
     for (i, c) in text.char_indices() {
         match (quote, c) {
@@ -69,23 +65,26 @@ pub(crate) fn split_assignment(text: &str) -> Option<(&str, &str)> {
     None
 }
 
+/// A dotted path as `--set` takes it, its steps in quotes where they need them.
+pub fn key_path(steps: &[impl AsRef<str>]) -> String {
+    steps.iter().map(|step| quote(step.as_ref())).collect::<Vec<_>>().join(".")
+}
+
 /// A step as it is written in a path.
-pub(crate) fn quote(name: &str) -> String {
+pub fn quote(name: &str) -> String {
     let bare = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.chars().all(bare) { name.into() } else { format!("\"{name}\"") }
 }
 
-/// Names that can be names: they head columns, and variants' are names of folders.
-pub(crate) fn check_name(name: &str, at: Origin) -> Result<(), Fault> {
+/// Checks that `name`, written at `at`, is fit for a column, a folder and a step of a path.
+///
+/// # Errors
+/// It is empty, longer than 64 bytes, or has other characters than letters, digits, `-`, `_` and `.`.
+pub fn check_name(name: &str, at: Origin) -> Result<(), Fault> {
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let first = |c: char| c.is_alphanumeric() || c == '_';
     let fits = name.len() <= 64 && name.chars().all(inside) && name.chars().next().is_some_and(first);
     if fits { Ok(()) } else { Err(Fault::new(RefusalCause::BadName { name: name.into() }, at)) }
-}
-
-/// Checks every name of a table of named things.
-pub(crate) fn check_names(table: &TomlTable) -> Result<(), Fault> {
-    table.entries.iter().try_for_each(|(key, _)| check_name(&key.name, key.at))
 }
 
 #[cfg(test)]

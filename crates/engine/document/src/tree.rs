@@ -1,50 +1,44 @@
-//! The file as a tree of values, each of which knows where it was written.
-//!
-//! Overrides mix values of several texts (the file, each `--set`), so every key and value
-//! carries an [`Origin`]: which text, and which bytes of it.
+//! A document as a tree of values, each of which knows where it was written.
 
-use crate::stage;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use crate::fault::Fault;
+use crate::key_path::{check_name, key_path};
+use crate::origin::{Key, Origin};
 
-/// Which text, and which bytes of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Origin {
-    /// 0 is the file, n the n-th override.
-    pub source: u32,
-    pub start: u32,
-    pub end: u32,
-}
-
+/// A value and where it was written.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
+pub struct Node {
+    /// The value.
     pub value: Value,
+    /// Where it was written.
     pub at: Origin,
 }
 
+/// What TOML can say.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub enum Value {
+    /// A string.
     Text(String),
+    /// Wider than TOML's integers, so that every number of 64 bits fits.
     Integer(i128),
+    /// A float.
     Float(f64),
+    /// A boolean.
     Bool(bool),
+    /// A date or a time, as it is written.
     Date(String),
+    /// An array.
     Array(Vec<Node>),
+    /// A table, inline or not.
     Table(TomlTable),
 }
 
 /// Keys in the order of the file.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TomlTable {
+pub struct TomlTable {
+    /// Each key once.
     pub entries: Vec<(Key, Node)>,
-    /// Written `{ … }`: in a variant this is one value, not a path that goes on.
+    /// Written `{ … }`: among overrides this is one value, not a path that goes on.
     pub inline: bool,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Key {
-    pub name: String,
-    pub at: Origin,
 }
 
 impl Value {
@@ -75,6 +69,7 @@ impl Value {
 }
 
 impl TomlTable {
+    /// The value of a key.
     pub fn get(&self, name: &str) -> Option<&Node> {
         self.entries.iter().find(|(k, _)| k.name == name).map(|(_, n)| n)
     }
@@ -85,25 +80,51 @@ impl TomlTable {
             None => self.entries.push((key, node)),
         }
     }
+    /// The value of a key; where there is none, an empty table at the end.
+    pub fn get_or_insert_table(&mut self, key: &Key) -> &mut Node {
+        let i = self.entries.iter().position(|(k, _)| k.name == key.name).unwrap_or_else(|| {
+            let empty = Node { value: Value::Table(TomlTable::default()), at: key.at };
+            self.entries.push((key.clone(), empty));
+            self.entries.len() - 1
+        });
+        &mut self.entries[i].1
+    }
+    /// Takes a key out.
     pub fn remove(&mut self, name: &str) -> Option<Node> {
         let i = self.entries.iter().position(|(k, _)| k.name == name)?;
         Some(self.entries.remove(i).1)
     }
+    /// Checks that every key can be a name: see [`check_name`].
+    ///
+    /// # Errors
+    /// The first key that cannot.
+    pub fn check_names(&self) -> Result<(), Fault> {
+        self.entries.iter().try_for_each(|(key, _)| check_name(&key.name, key.at))
+    }
+    /// Its keys.
     pub fn names(&self) -> Vec<String> {
         self.entries.iter().map(|(k, _)| k.name.clone()).collect()
     }
 }
 
 impl Node {
+    /// A text that was written there.
     pub fn text(text: &str, at: Origin) -> Node {
         Node { value: Value::Text(text.into()), at }
     }
+    /// The root of a tree.
+    pub fn root(table: TomlTable) -> Node {
+        Node { value: Value::Table(table), at: Origin::default() }
+    }
+    /// The table that it is.
     pub fn as_table(&self) -> Option<&TomlTable> {
         if let Value::Table(t) = &self.value { Some(t) } else { None }
     }
+    /// The list that it is.
     pub fn as_array(&self) -> Option<&[Node]> {
         if let Value::Array(a) = &self.value { Some(a) } else { None }
     }
+    /// The text that it is.
     pub fn as_text(&self) -> Option<&str> {
         if let Value::Text(t) = &self.value { Some(t) } else { None }
     }
@@ -144,30 +165,28 @@ impl Node {
         entry.map_or_else(|| self.place(parents), |(k, _)| k.at)
     }
 
-    /// The dotted path of the key or value written at `at`; stages by name.
-    pub fn key_at(&self, at: Origin) -> Option<String> {
+    /// The dotted path of the key or value written at `at`. `names` gives the entries of the list at a path names; an entry
+    /// without one is called by its index.
+    pub fn key_at(&self, at: Origin, names: ListNames<'_>) -> Option<String> {
         let mut path = Vec::new();
-        self.find(at, &mut path).then(|| {
-            let quoted: Vec<String> = path.iter().map(|p| crate::address::quote(p)).collect();
-            quoted.join(".")
-        })
+        self.find(at, names, &mut path).then(|| key_path(&path))
     }
 
-    fn find(&self, at: Origin, path: &mut Vec<String>) -> bool {
+    fn find(&self, at: Origin, names: ListNames<'_>, path: &mut Vec<String>) -> bool {
         match &self.value {
             Value::Table(t) => t.entries.iter().any(|(key, node)| {
                 path.push(key.name.clone());
-                let found = key.at == at || node.at == at || node.find(at, path);
+                let found = key.at == at || node.at == at || node.find(at, names, path);
                 if !found {
                     path.pop();
                 }
                 found
             }),
             Value::Array(a) => {
-                let names = stage::names_at(path, a);
+                let names_here = names(path, a);
                 a.iter().enumerate().any(|(i, node)| {
-                    path.push(names.get(i).cloned().unwrap_or_else(|| i.to_string()));
-                    let found = node.at == at || node.find(at, path);
+                    path.push(names_here.get(i).cloned().unwrap_or_else(|| i.to_string()));
+                    let found = node.at == at || node.find(at, names, path);
                     if !found {
                         path.pop();
                     }
@@ -179,47 +198,5 @@ impl Node {
     }
 }
 
-/// Turns the parser's values into ours.
-pub(crate) struct Reader<'a> {
-    pub source: u32,
-    pub text: &'a str,
-    /// Where `text` begins in the source.
-    pub offset: usize,
-}
-
-impl Reader<'_> {
-    pub fn origin(&self, span: std::ops::Range<usize>) -> Origin {
-        let clamp = |n: usize| (n + self.offset).min(u32::MAX as usize) as u32;
-        Origin { source: self.source, start: clamp(span.start), end: clamp(span.end) }
-    }
-
-    pub fn node(&self, value: &Spanned<DeValue<'_>>) -> Node {
-        let at = self.origin(value.span());
-        let value = match value.get_ref() {
-            DeValue::String(s) => Value::Text(s.to_string()),
-            // The parser has checked the digits; what no number type holds stays a text,
-            // and is refused as one.
-            DeValue::Integer(i) => i128::from_str_radix(i.as_str(), i.radix())
-                .map_or_else(|_| Value::Text(i.to_string()), Value::Integer),
-            DeValue::Float(f) => {
-                f.as_str().parse().map_or_else(|_| Value::Text(f.as_str().into()), Value::Float)
-            }
-            DeValue::Boolean(b) => Value::Bool(*b),
-            DeValue::Datetime(d) => Value::Date(d.to_string()),
-            DeValue::Array(a) => Value::Array(a.iter().map(|v| self.node(v)).collect()),
-            DeValue::Table(t) => {
-                let inline = self.text.as_bytes().get(value.span().start) == Some(&b'{');
-                Value::Table(self.table(t, inline))
-            }
-        };
-        Node { value, at }
-    }
-
-    pub fn table(&self, table: &DeTable<'_>, inline: bool) -> TomlTable {
-        let entry = |(k, v): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
-            let name: &std::borrow::Cow<'_, str> = k.get_ref();
-            (Key { name: name.to_string(), at: self.origin(k.span()) }, self.node(v))
-        };
-        TomlTable { entries: table.iter().map(entry).collect(), inline }
-    }
-}
+/// The names of a list's entries, by the list's path; none where entries have no names.
+pub type ListNames<'a> = &'a dyn Fn(&[String], &[Node]) -> Vec<String>;

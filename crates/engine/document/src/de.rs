@@ -1,44 +1,12 @@
 //! serde over [`Node`]: like any TOML deserializer, but its error keeps cause and place.
 
-use crate::error::RefusalCause;
-use crate::tree::{Key, Node, Origin, TomlTable, Value};
+use crate::cause::RefusalCause;
+use crate::fault::Fault;
+use crate::origin::{Key, Origin};
+use crate::tree::{Node, TomlTable, Value};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor};
 use std::fmt;
-
-/// What is wrong, and where if that is known yet.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Fault {
-    pub cause: RefusalCause,
-    pub at: Option<Origin>,
-    /// The dotted path, where it cannot be found by the place.
-    pub key: Option<String>,
-}
-
-impl Fault {
-    pub fn new(cause: RefusalCause, at: Origin) -> Fault {
-        Fault { cause, at: Some(at), key: None }
-    }
-    /// Sets the place unless a nearer one is set.
-    pub fn or_at(mut self, at: Origin) -> Fault {
-        self.at.get_or_insert(at);
-        self
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.cause.fmt(f)
-    }
-}
-
-impl std::error::Error for Fault {}
-
-impl From<RefusalCause> for Fault {
-    fn from(cause: RefusalCause) -> Fault {
-        Fault { cause, at: None, key: None }
-    }
-}
 
 fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|w| w.to_string()).collect()
@@ -200,7 +168,7 @@ impl<'de> de::SeqAccess<'de> for &mut Items<'de> {
 }
 
 /// The entries of a table; also a deserializer of its own (a table without some keys).
-pub(crate) struct Entries<'de> {
+pub struct Entries<'de> {
     entries: std::slice::Iter<'de, (Key, Node)>,
     skip: &'static [&'static str],
     value: Option<&'de Node>,
@@ -250,7 +218,7 @@ impl<'de> de::Deserializer<'de> for Entries<'de> {
 }
 
 /// Where in `node` an error lies that serde lost the place of: enums with a `kind` are buffered.
-pub(crate) fn place_in(node: &Node, cause: &RefusalCause) -> Origin {
+pub fn place_in(node: &Node, cause: &RefusalCause) -> Origin {
     let entries = node.as_table().map(|t| t.entries.as_slice()).unwrap_or_default();
     let value = |is: &dyn Fn(&Node) -> bool| entries.iter().find(|(_, n)| is(n)).map(|(_, n)| n.at);
     let place = match cause {
@@ -275,7 +243,10 @@ pub(crate) fn place_in(node: &Node, cause: &RefusalCause) -> Origin {
 
 /// Reads an enum tagged by `kind`. serde buffers such a table and loses the place of an error;
 /// it is found again by giving each key alone: the one that yields the same error is to blame.
-pub(crate) fn read_tagged<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> {
+///
+/// # Errors
+/// A key or value that the type does not take, with its place.
+pub fn read_tagged<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> {
     let fault = match T::deserialize(node) {
         Ok(value) => return Ok(value),
         Err(fault) if matches!(fault.cause, RefusalCause::MissingKey { .. }) => {

@@ -1,27 +1,36 @@
 //! Values with their keys in order, made of anything that serde can write, and spelt as TOML.
+//!
+//! toml_edit is not used for this: it writes 1e-9 as 0.000000001 and a text with quotes on several lines, and has no
+//! integers above 2^63, which seeds are.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// A value of a file.
+/// A value of a file that is written.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Written {
+pub enum Written {
+    /// A string.
     Text(String),
+    /// A whole number, of 64 bits with or without a sign.
     Integer(i128),
+    /// A float.
     Float(f64),
+    /// A boolean.
     Bool(bool),
+    /// An array.
     List(Vec<Written>),
+    /// A table.
     Table(Table),
     /// Nothing: a key that is left out.
     Absent,
 }
 
 /// Keys in their order.
-pub(crate) type Table = Vec<(String, Written)>;
+pub type Table = Vec<(String, Written)>;
 
 /// The entry `key` of a table.
-pub(crate) fn get<'t>(table: &'t Table, key: &str) -> Option<&'t Written> {
+pub fn get<'t>(table: &'t Table, key: &str) -> Option<&'t Written> {
     table.iter().find(|(k, _)| k == key).map(|(_, v)| v)
 }
 
@@ -33,10 +42,12 @@ impl Written {
         serde_json::from_str(&text).unwrap_or(Written::Absent)
     }
 
+    /// A string.
     pub fn text(text: &str) -> Written {
         Written::Text(text.into())
     }
 
+    /// The table that it is.
     pub fn as_table(&self) -> Option<&Table> {
         if let Written::Table(table) = self { Some(table) } else { None }
     }
@@ -73,8 +84,16 @@ impl Written {
     }
 }
 
+/// A value as TOML writes it in one line: what stands behind the `=` of a `--set`. Tables are `{ … }`; what serde leaves
+/// out, or has as null, is left out.
+pub fn inline_toml(data: &impl Serialize) -> String {
+    let mut text = String::new();
+    Written::of(data).spell(&mut text);
+    text
+}
+
 /// Adds a key, in quotes where TOML wants them.
-pub(crate) fn spell_key(key: &str, out: &mut String) {
+pub fn spell_key(key: &str, out: &mut String) {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !key.is_empty() && key.chars().all(bare) {
         *out += key;

@@ -1,17 +1,19 @@
-//! Settings files other than scenarios: the same TOML, the same errors with file, line, column and key.
+//! Files of settings in one go.
 //!
 //! [`SettingsFile::parse`] keeps where everything stands, [`SettingsFile::read`] makes a value of it by serde, and what
 //! a value's own type cannot tell is refused by its path, [`SettingsFile::refuse`].
 
-use crate::de::Fault;
-use crate::error::{RefusalCause, ScenarioError};
-use crate::parse::AskedScenario;
-use crate::tree::{Node, Origin, Value};
+use crate::cause::RefusalCause;
+use crate::error::{DocumentError, NamedText};
+use crate::fault::Fault;
+use crate::key_path::key_path;
+use crate::read::parse;
+use crate::tree::Node;
 use serde::de::DeserializeOwned;
 
 /// A TOML file whose values know their places.
 pub struct SettingsFile<'a> {
-    texts: AskedScenario<'a>,
+    text: NamedText<'a>,
     root: Node,
 }
 
@@ -20,27 +22,30 @@ impl<'a> SettingsFile<'a> {
     ///
     /// # Errors
     /// No TOML, or larger than [`crate::MAX_BYTES`].
-    pub fn parse(file: &'a str, text: &'a str) -> Result<SettingsFile<'a>, ScenarioError> {
-        let texts = AskedScenario { file, text, ..AskedScenario::default() };
-        let table = texts.read()?;
-        Ok(SettingsFile { texts, root: Node { value: Value::Table(table), at: Origin::default() } })
+    pub fn parse(file: &'a str, text: &'a str) -> Result<SettingsFile<'a>, DocumentError> {
+        let text = NamedText::of_file(file, text);
+        match parse(text.text) {
+            Ok(table) => Ok(SettingsFile { text, root: Node::root(table) }),
+            Err(fault) => Err(text.refuse(fault)),
+        }
     }
 
     /// The file as a value.
     ///
     /// # Errors
     /// A key or value that the type does not take, with its place.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, ScenarioError> {
-        T::deserialize(&self.root).map_err(|fault| self.texts.error(fault, Some(&self.root)))
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, DocumentError> {
+        T::deserialize(&self.root).map_err(|mut fault| {
+            fault.key = fault.key.or_else(|| self.root.key_at(fault.at?, &|_, _| Vec::new()));
+            self.text.clone().refuse(fault)
+        })
     }
 
     /// That the value at `path`, keys from the root and indexes of lists, is refused; where it is not written, the
     /// nearest thing around it is pointed at.
-    pub fn refuse(&self, path: &[&str], cause: RefusalCause) -> ScenarioError {
-        let at = self.root.place(path);
-        let quoted: Vec<String> = path.iter().map(|step| crate::address::quote(step)).collect();
-        let fault = Fault { cause, at: Some(at), key: Some(quoted.join(".")) };
-        self.texts.error(fault, Some(&self.root))
+    pub fn refuse(&self, path: &[&str], cause: RefusalCause) -> DocumentError {
+        let fault = Fault { cause, at: Some(self.root.place(path)), key: Some(key_path(path)) };
+        self.text.clone().refuse(fault)
     }
 }
 

@@ -2,21 +2,21 @@
 
 use super::docs;
 use super::tree::Tree;
-use super::value::{Table, Written, get, spell_key};
 use crate::Unrest;
+use document::written::{Table, Written, get, spell_key};
 
 /// The widest comment.
 const WIDTH: usize = 100;
 
 /// A file as it is written.
 #[derive(Default)]
-pub(crate) struct Document {
+pub(crate) struct ScenarioText {
     pub text: String,
     /// Whether variants have begun.
     varied: bool,
 }
 
-impl Document {
+impl ScenarioText {
     /// The file but for its variants.
     pub fn scenario(&mut self, tree: &Tree, of_all: &Table) {
         self.comment("", &docs::file());

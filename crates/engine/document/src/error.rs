@@ -1,0 +1,175 @@
+//! A refusal with its place in a file.
+
+use crate::cause::RefusalCause;
+use crate::fault::Fault;
+use crate::place::{Clip, Place, Unclipped};
+use std::fmt;
+use std::ops::Range;
+
+/// A refused document: the cause, the place, and what would be right.
+///
+/// `Display` is one line, for logs: `FILE:LINE:COLUMN: KEY: MESSAGE (HELP)`, or `--set KEY=VALUE, column M: …` for an
+/// argument, with the part before the message where other parts are right.
+/// [`DocumentError::render`] shows the line with a caret, for terminals.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DocumentError(Box<Detail>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Detail {
+    cause: RefusalCause,
+    file: String,
+    is_argument: bool,
+    key: String,
+    /// What the part is, and its name.
+    part: Option<(&'static str, String)>,
+    help: Option<String>,
+    place: Place,
+}
+
+/// A text that values were read from, and what errors call it.
+#[derive(Clone, Debug)]
+pub struct NamedText<'a> {
+    /// The file's name, or an argument.
+    pub name: String,
+    /// The text.
+    pub text: &'a str,
+    /// Whether the text is an argument, which has columns but no lines.
+    pub is_argument: bool,
+}
+
+impl<'a> NamedText<'a> {
+    /// The text of a file.
+    pub fn of_file(name: &str, text: &'a str) -> NamedText<'a> {
+        NamedText { name: name.into(), text, is_argument: false }
+    }
+
+    /// The text that follows `option` on a command line; errors name both, unless the text is long.
+    pub fn of_option(option: &str, text: &'a str) -> NamedText<'a> {
+        NamedText { name: format!("{option} {}", Clip(text)), text, is_argument: true }
+    }
+
+    /// The error that a fault in this text is.
+    pub fn refuse(self, fault: Fault) -> DocumentError {
+        let at = fault.at.unwrap_or_default();
+        let place = Place::of(self.text, at.start as usize..at.end as usize);
+        DocumentError(Box::new(Detail {
+            help: fault.cause.help().or_else(|| syntax_help(&fault.cause, &place)),
+            cause: fault.cause,
+            file: self.name,
+            is_argument: self.is_argument,
+            key: fault.key.unwrap_or_default(),
+            part: None,
+            place,
+        }))
+    }
+}
+
+impl DocumentError {
+    /// What is wrong with an argument that names things of a document: `argument` is what it is called, `at` the bytes of
+    /// its `text` that are wrong.
+    pub fn in_argument(argument: &str, text: &str, at: Range<usize>, cause: RefusalCause) -> DocumentError {
+        DocumentError(Box::new(Detail {
+            help: cause.help(),
+            cause,
+            file: argument.into(),
+            is_argument: true,
+            key: String::new(),
+            part: None,
+            place: Place::of(text, at),
+        }))
+    }
+    /// The same error where only this part of the document is wrong: "the variant" and its name.
+    pub fn in_part(mut self, what: &'static str, name: &str) -> DocumentError {
+        self.0.part = Some((what, name.into()));
+        self
+    }
+    /// What is wrong.
+    pub fn cause(&self) -> &RefusalCause {
+        &self.0.cause
+    }
+    /// The file as it was named to the parser, or the override with its option, `--set KEY=VALUE`.
+    pub fn file(&self) -> &str {
+        &self.0.file
+    }
+    /// Line, counted from 1.
+    pub fn line(&self) -> usize {
+        self.0.place.line
+    }
+    /// Column in characters, counted from 1.
+    pub fn column(&self) -> usize {
+        self.0.place.column
+    }
+    /// The dotted path of the key, as `--set` takes it; empty for the file as a whole.
+    pub fn key(&self) -> &str {
+        &self.0.key
+    }
+    /// The name of the part (a scenario's variant) in which it is wrong, where others are right.
+    pub fn part(&self) -> Option<&str> {
+        self.0.part.as_ref().map(|(_, name)| name.as_str())
+    }
+    /// What would be right.
+    pub fn help(&self) -> Option<&str> {
+        self.0.help.as_deref()
+    }
+
+    /// `FILE:LINE:COLUMN`, or `--set KEY=VALUE, column M`.
+    fn place(&self) -> String {
+        let d = &*self.0;
+        if d.is_argument {
+            format!("{}, column {}", Unclipped(&d.file), d.place.column)
+        } else {
+            format!("{}:{}:{}", Unclipped(&d.file), d.place.line, d.place.column)
+        }
+    }
+
+    /// Several lines for a terminal: message, place, the source line with a caret, help.
+    pub fn render(&self) -> String {
+        let d = &*self.0;
+        let number = d.place.line.to_string();
+        let pad = " ".repeat(number.len());
+        let mut text = format!("error: {}\n{pad}--> {}", d.cause, self.place());
+        if !d.key.is_empty() {
+            text += &format!(" at {}", Clip(&d.key));
+        }
+        if let Some((what, name)) = &d.part {
+            text += &format!(" in {what} {}", Unclipped(name));
+        }
+        let (skip, width) = d.place.caret;
+        let (gap, carets) = (" ".repeat(skip), "^".repeat(width.max(1)));
+        text += &format!("\n{pad} |\n{number} | {}\n{pad} | {gap}{carets}\n", d.place.excerpt);
+        if let Some(help) = &d.help {
+            text += &format!("{pad} = help: {}\n", Unclipped(help));
+        }
+        text
+    }
+}
+
+impl fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let d = &*self.0;
+        write!(f, "{}: ", self.place())?;
+        if !d.key.is_empty() {
+            write!(f, "{}: ", Clip(&d.key))?;
+        }
+        if let Some((what, name)) = &d.part {
+            write!(f, "in {what} {}: ", Unclipped(name))?;
+        }
+        write!(f, "{}", d.cause)?;
+        match &d.help {
+            Some(help) => write!(f, " ({})", Unclipped(help)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for DocumentError {}
+
+/// A quantity without quotes is the most common slip.
+fn syntax_help(cause: &RefusalCause, place: &Place) -> Option<String> {
+    let RefusalCause::Syntax { .. } = cause else { return None };
+    let rest: String = place.excerpt.chars().skip(place.caret.0).collect();
+    let value = rest.split([',', '}', ']']).next()?;
+    let number = value.starts_with(|c: char| c.is_ascii_digit());
+    let unit = value.contains(|c: char| c.is_ascii_alphabetic());
+    (number && unit).then(|| "a value with a unit is a text in quotes: \"20Mbit/s\"".into())
+}

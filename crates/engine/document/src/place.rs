@@ -1,0 +1,75 @@
+//! Texts from outside as errors show them: a line and a place in it, without what could move a terminal's cursor or hide
+//! what follows.
+
+use std::fmt;
+use std::ops::Range;
+use units::is_unseen;
+
+/// A place in a text, for people.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Place {
+    /// Counted from 1.
+    pub line: usize,
+    /// In characters, counted from 1.
+    pub column: usize,
+    /// The line, or the part of it around the place.
+    pub excerpt: String,
+    /// Where in the excerpt, and how far, in characters.
+    pub caret: (usize, usize),
+}
+
+impl Place {
+    /// The widest excerpt, in characters.
+    const WIDTH: usize = 100;
+
+    /// The place of these bytes of `text`.
+    pub fn of(text: &str, at: Range<usize>) -> Place {
+        let floor = |mut n: usize| {
+            n = n.min(text.len());
+            while !text.is_char_boundary(n) {
+                n -= 1;
+            }
+            n
+        };
+        let (start, end) = (floor(at.start), floor(at.end));
+        let begin = text[..start].rfind('\n').map_or(0, |n| n + 1);
+        let stop = text[start..].find(['\n', '\r']).map_or(text.len(), |n| start + n);
+        let before = text[begin..start].chars().count();
+        let width = text[start..end.clamp(start, stop)].chars().count().max(1);
+        let long = text[begin..stop].chars().nth(Place::WIDTH).is_some();
+        let skip = if long { before.saturating_sub(Place::WIDTH / 2) } else { 0 };
+        let plain = |c: char| if is_unseen(c) { ' ' } else { c };
+        let shown = text[begin..stop].chars().skip(skip).take(Place::WIDTH).map(plain);
+        let mut excerpt: String = shown.collect();
+        let mut caret = before - skip;
+        if skip > 0 {
+            excerpt.insert(0, '…');
+            caret += 1;
+        }
+        if text[begin..stop].chars().nth(skip + Place::WIDTH).is_some() {
+            excerpt.push('…');
+        }
+        let width = width.min((excerpt.chars().count()).saturating_sub(caret).max(1));
+        let line = text[..start].matches('\n').count() + 1;
+        Place { line, column: before + 1, excerpt: excerpt.trim_end().into(), caret: (caret, width) }
+    }
+}
+
+/// `text` with each unseen character replaced, however long.
+pub(crate) struct Unclipped<'a>(pub &'a str);
+
+impl fmt::Display for Unclipped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|c| write!(f, "{}", if is_unseen(c) { '\u{fffd}' } else { c }))
+    }
+}
+
+/// At most 80 characters of `text`, each unseen one replaced.
+pub(crate) struct Clip<'a>(pub &'a str);
+
+impl fmt::Display for Clip<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (end, more) = self.0.char_indices().nth(80).map_or((self.0.len(), ""), |(end, _)| (end, "…"));
+        write!(f, "{}{more}", Unclipped(&self.0[..end]))
+    }
+}
