@@ -1,5 +1,6 @@
 //! A document as a tree of values, each of which knows where it was written.
 
+use crate::cause::RefusalCause;
 use crate::fault::Fault;
 use crate::key_path::{check_name, key_path};
 use crate::origin::{Key, Origin};
@@ -163,6 +164,18 @@ impl Node {
         let table = self.node_at(parents).and_then(Node::as_table);
         let entry = table.and_then(|t| t.entries.iter().find(|(k, _)| k.name == *last));
         entry.map_or_else(|| self.place(parents), |(k, _)| k.at)
+    }
+
+    /// A fault of the value at `path`, or of the nearest thing around it.
+    pub fn fault(&self, path: &[&str], cause: RefusalCause) -> Fault {
+        Fault::new(cause, self.place(path))
+    }
+
+    /// A fault of the value at `path`, which is out of range; it is shown as it was written.
+    pub fn out_of_range(&self, path: &[&str], value: impl ToString, allowed: impl Into<String>) -> Fault {
+        let written = self.node_at(path).and_then(Node::as_text).map(str::to_string);
+        let found = written.unwrap_or_else(|| value.to_string());
+        self.fault(path, RefusalCause::OutOfRange { found, allowed: allowed.into() })
     }
 
     /// The dotted path of the key or value written at `at`. `names` gives the entries of the list at a path names; an entry

@@ -1,19 +1,20 @@
 //! From the file to a [`Scenario`]: names become indexes, and everything is checked.
 
 use crate::file::{FlowTable, LinkTable, Named, RelayTable, ScenarioFile};
+use crate::hosts::{Hosts, same_host};
 use crate::judged;
+use crate::model::{DuplexLink, Flow, Scenario};
 use crate::network;
 use crate::physical;
+use crate::relay::Relay;
 use crate::route::islands;
 use crate::stage::{self, Files};
 use crate::tool::{MOST_STREAMS, Tool};
-use crate::{DuplexLink, Flow, Host, Relay, Scenario};
 use congestion::Control;
 use document::{
     Entries, Fault, Node, RefusalCause, TomlTable, check_name, list, place_in, read_tagged, suggest,
 };
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use transport::{App, Stack};
 use units::{Goal, Rate, Span};
 
@@ -23,23 +24,6 @@ const MOST_CONNECTIONS: u64 = 100_000;
 const MOST_NAMED: usize = 1000;
 const MOST_OBJECTS: u32 = 10_000;
 const MOST_OF_A_PAGE: u32 = 256;
-
-/// A fault at the value of `path`.
-pub(crate) fn fault(root: &Node, path: &[&str], cause: RefusalCause) -> Fault {
-    Fault::new(cause, root.place(path))
-}
-
-/// A value out of range, as it was written.
-pub(crate) fn range(root: &Node, path: &[&str], value: impl ToString, allowed: impl Into<String>) -> Fault {
-    let written = root.node_at(path).and_then(Node::as_text).map(str::to_string);
-    let found = written.unwrap_or_else(|| value.to_string());
-    fault(root, path, RefusalCause::OutOfRange { found, allowed: allowed.into() })
-}
-
-/// The two ends of a link or flow are one host, or a relay stands where it joins nothing.
-fn same_host(host: &str) -> RefusalCause {
-    RefusalCause::Conflict { message: format!("both ends are the host `{host}`") }
-}
 
 /// What the tree of one variant says.
 #[derive(PartialEq)]
@@ -94,7 +78,7 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
             connections += u64::from(flow.count) * u64::from(flow.app.connections());
             if connections > MOST_CONNECTIONS {
                 let allowed = format!("at most {MOST_CONNECTIONS} connections in all flows");
-                return Err(range(root, &["flows", &flow.name, "count"], flow.count, allowed));
+                return Err(root.out_of_range(&["flows", &flow.name, "count"], flow.count, allowed));
             }
             flows.push(flow);
         }
@@ -121,50 +105,14 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
 
 fn times(root: &Node, file: &ScenarioFile) -> Result<(), Fault> {
     if file.duration.is_zero() || file.duration > LONGEST {
-        return Err(range(root, &["duration"], file.duration, "above 0s, up to 24h"));
+        return Err(root.out_of_range(&["duration"], file.duration, "above 0s, up to 24h"));
     }
     if !file.sample.is_zero() && file.duration.as_nanos() / file.sample.as_nanos() > MOST_SAMPLES {
         let least = Span::from_nanos(file.duration.as_nanos().div_ceil(MOST_SAMPLES));
         let allowed = format!("\"0s\" for no time series, or from {least} for this duration");
-        return Err(range(root, &["sample"], file.sample, allowed));
+        return Err(root.out_of_range(&["sample"], file.sample, allowed));
     }
     Ok(())
-}
-
-/// The hosts that links name, and their indexes.
-pub(crate) struct Hosts {
-    pub list: Vec<Host>,
-    index: BTreeMap<String, usize>,
-}
-
-impl Hosts {
-    fn of(root: &Node, links: &Named<LinkTable>) -> Result<Hosts, Fault> {
-        let mut hosts = Hosts { list: Vec::new(), index: BTreeMap::new() };
-        for (link, table) in &links.0 {
-            for (end, host) in table.between.iter().enumerate() {
-                let at = root.place(&["links", link, "between", &end.to_string()]);
-                check_name(host, at)?;
-                hosts.index.entry(host.clone()).or_insert_with(|| {
-                    hosts.list.push(Host::plain(host.clone()));
-                    hosts.list.len() - 1
-                });
-            }
-            if table.between[0] == table.between[1] {
-                return Err(fault(root, &["links", link, "between"], same_host(&table.between[0])));
-            }
-        }
-        Ok(hosts)
-    }
-    pub(crate) fn get(&self, name: &str) -> Option<usize> {
-        self.index.get(name).copied()
-    }
-    pub(crate) fn names(&self) -> Vec<String> {
-        self.list.iter().map(|h| h.name.clone()).collect()
-    }
-    pub(crate) fn find(&self, root: &Node, path: &[&str], name: &str) -> Result<usize, Fault> {
-        let unknown = || RefusalCause::UnknownName { what: "host", name: name.into(), known: self.names() };
-        self.get(name).ok_or_else(|| fault(root, path, unknown()))
-    }
 }
 
 fn links(
@@ -198,7 +146,7 @@ fn links(
 /// What of a host's TCP no connection could live with.
 fn stack(root: &Node, host: &str, stack: &Stack) -> Result<(), Fault> {
     let wrong = |key: &str, found: &dyn ToString, allowed: &str| {
-        Err(range(root, &["hosts", host, "stack", key], found.to_string(), allowed))
+        Err(root.out_of_range(&["hosts", host, "stack", key], found.to_string(), allowed))
     };
     if let Some(n) = stack.initial_window.filter(|n| !(1..=1000).contains(n)) {
         return wrong("initial_window", &n, "1 to 1000 segments");
@@ -261,7 +209,7 @@ fn relays(root: &Node, tables: &Named<RelayTable>, hosts: &Hosts) -> Result<Vec<
         let path = |key| ["relays", name.as_str(), key];
         let host = hosts.find(root, &path("host"), &table.host)?;
         if !(1..=1 << 34).contains(&table.buffer.get()) {
-            return Err(range(root, &path("buffer"), table.buffer, "1B to 16GiB"));
+            return Err(root.out_of_range(&path("buffer"), table.buffer, "1B to 16GiB"));
         }
         let cc = control(root, &path("cc"))?;
         relays.push(Relay { name: name.clone(), host, buffer: table.buffer, cc, tool: table.tool });
@@ -285,7 +233,7 @@ impl Checks<'_> {
         let from = self.hosts.find(root, &path("from"), &table.from)?;
         let to = self.hosts.find(root, &path("to"), &table.to)?;
         if from == to {
-            return Err(fault(root, &path("to"), same_host(&table.to)));
+            return Err(root.fault(&path("to"), same_host(&table.to)));
         }
         let cc = control(root, &path("cc"))?.unwrap_or_default();
         let app = match root.node_at(&path("app")) {
@@ -297,10 +245,10 @@ impl Checks<'_> {
         let via = self.via(&name, &table.via, [from, to], &app)?;
         let tool = self.tool(&name, &table, &app)?;
         if table.dscp > 63 {
-            return Err(range(root, &path("dscp"), table.dscp, "0 to 63"));
+            return Err(root.out_of_range(&path("dscp"), table.dscp, "0 to 63"));
         }
         if table.max_pacing_rate.is_some_and(|r| r.as_bps() == 0) {
-            return Err(range(root, &path("max_pacing_rate"), "0bit/s", "above 0bit/s"));
+            return Err(root.out_of_range(&path("max_pacing_rate"), "0bit/s", "above 0bit/s"));
         }
         Ok(Flow {
             from,
@@ -322,20 +270,20 @@ impl Checks<'_> {
         let path = |key| ["flows", name, key];
         if table.count == 0 {
             let allowed = "1 to 100000 (`enabled = false` leaves the flow out)";
-            return Err(range(self.root, &path("count"), 0, allowed));
+            return Err(self.root.out_of_range(&path("count"), 0, allowed));
         }
         if u64::from(table.count) > MOST_CONNECTIONS {
-            return Err(range(self.root, &path("count"), table.count, "1 to 100000"));
+            return Err(self.root.out_of_range(&path("count"), table.count, "1 to 100000"));
         }
         let end = format!("before the end of the run at {}", self.duration);
         if table.start >= self.duration {
-            return Err(range(self.root, &path("start"), table.start, end));
+            return Err(self.root.out_of_range(&path("start"), table.start, end));
         }
         let last = u128::from(table.start.as_nanos())
             + u128::from(table.stagger.as_nanos()) * u128::from(table.count - 1);
         if last >= u128::from(self.duration.as_nanos()) {
             let allowed = format!("the last of {} connections begins {end}", table.count);
-            return Err(range(self.root, &path("stagger"), table.stagger, allowed));
+            return Err(self.root.out_of_range(&path("stagger"), table.stagger, allowed));
         }
         Ok(())
     }
@@ -343,7 +291,7 @@ impl Checks<'_> {
     /// The program of a flow, and what goes with none.
     fn tool(&self, name: &str, table: &FlowTable, app: &App) -> Result<Option<Tool>, Fault> {
         let conflict = |path: &[&str], message: &str| {
-            Err(fault(self.root, path, RefusalCause::Conflict { message: message.into() }))
+            Err(self.root.fault(path, RefusalCause::Conflict { message: message.into() }))
         };
         let path = |key| ["flows", name, key];
         let Some(tool) = &table.tool else {
@@ -353,7 +301,7 @@ impl Checks<'_> {
             };
         };
         let tool = Tool::read(tool, table.server.as_deref())
-            .map_err(|(key, cause)| fault(self.root, &path(key), cause))?;
+            .map_err(|(key, cause)| self.root.fault(&path(key), cause))?;
         if !table.via.is_empty() {
             return conflict(
                 &path("via"),
@@ -368,7 +316,7 @@ impl Checks<'_> {
         }
         if tool == Tool::Iperf3 && table.count > MOST_STREAMS {
             let allowed = format!("1 to {MOST_STREAMS} with iperf3");
-            return Err(range(self.root, &path("count"), table.count, allowed));
+            return Err(self.root.out_of_range(&path("count"), table.count, allowed));
         }
         if let Err((key, message)) = tool.check(app) {
             return conflict(&["flows", name, "app", key], &message);
@@ -383,7 +331,7 @@ impl Checks<'_> {
             let message =
                 "a relay ends TCP connections; an app of kind `udp`, `voice` or `probe` cannot pass one"
                     .into();
-            return Err(fault(self.root, &["flows", name, "via"], RefusalCause::Conflict { message }));
+            return Err(self.root.fault(&["flows", name, "via"], RefusalCause::Conflict { message }));
         }
         let mut at = from;
         let mut relays = Vec::new();
@@ -393,7 +341,7 @@ impl Checks<'_> {
             let found = self.relays.iter().position(|r| r.name == *relay).ok_or_else(|| {
                 let known = self.relays.iter().map(|r| r.name.clone()).collect();
                 let cause = RefusalCause::UnknownName { what: "relay", name: relay.clone(), known };
-                fault(self.root, &path, cause)
+                self.root.fault(&path, cause)
             })?;
             self.leg(&path, at, self.relays[found].host)?;
             at = self.relays[found].host;
@@ -408,7 +356,7 @@ impl Checks<'_> {
     fn leg(&self, path: &[&str], from: usize, to: usize) -> Result<(), Fault> {
         let name = |i: usize| self.hosts.list[i].name.clone();
         if from == to {
-            return Err(fault(self.root, path, same_host(&name(to))));
+            return Err(self.root.fault(path, same_host(&name(to))));
         }
         if self.islands[from] != self.islands[to] {
             let same = |&i: &usize| i != from && self.islands[i] == self.islands[from];
@@ -419,7 +367,7 @@ impl Checks<'_> {
                 false => format!("from `{from}` the links lead to {}", list(&reached)),
             };
             let message = format!("no chain of links joins `{from}` and `{to}`");
-            return Err(fault(self.root, path, RefusalCause::Unreachable { message, help }));
+            return Err(self.root.fault(path, RefusalCause::Unreachable { message, help }));
         }
         Ok(())
     }
@@ -427,7 +375,7 @@ impl Checks<'_> {
     /// What of an application could never send.
     fn app(&self, name: &str, app: &App) -> Result<(), Fault> {
         let wrong = |key: &str, found: &dyn ToString, allowed: &str| {
-            Err(range(self.root, &["flows", name, "app", key], found.to_string(), allowed))
+            Err(self.root.out_of_range(&["flows", name, "app", key], found.to_string(), allowed))
         };
         let span = |key: &str, span: Option<Span>| match span {
             Some(s) if s.is_zero() => wrong(key, &s, "above 0s"),

@@ -1,7 +1,9 @@
 //! The file as serde and the JSON Schema see it. Doc comments are the schema's descriptions.
 
+use crate::model::Unrest;
+use crate::prefix::Prefix;
+use crate::relay::RelayTool;
 use crate::service::{FaultKind, Service};
-use crate::{Prefix, RelayTool, Unrest};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;

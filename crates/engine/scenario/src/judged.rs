@@ -1,6 +1,6 @@
 //! The keys that say what is measured and what it is judged by: `measure`, `goal`, `baseline`.
 
-use crate::{Experiment, Flow, Scenario};
+use crate::model::{Experiment, Flow, Scenario};
 use document::{Fault, Node, RefusalCause};
 use serde::Deserialize;
 use transport::App;

@@ -1,6 +1,6 @@
 //! The tightest limit a flow meets on its way, for "goodput as a share of".
 
-use crate::{Flow, Scenario};
+use crate::model::{Flow, Scenario};
 use path::{Stage, StageLimit};
 use std::collections::BTreeMap;
 use units::Rate;

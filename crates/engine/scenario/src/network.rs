@@ -8,20 +8,18 @@
 //! | a flow is of one version of IP, which its way carries | see [`crate::version`] |
 //! | every flow's way exists and is no circle | [`crate::Scenario::route`] follows the same routes as the kernel |
 
-use crate::check::{Hosts, fault, range};
 use crate::file::{FaultTable, HostTable, Named};
-use crate::route::default_address;
+use crate::hosts::Hosts;
+use crate::model::{DuplexLink, Host, Scenario};
+use crate::prefix::Prefix;
+use crate::route::{LINKS, default_address};
 use crate::service::{FaultKind, HostRoute, ScheduledFault, Service};
-use crate::{DuplexLink, Host, Prefix, Scenario, version};
+use crate::version;
 use document::{Fault, Node, RefusalCause, check_name, read_tagged};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use units::Span;
 
-/// The first address of links.
-pub(crate) const LINKS_FROM: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 0);
-/// What links and tunnels between hosts have: shared address space (RFC 6598).
-pub(crate) const LINKS: Prefix = Prefix { address: IpAddr::V4(LINKS_FROM), bits: 10 };
 /// Addresses, routes or services of a host.
 const MOST: usize = 64;
 /// RFC 4271 section 4.2: 0 or at least 3 s; 0 would never notice.
@@ -32,7 +30,8 @@ pub(crate) fn host(root: &Node, name: &str, table: HostTable) -> Result<Host, Fa
     let path = |key| ["hosts", name, key];
     for (i, address) in table.addresses.iter().enumerate() {
         let at = i.to_string();
-        let wrong = |allowed: &str| Err(range(root, &["hosts", name, "addresses", &at], address, allowed));
+        let wrong =
+            |allowed: &str| Err(root.out_of_range(&["hosts", name, "addresses", &at], address, allowed));
         let ip = address.address;
         let reserved = match ip {
             IpAddr::V4(ip) => ip.octets()[0] >= 240,
@@ -53,7 +52,7 @@ pub(crate) fn host(root: &Node, name: &str, table: HostTable) -> Result<Host, Fa
         [("addresses", table.addresses.len()), ("routes", table.routes.len()), ("services", list.len())]
     {
         if len > MOST {
-            return Err(range(root, &path(key), format!("a list of {len}"), format!("at most {MOST}")));
+            return Err(root.out_of_range(&path(key), format!("a list of {len}"), format!("at most {MOST}")));
         }
     }
     let services = list.iter().map(|node| read_tagged::<Service>(node).map_err(|f| f.or_at(node.at)));
@@ -76,7 +75,7 @@ fn between(links: &[DuplexLink], a: usize, b: usize) -> impl Iterator<Item = usi
 fn link_of(root: &Node, path: &[&str], name: &str, links: &[DuplexLink]) -> Result<usize, Fault> {
     links.iter().position(|l| l.name == name).ok_or_else(|| {
         let known = links.iter().map(|l| l.name.clone()).collect();
-        fault(root, path, RefusalCause::UnknownName { what: "link", name: name.into(), known })
+        root.fault(path, RefusalCause::UnknownName { what: "link", name: name.into(), known })
     })
 }
 
@@ -107,10 +106,10 @@ pub(crate) fn routes(
                 let which = route.link.as_ref().map_or("no link".into(), |l| format!("`{l}` does not"));
                 let verb = if route.link.is_some() { "join" } else { "joins" };
                 let message = format!("{which} {verb} `{name}` and `{}`", route.via);
-                return Err(fault(root, &path("via"), RefusalCause::Conflict { message }));
+                return Err(root.fault(&path("via"), RefusalCause::Conflict { message }));
             };
             let to = target(tables, hosts, &route.to);
-            let to = to.map_err(|message| fault(root, &path("to"), RefusalCause::BadValue { message }))?;
+            let to = to.map_err(|message| root.fault(&path("to"), RefusalCause::BadValue { message }))?;
             list.push(HostRoute { to, link });
         }
         all.push((host, list));
@@ -148,10 +147,10 @@ pub(crate) fn faults(
         let (links, host) = befallen(root, name, table, hosts, links)?;
         if table.at >= duration {
             let allowed = format!("before the end of the run at {duration}");
-            return Err(range(root, &path("at"), table.at, allowed));
+            return Err(root.out_of_range(&path("at"), table.at, allowed));
         }
         if table.lasts.is_zero() {
-            return Err(range(root, &path("lasts"), table.lasts, "above 0s"));
+            return Err(root.out_of_range(&path("lasts"), table.lasts, "above 0s"));
         }
         let (kind, at, lasts) = (table.kind, table.at, table.lasts);
         faults.push(ScheduledFault { name: name.clone(), kind, links, host, at, lasts });
@@ -168,7 +167,7 @@ fn befallen(
     links: &[DuplexLink],
 ) -> Result<(Vec<usize>, Option<usize>), Fault> {
     let path = |key| ["faults", name, key];
-    let refused = |key, message: String| Err(fault(root, &path(key), RefusalCause::Conflict { message }));
+    let refused = |key, message: String| Err(root.fault(&path(key), RefusalCause::Conflict { message }));
     match (table.kind, &table.link, &table.host) {
         (FaultKind::Host, None, Some(host)) => {
             let lost = hosts.find(root, &path("host"), host)?;
@@ -192,7 +191,7 @@ pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
     }
     for f in &scenario.faults {
         if let Some((key, message)) = impossible(scenario, f) {
-            return Err(fault(root, &["faults", &f.name, key], RefusalCause::Conflict { message }));
+            return Err(root.fault(&["faults", &f.name, key], RefusalCause::Conflict { message }));
         }
     }
     ways(root, scenario)?;
@@ -228,7 +227,7 @@ fn owners(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
         if let Some(other) = all.iter().find(|of| **of != all[0]) {
             let message = format!("it would join the customers `{}` and `{other}`", all[0]);
             let key = if link.customer.is_some() { "customer" } else { "between" };
-            return Err(fault(root, &["links", &link.name, key], RefusalCause::Conflict { message }));
+            return Err(root.fault(&["links", &link.name, key], RefusalCause::Conflict { message }));
         }
     }
     Ok(())
@@ -250,7 +249,7 @@ fn addresses(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
                     other.name, host.name
                 );
                 let own = if host.addresses.is_empty() { &other.name } else { &host.name };
-                return Err(fault(root, &["hosts", own, "addresses"], RefusalCause::Conflict { message }));
+                return Err(root.fault(&["hosts", own, "addresses"], RefusalCause::Conflict { message }));
             }
             owners.push(b);
         }
@@ -263,7 +262,7 @@ fn services(root: &Node, scenario: &Scenario, index: usize) -> Result<(), Fault>
     for (i, service) in host.services.iter().enumerate() {
         let at = i.to_string();
         let path = |key| ["hosts", host.name.as_str(), "services", at.as_str(), key];
-        let refused = |key, message: String| Err(fault(root, &path(key), RefusalCause::Conflict { message }));
+        let refused = |key, message: String| Err(root.fault(&path(key), RefusalCause::Conflict { message }));
         let same = |other: &Service| match (service, other) {
             (Service::Ipsec { link: a, .. }, Service::Ipsec { link: b, .. }) => a == b,
             (a, b) => a.kind() == b.kind(),
@@ -286,15 +285,15 @@ fn services(root: &Node, scenario: &Scenario, index: usize) -> Result<(), Fault>
                     );
                 }
                 if let Some(rekey) = rekey.filter(|r| *r < Span::from_secs(5)) {
-                    return Err(range(root, &path("rekey"), rekey, "from 5s"));
+                    return Err(root.out_of_range(&path("rekey"), rekey, "from 5s"));
                 }
             }
             Service::Bgp { asn, hold, .. } => {
                 if *asn == 0 || *asn == u32::MAX {
-                    return Err(range(root, &path("as"), asn, "1 to 4294967294 (RFC 6793, RFC 7607)"));
+                    return Err(root.out_of_range(&path("as"), asn, "1 to 4294967294 (RFC 6793, RFC 7607)"));
                 }
                 if let Some(hold) = hold.filter(|h| *h < HOLD[0] || *h > HOLD[1]) {
-                    return Err(range(root, &path("hold"), hold, "3s to 65535s (RFC 4271)"));
+                    return Err(root.out_of_range(&path("hold"), hold, "3s to 65535s (RFC 4271)"));
                 }
                 let mut own =
                     (0..scenario.links.len()).filter(|&l| scenario.links[l].between.contains(&index));
@@ -329,7 +328,7 @@ fn ways(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
                     _ => "`forward`, `customer` and `routes` leave none, or a circle".into(),
                 };
                 let message = format!("no way leads from `{}` to `{}`: {why}", name(from), name(to));
-                return Err(fault(root, &["flows", &flow.name, "to"], RefusalCause::Conflict { message }));
+                return Err(root.fault(&["flows", &flow.name, "to"], RefusalCause::Conflict { message }));
             }
         }
     }

@@ -2,10 +2,11 @@
 
 use crate::check::{self, Checked};
 use crate::judged;
+use crate::model::{Experiment, Variant};
 use crate::overrides::{SetIn, apply_set, apply_variant, sets_top};
 use crate::programs::ProgramLine;
 use crate::stage::{self, Files};
-use crate::{Experiment, Tool, Variant};
+use crate::tool::Tool;
 use document::{
     DocumentError, Fault, NamedText, Node, Origin, RefusalCause, TomlTable, Value, check_name, parse,
 };

@@ -3,13 +3,17 @@
 //! A packet belongs to the customer of the host that it comes from or goes to. It takes no link of another customer, and
 //! a host that does not forward it does not pass.
 
-use crate::network::LINKS_FROM;
+use crate::model::{DuplexLink, Scenario};
+use crate::prefix::Prefix;
 use crate::service::{HOLD, Service};
-use crate::{DuplexLink, Prefix, Scenario};
 use path::{Overhead, Preset, Stage, Tunnel};
 use std::net::{IpAddr, Ipv4Addr};
 use units::Span;
 
+/// The first address of links.
+const LINKS_FROM: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 0);
+/// What links and tunnels between hosts have: shared address space (RFC 6598).
+pub(crate) const LINKS: Prefix = Prefix { address: IpAddr::V4(LINKS_FROM), bits: 10 };
 /// IP packets are at most this big where no link says otherwise.
 const MTU: u32 = 1500;
 /// strongSwan in user space reads no packet of more than 1400 bytes (`TUN_DEFAULT_MTU`, libstrongswan/networking/tun_device.c):

@@ -4,7 +4,7 @@
 //! adds headers and leaves less room, BGP finds the routes that [`crate::Scenario::route`] computes, FTP carries a bulk
 //! transfer.
 
-use crate::Prefix;
+use crate::prefix::Prefix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Span;

@@ -1,6 +1,6 @@
 //! Stages of a link: a `kind`, its parameters, and the scenario's own `name` and `enabled`.
 
-use crate::NamedStage;
+use crate::model::NamedStage;
 use document::{Entries, Fault, Node, RefusalCause, check_name};
 use path::{Problem, Stage};
 use serde::Deserialize;

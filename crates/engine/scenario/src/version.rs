@@ -4,8 +4,9 @@
 //! carries packets of 1280 bytes, tunnels' headers beside (RFC 8200 section 5), whichever links faults take down. `ipsec` and
 //! `bgp` are IPv4 only: an IPv6 flow may not cross them, and who runs them has no IPv6 address.
 
-use crate::check::{fault, range};
-use crate::{Flow, Hop, Scenario, Service};
+use crate::model::{Flow, Scenario};
+use crate::route::Hop;
+use crate::service::Service;
 use document::{Fault, Node, RefusalCause};
 use path::Stage;
 use std::net::IpAddr;
@@ -77,13 +78,13 @@ pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
         let daemon = host.services.iter().any(|s| !matches!(s, Service::Ftp {}));
         if daemon && host.addresses.iter().any(|a| a.address.is_ipv6()) {
             let message = "`ipsec` and `bgp` are IPv4 only".into();
-            return Err(fault(root, &["hosts", &host.name, "addresses"], RefusalCause::Conflict { message }));
+            return Err(root.fault(&["hosts", &host.name, "addresses"], RefusalCause::Conflict { message }));
         }
     }
     scenario.flows.iter().try_for_each(|flow| {
         let relays = flow.via.iter().map(|&r| scenario.relays[r].host);
         let stops: Vec<usize> = [flow.from].into_iter().chain(relays).chain([flow.to]).collect();
-        let refused = |message| fault(root, &["flows", &flow.name, "to"], RefusalCause::Conflict { message });
+        let refused = |message| root.fault(&["flows", &flow.name, "to"], RefusalCause::Conflict { message });
         stops.windows(2).try_for_each(|leg| leg_of(scenario, [leg[0], leg[1]]).map_err(refused))?;
         datagrams(root, scenario, flow)
     })
@@ -128,7 +129,7 @@ fn datagrams(root: &Node, scenario: &Scenario, flow: &Flow) -> Result<(), Fault>
     match size.filter(|&size| size < least) {
         Some(size) => {
             let allowed = format!("{least} to 65535 bytes of IPv6 packet");
-            Err(range(root, &["flows", &flow.name, "app", "size"], size, allowed))
+            Err(root.out_of_range(&["flows", &flow.name, "app", "size"], size, allowed))
         }
         None => Ok(()),
     }

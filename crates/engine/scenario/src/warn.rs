@@ -4,7 +4,9 @@
 //! variant may leave unused for the sake of another (a host's stack, a relay) is told only when no variant uses it.
 
 use crate::limits::{PathLimits, hosts};
-use crate::{Experiment, Flow, Hop, NamedStage, Relay, Scenario};
+use crate::model::{Experiment, Flow, NamedStage, Scenario};
+use crate::relay::Relay;
+use crate::route::Hop;
 use document::quote;
 use path::{QueueConfig, Stage, StageLimit};
 use std::collections::BTreeSet;

@@ -15,7 +15,7 @@ mod variants;
 
 pub use settings::ScenarioSetting;
 
-use crate::{Experiment, Scenario};
+use crate::model::{Experiment, Scenario};
 use document::written::Written;
 use text::ScenarioText;
 

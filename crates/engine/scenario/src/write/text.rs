@@ -2,7 +2,7 @@
 
 use super::docs;
 use super::tree::Tree;
-use crate::Unrest;
+use crate::model::Unrest;
 use document::written::{Table, Written, get, spell_key};
 
 /// The widest comment.

@@ -2,10 +2,12 @@
 
 use super::lean::{lean, prune};
 use crate::judged::spell_measure;
-use crate::{
-    DuplexLink, Experiment, Flow, HostRoute, NamedStage, Prefix, Relay, RelayTool, Scenario, ScheduledFault,
-    Tool, stage,
-};
+use crate::model::{DuplexLink, Experiment, Flow, NamedStage, Scenario};
+use crate::prefix::Prefix;
+use crate::relay::{Relay, RelayTool};
+use crate::service::{HostRoute, ScheduledFault};
+use crate::stage;
+use crate::tool::Tool;
 use congestion::Control;
 use document::written::{Table, Written};
 use transport::{App, Stack};

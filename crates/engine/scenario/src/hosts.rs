@@ -1,0 +1,47 @@
+//! The hosts that links name, and their indexes.
+
+use crate::file::{LinkTable, Named};
+use crate::model::Host;
+use document::{Fault, Node, RefusalCause, check_name};
+use std::collections::BTreeMap;
+
+/// The two ends of a link or flow are one host, or a relay stands where it joins nothing.
+pub(crate) fn same_host(host: &str) -> RefusalCause {
+    RefusalCause::Conflict { message: format!("both ends are the host `{host}`") }
+}
+
+/// The hosts that links name, and their indexes.
+pub(crate) struct Hosts {
+    pub list: Vec<Host>,
+    index: BTreeMap<String, usize>,
+}
+
+impl Hosts {
+    pub(crate) fn of(root: &Node, links: &Named<LinkTable>) -> Result<Hosts, Fault> {
+        let mut hosts = Hosts { list: Vec::new(), index: BTreeMap::new() };
+        for (link, table) in &links.0 {
+            for (end, host) in table.between.iter().enumerate() {
+                let at = root.place(&["links", link, "between", &end.to_string()]);
+                check_name(host, at)?;
+                hosts.index.entry(host.clone()).or_insert_with(|| {
+                    hosts.list.push(Host::plain(host.clone()));
+                    hosts.list.len() - 1
+                });
+            }
+            if table.between[0] == table.between[1] {
+                return Err(root.fault(&["links", link, "between"], same_host(&table.between[0])));
+            }
+        }
+        Ok(hosts)
+    }
+    pub(crate) fn get(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
+    }
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.list.iter().map(|h| h.name.clone()).collect()
+    }
+    pub(crate) fn find(&self, root: &Node, path: &[&str], name: &str) -> Result<usize, Fault> {
+        let unknown = || RefusalCause::UnknownName { what: "host", name: name.into(), known: self.names() };
+        self.get(name).ok_or_else(|| root.fault(path, unknown()))
+    }
+}
