@@ -1,8 +1,8 @@
 //! Finalists as a plot: goodput against delay, and the line of those that no other beats in both.
 
 use crate::model::{Plan, RankedCure};
+use print::three_digits;
 use std::fmt::Write;
-use units::three_digits;
 
 /// Size of the drawing, and where its axes stand, pixels.
 const SIZE: [f64; 2] = [860.0, 460.0];
@@ -34,7 +34,7 @@ impl ChartAxis {
         let most = if most > 0.0 { most } else { 1.0 };
         // 1, 2 or 5 times a power of ten.
         let rough = most / TICKS;
-        let power = units::ten_to(rough.log10().floor() as i32);
+        let power = print::ten_to(rough.log10().floor() as i32);
         let step =
             [1.0, 2.0, 5.0, 10.0].map(|k| k * power).into_iter().find(|s| *s >= rough).unwrap_or(rough);
         ChartAxis { most, step }

@@ -3,8 +3,8 @@
 use crate::chart::{escaped, pareto_svg};
 use crate::model::{CureEffect, Plan, RankedCure};
 use crate::story::advised;
+use print::three_digits;
 use std::fmt::Write;
-use units::three_digits;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222}\
 table{border-collapse:collapse}td,th{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #ddd}\

@@ -2,7 +2,8 @@
 
 use crate::measure::larger_is_better;
 use crate::model::{CureEffect, Plan, PlanFigures, RankedCure, VoiceCost};
-use units::{Goal, three_digits};
+use print::three_digits;
+use units::Goal;
 
 /// A simpler cure is advised where it gains this share of the best one's gain.
 const NEARLY: f64 = 0.95;

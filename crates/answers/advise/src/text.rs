@@ -2,8 +2,9 @@
 
 use crate::model::{CureEffect, Plan, PlanFigures, RankedCure};
 use crate::story::advised;
+use print::{three_digits, wrap};
 use std::fmt::Write;
-use units::{Goal, three_digits, wrap};
+use units::Goal;
 
 /// Rows of what was only screened.
 const SCREENED: usize = 5;

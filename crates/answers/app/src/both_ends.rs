@@ -1,12 +1,12 @@
 //! `--both-ends`: two captures of one path.
 
 use crate::CommandError;
+use print::escape::value;
 use result::diagnosis::CaptureInfo;
 use std::path::Path;
 use track::Track;
 use track::both_ends::BothEndsTracks;
 use track::udp::UdpTrack;
-use units::escape::value;
 
 /// Both are read twice, so a pipe will not do.
 pub fn are_files(paths: [&Path; 2]) -> Result<(), CommandError> {

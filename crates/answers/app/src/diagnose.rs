@@ -2,13 +2,13 @@
 
 use crate::{CommandError, both_ends, qlog};
 use capture::{Batch, CaptureReader, OpenError, PacketFilter};
+use print::escape::value;
 use result::Diagnosis;
 use std::fs;
 use std::path::{Path, PathBuf};
 use track::both_ends::track_both_ends;
 use track::{PacketRecorder, TrackerOptions};
 use units::Time;
-use units::escape::value;
 
 /// What is studied.
 pub enum CaptureSource<'a> {

@@ -7,11 +7,11 @@ use crate::tables::{
     ELEMENTS, FLOWS, FileOrigin, RESPONSES, RETRANSMISSIONS, STATES, Sampled, write_elements, write_flows,
     write_responses, write_retransmissions, write_states,
 };
+use print::escape;
 use result::{Run, to_json};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use units::escape;
 
 /// Writes a file as a whole and, if need be, its folder; gives its path back.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, CommandError> {

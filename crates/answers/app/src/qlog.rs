@@ -1,6 +1,7 @@
 //! `--qlog`: what QUIC endpoints wrote down of themselves.
 
 use crate::CommandError;
+use print::escape::value;
 use result::Diagnosis;
 use result::diagnosis::{CaptureInfo, UdpLoss};
 use std::fs;
@@ -8,7 +9,6 @@ use std::io::Read;
 use std::path::PathBuf;
 use track::Track;
 use track::qlog::{LONGEST_FILE, QlogTrace, QlogTracks, QlogVantage, read_qlog, track_qlog};
-use units::escape::value;
 use units::{Span, Time};
 
 /// A trace's own clock is believed if it is within so many seconds of the capture's time: clocks of hosts differ.

@@ -1,10 +1,11 @@
 //! The path that findings are priced on.
 
+use print::three_digits;
 use result::{Diagnosis, FlowDiagnosis, diagnosis::LimiterKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
-use units::{Bytes, Rate, Span, three_digits};
+use units::{Bytes, Rate, Span};
 
 /// A path between this host and another.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -120,7 +120,7 @@ const WIDTH: usize = 110;
 
 /// A text as the rest of a comment line.
 fn comment(text: &str, out: &mut String) {
-    let clean: String = text.chars().map(|c| if units::is_unseen(c) { ' ' } else { c }).collect();
+    let clean: String = text.chars().map(|c| if print::is_unseen(c) { ' ' } else { c }).collect();
     let mut line = String::from("#");
     for word in clean.split_whitespace() {
         if line.chars().count() > 4 && line.chars().count() + 1 + word.chars().count() > WIDTH {

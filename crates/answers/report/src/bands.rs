@@ -157,7 +157,7 @@ impl Grid {
 
 /// 1, 2 or 5 times a power of ten, the nearest not below `x`.
 fn round(x: f64) -> f64 {
-    let power = units::ten_to((x.log10() + 1e-9).floor() as i32);
+    let power = print::ten_to((x.log10() + 1e-9).floor() as i32);
     let times = x / power * (1.0 - 1e-6);
     power * [1.0, 2.0, 5.0].into_iter().find(|&step| times <= step).unwrap_or(10.0)
 }

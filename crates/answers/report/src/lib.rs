@@ -26,11 +26,11 @@ mod warnings;
 pub use bands::{Band, Bands};
 pub use figures::GroupBy;
 pub use page::{PageData, PlottedSeries, Shown, page, page_data};
+pub use print::wrap;
 pub use story::headline;
 pub use strings::Lang;
 pub use style::{Grouping, Style};
 pub use trust::{distrust, distrust_of};
-pub use units::wrap;
 pub use warnings::warnings;
 
 use result::{FlowSeries, Run};

@@ -1,6 +1,6 @@
 //! Numbers as short as they can be without lying.
 
-use units::three_digits;
+use print::three_digits;
 
 /// Three significant digits: `0.123`, `4.10`, `19.1`, `941`, `12.3k`, `1.20M`.
 pub(crate) fn short(x: f64) -> String {

@@ -66,7 +66,7 @@ impl TableColumn {
 
 /// A sign in the place of each character that cannot be seen: names come from files.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if units::is_unseen(c) { '\u{fffd}' } else { c }).collect()
+    print::without_unseen(text)
 }
 
 /// `text` in at most `width` columns, with an ellipsis where it was cut.

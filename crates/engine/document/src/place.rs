@@ -1,9 +1,9 @@
 //! Texts from outside as errors show them: a line and a place in it, without what could move a terminal's cursor or hide
 //! what follows.
 
+use print::is_unseen;
 use std::fmt;
 use std::ops::Range;
-use units::is_unseen;
 
 /// A place in a text, for people.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,7 @@
 //! Exact integer quantities: [`Time`] and [`Span`] in nanoseconds, [`Bytes`], [`Rate`] in bits per second;
 //! [`Speed`], [`Length`] and [`Frequency`] for what moves. And what all crates share besides: named random
 //! [`Stream`]s, [`Choices`] that tests draw from, [`Label`]s, the [`Goal`] that a scenario states and a result is
-//! judged by, what is [`Awaited`], [`Histogram`]s of spans, what of a text [`is_unseen`] and
-//! how it is shown all the same ([`escape`]), and how numbers and lines are printed ([`three_digits`], [`ten_to`], [`wrap`]).
+//! judged by, what is [`Awaited`], and [`Histogram`]s of spans.
 //!
 //! One rounding rule: a transmission time is rounded *up* to the next nanosecond
 //! ([`Rate::time_for`]), so that nothing is ever faster than its rate. A 1514 B frame at
@@ -12,15 +11,12 @@
 
 mod awaited;
 mod choices;
-pub mod escape;
 mod goal;
 mod histogram;
 mod label;
 mod parse;
-mod print;
 mod quantity;
 mod random;
-mod unseen;
 
 pub use awaited::Awaited;
 pub use choices::Choices;
@@ -28,10 +24,8 @@ pub use goal::Goal;
 pub use histogram::Histogram;
 pub use label::Label;
 pub use parse::UnitError;
-pub use print::{ten_to, three_digits, wrap};
 pub use quantity::{Bytes, Frequency, Length, Rate, Span, Speed, Time};
 pub use random::{Stream, fnv1a};
-pub use unseen::is_unseen;
 
 /// The earlier of two deadlines, where `None` means "no deadline".
 ///

@@ -1,8 +1,8 @@
 //! A fit in words, for a terminal.
 
 use crate::model::{Fit, FitFigures};
+use print::{three_digits as short, wrap};
 use std::fmt::Write as _;
-use units::{three_digits as short, wrap};
 
 /// One figure of the comparison: what it is called, and where it stands.
 type Row = (&'static str, fn(&FitFigures) -> f64);

@@ -5,8 +5,8 @@ use crate::model::{Fit, FitKind, FitValue};
 use crate::observed::ObservedPath;
 use crate::path_model::FitParameter;
 use crate::search::TriedPath;
+use print::three_digits as short;
 use serde::Serialize;
-use units::three_digits as short;
 
 /// What is said, in the languages that longfat speaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

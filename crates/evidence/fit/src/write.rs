@@ -3,8 +3,8 @@
 use crate::model::{Fit, FitPolicer};
 use crate::search::TriedPath;
 use crate::trial::{PathShape, TrialFrame, scenario_text};
+use print::three_digits as short;
 use std::fmt::Write as _;
-use units::three_digits as short;
 
 /// Percent by which goodput may differ in a fit to be trusted: what calibrated emulators are off by on average (Yan et al. 2018,
 /// "Pantheon: the training ground for Internet congestion-control research", USENIX ATC, section 5).

@@ -1,6 +1,6 @@
-//! What is said to a terminal passes here: see [`units::escape`].
+//! What is said to a terminal passes here: see [`print::escape`].
 
-pub use units::escape::{colored, json, lines, value};
+pub use print::escape::{colored, json, lines, value};
 
 /// Says something on standard error, escaped.
 macro_rules! tell {

@@ -286,7 +286,7 @@ fn did_not(scenario: &Scenario, host: usize, what: &str, said: &str) -> LabError
     const LINES: usize = 6;
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(LINES)..].join(" / ");
-    let plain: String = last.chars().map(|c| if units::is_unseen(c) { '\u{fffd}' } else { c }).collect();
+    let plain = print::without_unseen(&last);
     let what = format!("{what} within {} s: {plain}", PATIENCE.as_secs());
     LabError::Service { host: scenario.hosts[host].name.clone(), what }
 }

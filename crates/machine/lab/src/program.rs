@@ -196,7 +196,7 @@ impl RunningProgram {
         let said = String::from_utf8_lossy(&self.said);
         let lines: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" / ");
-        let last: String = last.chars().map(|c| if units::is_unseen(c) { '\u{fffd}' } else { c }).collect();
+        let last = print::without_unseen(&last);
         let colon = if last.is_empty() { "" } else { ": " };
         Some(format!("{} ended with exit code {code}{colon}{last}", self.name))
     }

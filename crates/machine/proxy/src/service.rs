@@ -147,5 +147,5 @@ fn write_entry(mut entry: Map<String, Value>) {
     line.insert("time".into(), time.into());
     line.append(&mut entry);
     let text = Value::Object(line).to_string();
-    drop(writeln!(std::io::stderr().lock(), "{}", units::escape::json(&text)));
+    drop(writeln!(std::io::stderr().lock(), "{}", print::escape::json(&text)));
 }

@@ -166,7 +166,7 @@ impl ClaimRelation {
     }
 
     fn told(self, left: f64, right: f64) -> String {
-        let (left, right) = (units::three_digits(left), units::three_digits(right));
+        let (left, right) = (print::three_digits(left), print::three_digits(right));
         match self {
             ClaimRelation::Less => format!("{left} < {right}"),
             ClaimRelation::AtMost => format!("{left} <= {right}"),

@@ -1,9 +1,9 @@
 //! Plots as SVG: bars of a column, published beside ours; lines over time.
 
 use crate::reproduce::model::{ClaimTrace, ReproducedCurve, ReproducedPlot, ReproducedTable};
+use print::three_digits;
 use result::Clock;
 use std::fmt::Write;
-use units::three_digits;
 
 /// Width, and where the plot's area begins and ends, pixels.
 const WIDTH: f64 = 920.0;

@@ -3,9 +3,9 @@
 use crate::reproduce::model::{
     CellValue, JudgedClaim, ReproducedCell, ReproducedStudy, ReproducedTable, Reproduction, VerdictCounts,
 };
+use print::{three_digits, wrap};
 use result::Clock;
 use unicode_width::UnicodeWidthStr;
-use units::{three_digits, wrap};
 
 /// A narrower interval is not told: it would be written as 0.
 const LEAST_INTERVAL: f64 = 0.0005;

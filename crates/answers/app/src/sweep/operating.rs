@@ -186,7 +186,7 @@ fn flows(results: Vec<Vec<VariantResult>>) -> Vec<FlowResult> {
 
 /// The curves as tables.
 pub fn operating_text(curves: &OperatingCurves) -> String {
-    let three = units::three_digits;
+    let three = print::three_digits;
     let mut text = String::new();
     for c in &curves.variants {
         let _ = writeln!(

@@ -56,9 +56,9 @@ impl AxisLine {
             all
         };
         let [goodput, again, rtt] = [0, 1, 2].map(sorted);
-        let shown = |x: Option<f64>| x.map_or_else(|| "-".into(), units::three_digits);
+        let shown = |x: Option<f64>| x.map_or_else(|| "-".into(), print::three_digits);
         let quartiles = match (quantile(&goodput, 0.25), quantile(&goodput, 0.75)) {
-            (Some(a), Some(b)) => format!("{} to {}", units::three_digits(a), units::three_digits(b)),
+            (Some(a), Some(b)) => format!("{} to {}", print::three_digits(a), print::three_digits(b)),
             _ => "-".into(),
         };
         let percent = quantile(&again, 0.5).map_or_else(|| "-".into(), |x| format!("{:.2} %", x * 100.0));

@@ -20,8 +20,8 @@ pub use rows::{MOST_ROWS, Rows};
 
 use crate::strings::{Lang, fill};
 use crate::style::{Style, Tone};
+use print::wrap;
 use result::Diagnosis;
-use units::wrap;
 
 /// What the terminal shows: what held which flows and what to do, with the evidence; a table of the first `rows` flows;
 /// what should be known of the capture.

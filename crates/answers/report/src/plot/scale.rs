@@ -7,7 +7,7 @@ pub(super) fn nice(least: f64) -> f64 {
     if !(least.is_finite() && least > 1e-12) {
         return 1.0;
     }
-    let power = units::ten_to(least.log10().floor() as i32);
+    let power = print::ten_to(least.log10().floor() as i32);
     let steps = [1.0, 2.0, 5.0, 10.0];
     // Within rounding: 20 / 200 is a step of 0.1.
     steps.map(|s| s * power).into_iter().find(|s| *s >= least * (1.0 - 1e-9)).unwrap_or(10.0 * power)

@@ -7,9 +7,9 @@ use super::{Measure, Story};
 use crate::strings::Lang;
 use crate::style::Style;
 use crate::table::{TableCell, TableColumn, printable, render};
+use print::wrap;
 use serde::Serialize;
 use units::Goal;
-use units::wrap;
 
 /// A row of the table of goals, in words.
 #[derive(Clone, Debug, PartialEq, Serialize)]

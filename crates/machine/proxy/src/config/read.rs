@@ -1,10 +1,10 @@
 //! Where a configuration comes from: a file, or flags; and what may be wrong with it.
 
 use super::ProxyConfig;
-use scenario::ScenarioError;
+use document::DocumentError;
+use print::escape::value;
 use std::io;
 use std::path::Path;
-use units::escape::value;
 
 /// Why there is no configuration.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub enum ConfigError {
     /// The file of this name cannot be read.
     Unreadable(String, io::Error),
     /// What the file says is wrong.
-    Wrong(Box<ScenarioError>),
+    Wrong(Box<DocumentError>),
     /// What the flags say is wrong; the text says what would be right.
     Flags(String),
 }

@@ -98,7 +98,7 @@ mod tests {
     /// Of any text nothing unseen is left, what can be seen is as it was, and each code is the character's.
     #[test]
     fn any_text_is_fit_to_be_shown_and_reads_back() {
-        let mut draw = crate::Stream::new(20261124, "escape");
+        let mut draw = units::Stream::new(20261124, "escape");
         let odd = [
             "\x1b[31m",
             "\u{202e}",

@@ -19,6 +19,11 @@ pub fn is_unseen(c: char) -> bool {
         )
 }
 
+/// `text` with a replacement character in place of each character that [`is_unseen`].
+pub fn without_unseen(text: &str) -> String {
+    text.chars().map(|c| if is_unseen(c) { '\u{fffd}' } else { c }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::is_unseen;
