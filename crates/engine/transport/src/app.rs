@@ -71,7 +71,7 @@ impl Application {
         self.asker.as_ref().map_or(1, |a| a.lines())
     }
 
-    /// The flow begins: the client acts. What an asker writes is in [`Application::asks`].
+    /// The flow begins: the client acts. [`Application::take_ask`] has the requests that it writes.
     pub fn start(&mut self, now: Time, client: &mut Tcp, out: &mut Vec<Segment>) {
         match self.app {
             App::Bulk { duration, bytes } => {

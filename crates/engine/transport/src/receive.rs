@@ -160,7 +160,7 @@ impl Receiver {
         (seg.ts_val != 0 && behind > PAWS_SLACK).then_some(behind as u32)
     }
 
-    /// Data whose timestamp is [`Receiver::behind`] is not taken, new or not, and neither is its ACK; a duplicate ACK
+    /// Data whose timestamp is older than the one to echo is not taken, new or not, and neither is its ACK; a duplicate ACK
     /// must leave at once. Where packets overtake each other a retransmission that fills a hole brings a newer
     /// timestamp, and the originals sent before it that are still under way all come too late.
     pub fn reject_old(&mut self, seg: &Segment) {

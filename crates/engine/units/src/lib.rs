@@ -7,7 +7,7 @@
 //! ([`Rate::time_for`]), so that nothing is ever faster than its rate. A 1514 B frame at
 //! 200 Mbit/s takes exactly 60,560 ns.
 //!
-//! One parser: `20Mbit/s`, `30ms`, `625kB`; k = 1000, `KiB` = 1024. See [`parse`].
+//! One parser: `20Mbit/s`, `30ms`, `625kB`; k = 1000, `KiB` = 1024.
 
 mod awaited;
 mod choices;
