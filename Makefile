@@ -37,7 +37,7 @@ build:
 	$(CARGO) test -q --workspace --no-run
 	$(CARGO) test -q --workspace --test kernel --no-run
 	$(DEBUG)
-	$(RELEASE)
+	$(RELEASE) -p longfat-pair --bin longfat-pair
 
 # Property tests draw the same cases every time; `make fuzz` is for new ones.
 unit:
@@ -88,7 +88,7 @@ same-bytes:
 
 # What README and docs/ show is what is printed; `python3 tests/examples.py LONGFAT --bless` writes it anew.
 examples:
-	$(RELEASE)
+	$(RELEASE) -p longfat-pair --bin longfat-pair
 	python3 tests/examples.py $${CARGO_TARGET_DIR:-target}/release/longfat
 
 # Runs killed, raced and starved of disk while they write; `python3 tests/atomic.py LONGFAT 200 50` for many. Spoilt

@@ -3,7 +3,7 @@
 
     benches/overseas.py LONGFAT [REPEATS [CASES]]
 
-LONGFAT is the release build, as root; Debian's haproxy, nginx with libnginx-mod-stream, openssl and iperf3 are on the machine. The path
+LONGFAT is the release build with `longfat-pair` next to it, as root; Debian's haproxy, nginx with libnginx-mod-stream, openssl and iperf3 are on the machine. The path
 is scenarios/overseas-office.toml (`longfat shell`), the servers run in its namespaces, without privileges. Each case, of those whose
 names begin as CASES says (separated by semicolons), is measured REPEATS times with seeds of its own, in turn; medians with the smallest
 and the largest are printed. The simulator has the same seeds, the same seconds, and one relay for every program.
@@ -111,8 +111,8 @@ def cases(longfat, folder, lossy, keys):
 
     def pair(place, address):
         """Both ends of a pair: one before the server, one at the place, which listens at an address of its own."""
-        far = f"exec {longfat} proxy --pair-listen 0.0.0.0:4433 --upstream 127.0.0.1:5201 --key {folder}/far.key --peer-key {keys['near']}"
-        near = f"exec {longfat} proxy --listen {address} --pair {SERVER}:4433 --key {folder}/near.key --peer-key {keys['far']}"
+        far = f"exec {longfat}-pair --pair-listen 0.0.0.0:4433 --upstream 127.0.0.1:5201 --key {folder}/far.key --peer-key {keys['near']}"
+        near = f"exec {longfat}-pair --listen {address} --pair {SERVER}:4433 --key {folder}/near.key --peer-key {keys['far']}"
         return [f"data-centre={far}", f"{place}=sleep 0.5; {near}"]
 
     def haproxy(name, text):
@@ -160,7 +160,7 @@ def main():
         Path(both).chmod(0o644)
         keys = {}
         for end in ("near", "far"):
-            made = subprocess.run([longfat, "proxy", "--make-key", f"{folder}/{end}.key"], check=True, capture_output=True, text=True)
+            made = subprocess.run([f"{longfat}-pair", "--make-key", f"{folder}/{end}.key"], check=True, capture_output=True, text=True)
             keys[end] = made.stdout.strip()
             # The servers run as nobody.
             Path(f"{folder}/{end}.key").chmod(0o644)

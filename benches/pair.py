@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """longfat's pair beside Hysteria and kcptun, on the same emulated paths with real processes: a download over one link.
 
-    benches/pair.py LONGFAT END HYSTERIA [CELLS] [TOOLS]
+    benches/pair.py LONGFAT HYSTERIA [CELLS] [TOOLS]
 
-LONGFAT is a release build, as root; END the example `two_ends` of crates/faces/pair; HYSTERIA what `go build` makes of benches/hysteria;
+LONGFAT is a release build with `longfat-pair` next to it, as root; HYSTERIA what `go build` makes of benches/hysteria;
 kcptun is Debian's. CELLS and TOOLS choose by the beginnings of names, separated by semicolons.
 
 Each case is one run of `longfat shell`. In it: three downloads of 1 MB, one after the other, by connections of their own (the median
@@ -50,7 +50,7 @@ to = "near"
 
 def tools(folder, end, hysteria):
     """What runs at the far end, at the near end, and the near port; the server itself listens on far:7000."""
-    ours = {cc: (f"{end} {folder}/far-{cc}.toml", f"{end} {folder}/near.toml") for cc in ("contract", "bbr3", "cubic")}
+    ours = {cc: (f"{end} --config {folder}/far-{cc}.toml", f"{end} --config {folder}/near.toml") for cc in ("contract", "bbr3", "cubic")}
     kcp = "--nocomp --crypt aes-128 --key bench"
     return {
         "pair, contract": ours["contract"],
@@ -200,8 +200,9 @@ def measure(longfat, folder, cell, far, near, seed):
 
 
 def main():
-    longfat, end, hysteria = (str(Path(p).resolve()) for p in sys.argv[1:4])
-    chosen = [a.split(";") if a else [""] for a in (sys.argv[4:6] + ["", ""])[:2]]
+    longfat, hysteria = (str(Path(p).resolve()) for p in sys.argv[1:3])
+    end = f"{longfat}-pair"
+    chosen = [a.split(";") if a else [""] for a in (sys.argv[3:5] + ["", ""])[:2]]
     print("| path | tool | goodput Mbit/s | out of the link Mbit/s | lost in it % | sent per byte | 1 MB s | beside TCP: tool Mbit/s | TCP Mbit/s |")
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What is handed out, into dist/: a program for Linux that needs no library, one for Windows, the Python wheel, a Debian package,
+# What is handed out, into dist/: the programs for Linux, which need no library, one for Windows, the Python wheel, a Debian package,
 # licences and sums. `sh packaging/dist.sh linux debian` makes only these. On Debian as root it installs what it needs; elsewhere it
 # says what is missing and ends, since a release lacks nothing. Two builds of a commit by the same tools, whatever the folder,
 # are the same bytes (tests/dist.sh); dist/BUILD.txt names commit and tools.
@@ -37,10 +37,14 @@ need_target() {
         fail "Rust's library for $1 is missing (rustup target add $1)"
 }
 
-# The program for target $1.
-program() {
-    echo "dist: building longfat for $1"
-    $cargo build -q --locked --profile dist -p longfat --target "$1"
+# The programs $2 ... for target $1.
+programs() {
+    target=$1
+    shift
+    for name; do
+        echo "dist: building $name for $target"
+        $cargo build -q --locked --profile dist -p "$name" --target "$target"
+    done
 }
 
 # All that goes with a program: $1 is the folder.
@@ -48,13 +52,17 @@ papers() {
     install -m 644 README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE THIRD-PARTY-LICENSES.md docs/install.md "$1"
 }
 
-# Manual pages and completions, as this program prints them, into $1/man1 and $1/completions.
+# Manual pages and completions, as the programs print them, into $1/man1 and $1/completions.
 help_files() {
     mkdir -p "$1/completions"
     "$longfat" man --out "$1/man1" >/dev/null
     "$longfat" completions bash >"$1/completions/longfat.bash"
     "$longfat" completions zsh >"$1/completions/_longfat"
     "$longfat" completions fish >"$1/completions/longfat.fish"
+    "$pair" --man >"$1/man1/longfat-pair.1"
+    "$pair" --completions bash >"$1/completions/longfat-pair.bash"
+    "$pair" --completions zsh >"$1/completions/_longfat-pair"
+    "$pair" --completions fish >"$1/completions/longfat-pair.fish"
 }
 
 # Everything below folder $1 as old as the commit.
@@ -65,7 +73,7 @@ date_back() {
 linux() {
     name=longfat-$version-x86_64-linux
     mkdir "$work/$name"
-    install -m 755 "$longfat" "$work/$name/longfat"
+    install -m 755 "$longfat" "$pair" "$work/$name/"
     papers "$work/$name"
     help_files "$work/$name"
     tar -C "$work" --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" |
@@ -76,7 +84,7 @@ windows() {
     need gcc-mingw-w64-x86-64 x86_64-w64-mingw32-gcc
     need python3 python3
     need_target $WINDOWS
-    program $WINDOWS
+    programs $WINDOWS longfat
     name=longfat-$version-x86_64-windows
     mkdir "$work/$name"
     install -m 755 "$CARGO_TARGET_DIR/$WINDOWS/dist/longfat.exe" "$work/$name/longfat.exe"
@@ -103,7 +111,7 @@ debian() {
     tree=$work/debian
     doc=$tree/usr/share/doc/longfat
     mkdir -p "$tree/DEBIAN" "$tree/usr/bin" "$tree/usr/share/man" "$doc" "$tree/usr/lib/systemd/system"
-    install -m 755 "$longfat" "$tree/usr/bin/longfat"
+    install -m 755 "$longfat" "$pair" "$tree/usr/bin/"
     papers "$doc"
     gzip -9n "$doc/CHANGELOG.md"
     mv "$doc/CHANGELOG.md.gz" "$doc/changelog.gz"
@@ -116,10 +124,12 @@ debian() {
     help_files "$work/help"
     mv "$work/help/man1" "$tree/usr/share/man/man1"
     gzip -9n "$tree"/usr/share/man/man1/*
-    install -D -m 644 "$work/help/completions/longfat.bash" "$tree/usr/share/bash-completion/completions/longfat"
-    install -D -m 644 "$work/help/completions/_longfat" "$tree/usr/share/zsh/vendor-completions/_longfat"
-    install -D -m 644 "$work/help/completions/longfat.fish" "$tree/usr/share/fish/vendor_completions.d/longfat.fish"
-    for unit in longfat-proxy.service longfat-proxy.socket; do
+    for name in longfat longfat-pair; do
+        install -D -m 644 "$work/help/completions/$name.bash" "$tree/usr/share/bash-completion/completions/$name"
+        install -D -m 644 "$work/help/completions/_$name" "$tree/usr/share/zsh/vendor-completions/_$name"
+        install -D -m 644 "$work/help/completions/$name.fish" "$tree/usr/share/fish/vendor_completions.d/$name.fish"
+    done
+    for unit in longfat-pair.service longfat-proxy.service longfat-proxy.socket; do
         sed s,/usr/local/bin/,/usr/bin/, packaging/$unit >"$tree/usr/lib/systemd/system/$unit"
     done
     cat >"$tree/DEBIAN/control" <<END
@@ -136,7 +146,8 @@ Description: finds out why a network path is slow, and proves what would fix it
  it, runs the same scenario on the kernel itself in network namespaces, says
  of a packet capture what limited each flow, and tries what would help.
  .
- It brings a split-TCP proxy with units for systemd, which are not enabled.
+ It brings a split-TCP proxy, and one that QUIC joins to a second
+ (longfat-pair), with units for systemd, which are not enabled.
 END
     (cd "$tree" && find usr -type f | sort | xargs md5sum >DEBIAN/md5sums)
     date_back "$tree"
@@ -167,8 +178,9 @@ rm -rf "$dist"
 mkdir "$dist"
 need musl-tools musl-gcc
 need_target $LINUX
-program $LINUX
+programs $LINUX longfat longfat-pair
 longfat=$CARGO_TARGET_DIR/$LINUX/dist/longfat
+pair=$CARGO_TARGET_DIR/$LINUX/dist/longfat-pair
 "$longfat" --version | grep -q "$(echo "$commit" | cut -c 1-12))" || fail "$("$longfat" --version): not of commit $commit"
 for part; do "$part"; done
 cp THIRD-PARTY-LICENSES.md "$dist"

@@ -35,7 +35,7 @@ names_commit() {
     name=$1
     shift
     said=$("$@" --version | tr -d '\r')
-    [ "$said" = "longfat $version ($(echo "$commit" | cut -c 1-12))" ] || fail "$name: says $said"
+    [ "${said#* }" = "$version ($(echo "$commit" | cut -c 1-12))" ] || fail "$name: says $said"
     echo "dist: $name: $said"
 }
 
@@ -43,7 +43,9 @@ linux() {
     tar -xzf dist/longfat-"$version"-x86_64-linux.tar.gz -C "$work"
     program=$work/longfat-$version-x86_64-linux/longfat
     ldd "$program" 2>&1 | grep -Eq "statically linked|not a dynamic executable" || fail "Linux: wants libraries"
+    ldd "$program-pair" 2>&1 | grep -Eq "statically linked|not a dynamic executable" || fail "Linux: longfat-pair wants libraries"
     names_commit Linux "$program"
+    names_commit Linux "$program-pair"
     same_result Linux "$program"
 }
 
@@ -75,12 +77,13 @@ debian() {
     : >"$work/root/var/lib/dpkg/status"
     dpkg --root="$work/root" --log=/dev/null --force-not-root --force-bad-path -i dist/longfat_"${version}"_amd64.deb >/dev/null
     names_commit Debian "$work/root/usr/bin/longfat"
+    names_commit Debian "$work/root/usr/bin/longfat-pair"
     same_result Debian "$work/root/usr/bin/longfat"
-    for file in share/man/man1/longfat-run.1.gz share/bash-completion/completions/longfat share/doc/longfat/copyright; do
+    for file in share/man/man1/longfat-run.1.gz share/man/man1/longfat-pair.1.gz share/bash-completion/completions/longfat share/doc/longfat/copyright; do
         [ -s "$work/root/usr/$file" ] || fail "Debian: no $file"
     done
     dpkg --root="$work/root" --log=/dev/null --force-not-root --force-bad-path -r longfat >/dev/null
-    [ ! -e "$work/root/usr/bin/longfat" ] || fail "Debian: still there when removed"
+    [ ! -e "$work/root/usr/bin/longfat" ] && [ ! -e "$work/root/usr/bin/longfat-pair" ] || fail "Debian: still there when removed"
 }
 
 # Beside the release build, or the program that LONGFAT names.

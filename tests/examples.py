@@ -3,9 +3,9 @@
 
     tests/examples.py LONGFAT [--bless] [FILE.md ...]
 
-An example is a fenced block that begins with `$ longfat`. Its commands run in one folder a file, in the file's order;
+`longfat-pair` is the program next to LONGFAT. An example is a fenced block that begins with `$ longfat`. Its commands run in one folder a file, in the file's order;
 lines behind a command are its output (of a pipe standard output alone), `...` alone on a line stands for lines left out.
-What is neither `longfat` nor `sed` is not run: `sudo` wants a kernel and real seconds. `--bless` writes what is printed
+What is not `longfat`, `longfat-pair` or `sed` is not run: `sudo` wants a kernel and real seconds. `--bless` writes what is printed
 now.
 
 An error fails whatever the page shows, and is not blessed, but below a line `<!-- shows an error -->`: one command of that
@@ -87,7 +87,8 @@ def check(path, longfat, bless):
         for name in ("scenarios", "Cargo.lock", "docs"):
             (work / name).symlink_to(ROOT / name)
         (work / "bin").mkdir()
-        (work / "bin" / "longfat").symlink_to(longfat)
+        for name in ("longfat", "longfat-pair"):
+            (work / "bin" / name).symlink_to(longfat.with_name(name))
         out = []
         blocks = re.split(r"(^```[^\n]*\n.*?^```$)", text, flags=re.M | re.S)
         for block in blocks:
@@ -103,7 +104,7 @@ def check(path, longfat, bless):
                     shown = shown[:-1]
                 new += body[at:begin]
                 at = end
-                if not re.match(r"(longfat|sed) ", command):
+                if not re.match(r"(longfat|longfat-pair|sed) ", command):
                     new += body[begin:end]
                     continue
                 command = re.split(r"\s{2,}# ", command)[0]

@@ -4,7 +4,7 @@
     python3 tests/licenses.py            writes it
     python3 tests/licenses.py --check    exit code 1 when it is not what this would write
 
-What is linked into `longfat` and into the Python package on any system stands in it: normal dependencies, not what only builds or tests need, nor
+What is linked into `longfat`, `longfat-pair` and the Python package on any system stands in it: normal dependencies, not what only builds or tests need, nor
 macros, which run in the compiler. Of several licences at choice the one that longfat takes is the first of CHOICE.
 """
 import hashlib, json, os, pathlib, re, subprocess, sys
@@ -27,7 +27,7 @@ def linked():
     edges = {n["id"]: [d["pkg"] for d in n["deps"] if any(k["kind"] is None for k in d["dep_kinds"])]
              for n in metadata["resolve"]["nodes"]}
     is_macro = lambda p: any("proc-macro" in t["kind"] for t in p["targets"])
-    seen, todo = set(), [i for i, p in packages.items() if p["name"] in ("longfat", "longfat-python")]
+    seen, todo = set(), [i for i, p in packages.items() if p["name"] in ("longfat", "longfat-pair", "longfat-python")]
     while todo:
         one = todo.pop()
         if one not in seen and not is_macro(packages[one]):

@@ -14,9 +14,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The workspace's folder, seen from the command line's crate and from Python's, which takes this script too: the same
-/// program is told by both. Build scripts run in their crate's folder.
-const ROOTS: [(&str, &str); 2] = [("crates/faces/cli/", "../../.."), ("python/", "..")];
+/// The crates that this script is built for, with the way from each to the workspace's folder. Build scripts run in their
+/// crate's folder.
+const ROOTS: [(&str, &str); 3] =
+    [("crates/faces/cli/", "../../.."), ("crates/faces/pair/", "../../.."), ("python/", "..")];
 /// Of a crate, what is compiled or built in.
 const OF_A_CRATE: [&str; 8] =
     ["src", "assets", "objects", "Cargo.toml", "build.rs", "names.json", "strings.json", "colors.json"];
@@ -36,8 +37,9 @@ fn git(args: &[&str]) -> Option<String> {
 
 /// The place of this crate in the workspace, and the way to its root.
 fn root() -> (&'static str, &'static Path) {
-    let [cli, python] = ROOTS.map(|(place, root)| (place, Path::new(root)));
-    if cli.1.join("crates/faces/cli/build.rs").exists() { cli } else { python }
+    let folder = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let own = ROOTS.iter().find(|(place, _)| Path::new(&folder).ends_with(place)).unwrap_or(&ROOTS[2]);
+    (own.0, Path::new(own.1))
 }
 
 /// What the program is made of, in this order on every machine.

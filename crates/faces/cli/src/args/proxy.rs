@@ -1,6 +1,7 @@
 //! `longfat proxy`.
 
 use clap::Args;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -13,13 +14,15 @@ buffers. It goes nowhere but where it is told to. docs/proxy.md describes the fi
   longfat proxy --listen :8443 --upstream dc.example.com:443 --upstream-cc bbr
   longfat proxy --config /etc/longfat/proxy.toml
 
+Two proxies that QUIC joins are a program of its own, longfat-pair: docs/pair.md.
+
 Signals: SIGTERM and Ctrl-C let connections end (--drain-timeout), a second one ends at once; SIGHUP reads the file anew.
 The log, a JSON object a line, goes to standard error.
 
 Exit codes: 0 ended as asked; 2 bad input, or what this machine cannot do.")]
 pub struct ProxyArgs {
     /// The configuration, TOML.
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["listen", "pair_listen", "make_key"], conflicts_with_all = ["listen", "upstream", "upstream_cc", "client_cc", "pace", "status", "pair", "pair_listen", "key", "peer_key"])]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["listen", "pair", "pair_listen", "make_key"], conflicts_with_all = ["listen", "upstream", "upstream_cc", "client_cc", "pace", "status"])]
     pub config: Option<PathBuf>,
     /// Where to listen: ADDRESS:PORT, :PORT for every address, systemd:NAME for a socket that systemd hands over.
     #[arg(long, value_name = "ADDR")]
@@ -39,25 +42,35 @@ pub struct ProxyArgs {
     /// Metrics and status page on this loopback address, for example 127.0.0.1:9180.
     #[arg(long, value_name = "ADDR")]
     pub status: Option<SocketAddr>,
-    /// The other half of this proxy: connections go to it by QUIC, and it carries them on. HOST:PORT.
-    #[arg(long, value_name = "ADDR", requires_all = ["listen", "key", "peer_key"], conflicts_with_all = ["upstream", "client_cc", "status"])]
-    pub pair: Option<proxy::HostPort>,
-    /// Is that other half: takes QUIC of the peer here, and carries its connections on to the upstream.
-    #[arg(long, value_name = "ADDR", requires_all = ["upstream", "key", "peer_key"], conflicts_with_all = ["listen", "pair", "client_cc", "status"])]
-    pub pair_listen: Option<SocketAddr>,
-    /// This half's private key.
-    #[arg(long, value_name = "FILE")]
-    pub key: Option<PathBuf>,
-    /// The other half's public key.
-    #[arg(long, value_name = "KEY")]
-    pub peer_key: Option<proxy::PublicKey>,
-    /// Congestion control of what is sent to the other half: contract, bbr3, bbr-hsr, bbr, cubic or reno.
-    #[arg(long, value_name = "NAME", default_value = "contract")]
-    pub pair_cc: String,
-    /// Writes a new private key to the file, prints its public key, and does not run.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "listen", "pair_listen"])]
-    pub make_key: Option<PathBuf>,
     /// Checks the configuration, says what is wrong, and does not run.
     #[arg(long)]
     pub check: bool,
+    /// What `longfat-pair` takes.
+    #[command(flatten)]
+    pub pair: PairOptions,
+}
+
+/// Options of `longfat-pair`, which `longfat proxy` knows only to name that program.
+#[derive(Debug, Args)]
+pub struct PairOptions {
+    #[arg(long, hide = true)]
+    pair: Option<OsString>,
+    #[arg(long, hide = true)]
+    pair_listen: Option<OsString>,
+    #[arg(long, hide = true)]
+    key: Option<OsString>,
+    #[arg(long, hide = true)]
+    peer_key: Option<OsString>,
+    #[arg(long, hide = true)]
+    pair_cc: Option<OsString>,
+    #[arg(long, hide = true)]
+    make_key: Option<OsString>,
+}
+
+impl PairOptions {
+    /// Whether one of them was given.
+    pub fn is_any(&self) -> bool {
+        let all = [&self.pair, &self.pair_listen, &self.key, &self.peer_key, &self.pair_cc, &self.make_key];
+        all.iter().any(|option| option.is_some())
+    }
 }

@@ -2,50 +2,19 @@
 
 #![cfg(target_os = "linux")]
 
-use std::io::{BufRead, BufReader, Read, Write};
+#[path = "../../../../machine/proxy/tests/kernel/program.rs"]
+mod program;
+
+use program::Running;
+use std::fs;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
-/// A proxy that runs, and its log.
-struct Running {
-    child: Child,
-    log: BufReader<ChildStderr>,
-}
-
-impl Running {
-    fn new(arguments: &[&str]) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_longfat"));
-        let mut child = command.arg("proxy").args(arguments).stderr(Stdio::piped()).spawn().expect("starts");
-        let log = BufReader::new(child.stderr.take().expect("a pipe"));
-        Running { child, log }
-    }
-
-    /// The next entry of this event.
-    fn entry(&mut self, event: &str) -> serde_json::Value {
-        loop {
-            let mut line = String::new();
-            assert!(self.log.read_line(&mut line).expect("reads") > 0, "the log ends before {event}");
-            let value: serde_json::Value =
-                serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
-            assert!(value["time"].as_str().is_some_and(|t| t.ends_with('Z')), "{line}");
-            if value["event"] == event {
-                return value;
-            }
-        }
-    }
-
-    fn signal(&self, signal: &str) {
-        let done = Command::new("kill").args([signal, &self.child.id().to_string()]).status().expect("kill");
-        assert!(done.success());
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn start(arguments: &[&str]) -> Running {
+    Running::new(env!("CARGO_BIN_EXE_longfat"), &[&["proxy"], arguments].concat())
 }
 
 /// Sends back what it gets, for as long as the test runs.
@@ -81,7 +50,7 @@ fn connect(to: &serde_json::Value) -> TcpStream {
 #[test]
 fn flags_make_a_proxy_that_ends_when_its_connections_have() {
     let server = echo().to_string();
-    let mut proxy = Running::new(&["--listen", "127.0.0.1:0", "--upstream", &server, "--client-cc", "reno"]);
+    let mut proxy = start(&["--listen", "127.0.0.1:0", "--upstream", &server, "--client-cc", "reno"]);
     let listens = proxy.entry("started")["listens"][0].clone();
     let mut stream = connect(&listens);
     talk(&mut stream);
@@ -105,7 +74,7 @@ fn a_file_is_read_anew_and_a_wrong_one_changes_nothing() {
         std::fs::write(&file, text).expect("writes");
     };
     write("drain_timeout = \"100ms\"\nlog_connections = true");
-    let mut proxy = Running::new(&["--config", file.to_str().expect("a name")]);
+    let mut proxy = start(&["--config", file.to_str().expect("a name")]);
     let listens = proxy.entry("started")["listens"][0].clone();
     let mut kept = connect(&listens);
     talk(&mut kept);
@@ -130,37 +99,36 @@ fn a_file_is_read_anew_and_a_wrong_one_changes_nothing() {
     std::fs::remove_dir_all(&folder).expect("removes");
 }
 
+/// What belongs to `longfat-pair` is refused with the command line to type, whether that program is there or not.
 #[test]
-fn two_halves_make_a_pair() {
-    let folder = std::env::temp_dir().join(format!("longfat-pair-test-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_string();
-    let make_key = |name: &str| {
-        let made =
-            Command::new(env!("CARGO_BIN_EXE_longfat")).args(["proxy", "--make-key", &path(name)]).output();
-        String::from_utf8(made.expect("runs").stdout).expect("UTF-8").trim().to_string()
+fn what_belongs_to_a_pair_names_its_program() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("proxy-pair");
+    fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("pair.toml");
+    let key = "00".repeat(32);
+    let peer = format!("[pair.peers.p]\nkey = \"{key}\"\naddress = \"127.0.0.1:1\"\n");
+    fs::write(&file, format!("[pair]\nkey = \"own.key\"\n{peer}")).expect("writes");
+    let said = |path: &Path, arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_longfat"));
+        let done = command.arg("proxy").args(arguments).env("PATH", path).output().expect("runs");
+        assert_eq!(done.status.code(), Some(2), "{arguments:?}");
+        String::from_utf8(done.stderr).expect("UTF-8")
     };
-    let (near_key, far_key) = (make_key("near.key"), make_key("far.key"));
-    let (near_path, far_path, server) = (path("near.key"), path("far.key"), echo().to_string());
-    let far =
-        ["--pair-listen", "127.0.0.1:0", "--upstream", &server, "--key", &far_path, "--peer-key", &near_key];
-    let mut far = Running::new(&far);
-    let quic = far.entry("pair-started")["quic"].as_str().expect("an address").to_string();
-    let near = ["--listen", "127.0.0.1:0", "--pair", &quic, "--key", &near_path, "--peer-key", &far_key];
-    let mut near = Running::new(&near);
-    let at = near.entry("pair-started")["main"].clone();
-    near.entry("pair-up");
-    let mut stream = connect(&at);
-    talk(&mut stream);
-    // It ends when its connections have.
-    near.signal("-TERM");
-    talk(&mut stream);
-    drop(stream);
-    assert_eq!(near.child.wait().expect("ends").code(), Some(0));
-    far.signal("-TERM");
-    assert_eq!(far.child.wait().expect("ends").code(), Some(0));
-    std::fs::remove_dir_all(&folder).expect("is removed");
+    let (with, without) = (folder.join("with"), folder.join("without"));
+    fs::create_dir_all(&with).expect("a folder");
+    fs::write(with.join("longfat-pair"), "").expect("writes");
+    let near = ["--listen", ":8443", "--pair", "a:4433", "--key", "my key", "--peer-key", &key];
+    let line = format!("longfat-pair --listen :8443 --pair a:4433 --key 'my key' --peer-key {key}\n");
+    let text = said(&with, &near);
+    assert!(text.contains("longfat-pair: type\n") && text.ends_with(&format!("  {line}")), "{text}");
+    let text = said(&without, &near);
+    assert!(text.contains("longfat-pair") && text.ends_with(&line), "{text}");
+    assert!(said(&with, &["--make-key", "near.key"]).ends_with("  longfat-pair --make-key near.key\n"));
+    let text = said(&with, &["--config", file.to_str().expect("UTF-8"), "--check"]);
+    assert!(
+        text.contains("[pair]") && text.ends_with(&format!("longfat-pair --config {}\n", file.display())),
+        "{text}"
+    );
 }
 
 #[test]

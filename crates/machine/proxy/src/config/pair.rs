@@ -192,7 +192,7 @@ impl FromStr for PublicKey {
     fn from_str(text: &str) -> Result<PublicKey, String> {
         let wrong = || {
             format!(
-                "`{text}` is no public key: 64 hexadecimal digits are wanted, as `longfat proxy --make-key FILE` prints them"
+                "`{text}` is no public key: 64 hexadecimal digits are wanted, as `longfat-pair --make-key FILE` prints them"
             )
         };
         let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|d| d as u8)).collect();

@@ -1,0 +1,176 @@
+//! `longfat-pair`: one end of a pair, with the TCP proxy of the same configuration where there is one. Linux only.
+
+use std::process::ExitCode;
+
+#[cfg(target_os = "linux")]
+mod args;
+
+#[cfg(not(target_os = "linux"))]
+fn main() -> ExitCode {
+    eprintln!("error: a pair needs Linux");
+    ExitCode::from(2)
+}
+
+#[cfg(target_os = "linux")]
+fn main() -> ExitCode {
+    use clap::Parser;
+    let args = match args::PairArgs::try_parse() {
+        Ok(args) => args,
+        // Help and version are our own words; an error repeats what was typed.
+        Err(e) if !e.use_stderr() => e.exit(),
+        Err(e) => {
+            eprint!("{}", print::escape::lines(&e.render().to_string()));
+            return ExitCode::from(2);
+        }
+    };
+    linux::pair(&args).unwrap_or_else(|problem| {
+        eprint!("{}", print::escape::lines(&problem));
+        ExitCode::from(2)
+    })
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use crate::args::PairArgs;
+    use clap::CommandFactory;
+    use pair::{Pair, PrivateKey};
+    use proxy::{ActivatedSockets, ConfigError, ListenAt, Proxy, ProxyConfig, ProxyService, ServiceLog};
+    use proxy::{PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig};
+    use std::io::{self, ErrorKind, Write};
+    use std::path::Path;
+    use std::process::ExitCode;
+
+    /// Does what the arguments say; a problem is whole lines.
+    pub fn pair(args: &PairArgs) -> Result<ExitCode, String> {
+        if let Some(shell) = args.completions {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut PairArgs::command(), "longfat-pair", &mut text);
+            return print(&text);
+        }
+        if args.man {
+            let mut text = Vec::new();
+            let done = clap_mangen::Man::new(PairArgs::command()).render(&mut text);
+            return done.map_err(|e| failed("the manual page", &e)).and_then(|()| print(&text));
+        }
+        if let Some(path) = &args.make_key {
+            return make_key(path);
+        }
+        let config = read(args).map_err(|e| e.render())?;
+        if config.pair.is_none() {
+            let text = "there is no [pair]: `longfat proxy` runs a configuration without one";
+            return Err(ConfigError::Flags(text.into()).render());
+        }
+        if args.check {
+            return print(b"the configuration is right\n");
+        }
+        let asked = proxy::serve(config, || read(args), ProxyAndPair::start);
+        let asked = asked.map_err(|why| ConfigError::Flags(why).render())?;
+        Ok(if asked { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    fn failed(what: &str, e: &io::Error) -> String {
+        format!("error: {}: {e}\n", print::escape::value(what))
+    }
+
+    /// Writes to standard output; a reader that went away (`| head`) is not an error.
+    fn print(text: &[u8]) -> Result<ExitCode, String> {
+        let mut out = io::stdout().lock();
+        match out.write_all(text).and_then(|()| out.flush()) {
+            Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(failed("standard output", &e)),
+            _ => Ok(ExitCode::SUCCESS),
+        }
+    }
+
+    /// Writes a new key to a new file, and its public key to standard output.
+    fn make_key(path: &Path) -> Result<ExitCode, String> {
+        let key = PrivateKey::generate().and_then(|key| key.write(path).map(|()| key));
+        let key = key.map_err(|e| failed(&path.display().to_string(), &e))?;
+        print(format!("{}\n", key.public()).as_bytes())
+    }
+
+    /// The configuration of file or flags.
+    fn read(args: &PairArgs) -> Result<ProxyConfig, ConfigError> {
+        match &args.config {
+            Some(path) => ProxyConfig::read(path),
+            None => ProxyConfig::of_pair(pair_of_flags(args)?).checked(),
+        }
+    }
+
+    fn pair_of_flags(args: &PairArgs) -> Result<PairConfig, ConfigError> {
+        let (Some(key), Some(peer_key)) = (&args.key, args.peer_key) else {
+            return Err(ConfigError::Flags("--key and --peer-key are wanted".into()));
+        };
+        let mut peer = PeerConfig::of(peer_key, args.pair.clone());
+        (peer.cc, peer.pace) = (args.pair_cc.clone(), args.pace);
+        let mut pair = PairConfig::of(key.clone(), peer);
+        pair.listen = args.pair_listen;
+        if let Some(listen) = &args.listen {
+            let ListenAt::Address(at) = listen else {
+                return Err(ConfigError::Flags("--listen: a pair listens on addresses only".into()));
+            };
+            pair.listeners.insert("main".into(), PairListenerConfig::of(*at));
+        }
+        if !args.upstream.is_empty() {
+            pair.upstreams.insert("main".into(), PairUpstreamConfig::of(args.upstream.clone()));
+        }
+        Ok(pair)
+    }
+
+    /// The end of a pair, and the TCP proxy where the configuration has listeners or a status page.
+    struct ProxyAndPair {
+        proxy: Option<Proxy>,
+        pair: Pair,
+    }
+
+    impl ProxyAndPair {
+        fn start(
+            config: &ProxyConfig,
+            activated: ActivatedSockets,
+            log: &ServiceLog,
+        ) -> Result<ProxyAndPair, String> {
+            let Some(settings) = &config.pair else { return Err("there is no [pair]".into()) };
+            let bound = Pair::bind(settings, log.sink()).map_err(|e| e.to_string())?;
+            // Becomes the configuration's user: before that no thread may run.
+            let proxy = match config.listeners.is_empty() && config.status.is_none() {
+                true => proxy::become_configured(config).map(|()| None),
+                false => Proxy::start(config, activated, log.sink()).map(Some),
+            };
+            let proxy = proxy.map_err(|e| e.to_string())?;
+            let pair = bound.run().map_err(|e| e.to_string())?;
+            if let Some(proxy) = &proxy {
+                proxy.show(pair.board());
+            }
+            Ok(ProxyAndPair { proxy, pair })
+        }
+    }
+
+    impl ProxyService for ProxyAndPair {
+        fn drain(&mut self) {
+            self.proxy.iter().for_each(Proxy::drain);
+            self.pair.drain();
+        }
+
+        fn stop(&mut self) {
+            self.proxy.iter().for_each(Proxy::stop);
+            self.pair.stop();
+        }
+
+        fn is_finished(&self) -> bool {
+            self.proxy.as_ref().is_none_or(Proxy::is_finished) && self.pair.is_finished()
+        }
+
+        fn reload(&mut self, next: &ProxyConfig) -> Result<(), String> {
+            let Some(config) = &next.pair else {
+                return Err("`pair` comes and goes with a restart only".into());
+            };
+            // What may fail without a change comes first.
+            let prepared = self.pair.prepare(config).map_err(|e| e.to_string())?;
+            match &mut self.proxy {
+                Some(proxy) => proxy.reload(next).map_err(|e| e.to_string())?,
+                None if next.listeners.is_empty() => {}
+                None => return Err("the first of `listeners` comes with a restart only".into()),
+            }
+            self.pair.change(prepared).map_err(|e| e.to_string())
+        }
+    }
+}
