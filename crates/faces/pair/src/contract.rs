@@ -1,7 +1,7 @@
 //! The contract pacer: it learns a policer's rate and bucket from its own losses, and stays just inside.
 //!
 //! 1. A policer drops a packet exactly when its bucket lacks the tokens. The deficit (bucket minus tokens) grows by what
-//!    passes and falls with the rate R, never below zero: the recurrence of [`replay`].
+//!    passes and falls with the rate R, never below zero: the recurrence of [`log::replay`].
 //! 2. So at the right R the deficit stands within a packet of the bucket B at every drop, and never above B at a passage. At
 //!    another rate R + e it drifts by e·t between drops: the rate is the slope of bytes passed over time, from drop to drop.
 //! 3. Losses of another kind fall at any deficit. A contract is believed when nearly all drops stand at the top, and when the
@@ -20,7 +20,6 @@ mod lossy;
 mod survey;
 mod within;
 
-pub use fit::replay;
 pub use log::{SentLog, SentOutcome, SentRecord};
 
 use fit::ContractEvidence;

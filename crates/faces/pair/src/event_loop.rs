@@ -2,13 +2,13 @@
 //!
 //! 1. Datagrams of the UDP socket go to the library, which says whose they are.
 //! 2. A client's connection becomes a stream of the link to its peer ([`crate::relay`]); where the peer is not there yet, it
-//!    waits. A stream of a peer becomes a connection to a server ([`crate::serve`]).
+//!    waits. A stream of a peer becomes a connection to a server ([`serve`]).
 //! 3. What became readable or writable gets its turn, then each link that was touched sends what it may ([`crate::links`]).
 //! 4. The loop sleeps until something happens, or the earliest deadline of any link.
 
-use crate::control::CongestionChoice;
 use crate::dial::Dialer;
 use crate::entrance::{Listening, WaitingRoom};
+use crate::error::PairStartError;
 use crate::flow::DatagramFlow;
 use crate::keys::PrivateKey;
 use crate::link::PairLink;
@@ -17,25 +17,30 @@ use crate::reader::READ;
 use crate::relay::StreamRelay;
 use crate::reload::{BoundEntrance, PairChange, called_by, open_entrances};
 use crate::resolve::Resolver;
-use crate::run::{PairEnding, PairLog, PairStartError};
-use crate::serve::Serving;
+use crate::serving::Serving;
 use crate::socket::QuicSocket;
+use crate::transport::transport;
 use noq_proto::crypto::rustls::QuicServerConfig;
-use noq_proto::{
-    ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, FourTuple, IdleTimeout, ServerConfig,
-    TransportConfig, VarInt,
-};
+use noq_proto::{ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, FourTuple, ServerConfig, VarInt};
 use proxy::{
-    ClientPlaces, EventQueue, EventWatch, PairBoard, PairConfig, PeerConfig, Readiness, exact_timers,
-    take_wakes,
+    ClientPlaces, EventQueue, EventWatch, PairBoard, PairConfig, Readiness, exact_timers, take_wakes,
 };
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
+
+mod admit;
+mod change;
+mod datagrams;
+mod dial;
+mod heed;
+mod serve;
+mod view;
 
 /// What the wake counter and the socket of QUIC are registered with; all else gets the numbers above.
 const WAKE: u64 = 0;
@@ -44,22 +49,36 @@ const QUIC: u64 = 1;
 const SWEEP: Duration = Duration::from_millis(200);
 /// Datagrams taken in one go, before what they bring is worked off.
 const DATAGRAMS: usize = 256;
-/// Connections and flows one peer may have open at once.
-const STREAMS: u32 = 10_000;
-/// What a peer may send of one stream ahead of what is read here, bytes. The library gives up a connection one of whose
-/// streams has 1024 gaps: in 2048 packets of 1200 bytes there are never as many. 98 Mbit/s a stream at 200 ms, also with
-/// losses, as a stream is read past its gaps ([`crate::reader`]).
-const STREAM_WINDOW: u32 = 2048 * 1200;
-/// The same of all streams together: 2.7 Gbit/s at 200 ms.
-const WINDOW: u32 = 64 << 20;
-/// What is kept until the peer has acknowledged it, bytes, of all streams together: 640 Mbit/s at 200 ms.
-const SEND_WINDOW: u64 = 16 << 20;
 /// With so many handshakes unfinished a caller must first show that it has the address it writes from (Retry, RFC 9000
 /// section 8.1.2), with so many more it is not answered.
 const UNPROVEN: usize = 64;
 const MOST_UNPROVEN: usize = 1024;
 /// The largest UDP payload.
 const LARGEST: usize = 65_535;
+
+/// Where log entries go.
+pub type PairLog = Box<dyn Fn(Map<String, Value>) + Send>;
+
+/// How far the end has come.
+#[derive(Debug, Default)]
+pub struct PairEnding(AtomicU8);
+
+impl PairEnding {
+    /// Ends it so far, or as far as it has come already: 1 drains, 2 stops.
+    pub fn raise(&self, to: u8) {
+        self.0.fetch_max(to, Ordering::SeqCst);
+    }
+
+    /// No new connections.
+    pub fn drains(&self) -> bool {
+        self.0.load(Ordering::SeqCst) >= 1
+    }
+
+    /// At once.
+    pub fn stops(&self) -> bool {
+        self.0.load(Ordering::SeqCst) >= 2
+    }
+}
 
 /// One end of a pair.
 pub struct PairLoop {
@@ -359,23 +378,4 @@ impl PairLoop {
             }
         }
     }
-}
-
-/// What the library is told of a connection to a peer, and the control it gets.
-pub fn transport(peer: &PeerConfig, seed: u64, now: Instant) -> (TransportConfig, CongestionChoice) {
-    let pace = peer.pace.map(|rate| rate.as_bps() / 8);
-    let choice = CongestionChoice::new(&peer.cc, pace, seed, now);
-    let mut config = TransportConfig::default();
-    let idle = peer.idle_timeout.as_nanos() / 1_000_000;
-    let idle = u32::try_from(idle).unwrap_or(u32::MAX);
-    config
-        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))
-        .max_concurrent_uni_streams(VarInt::from_u32(0))
-        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
-        .receive_window(VarInt::from_u32(WINDOW))
-        .send_window(SEND_WINDOW)
-        .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(idle))))
-        .keep_alive_interval(Some(Duration::from_millis(u64::from(idle) / 3)))
-        .congestion_controller_factory(Arc::new(choice.clone()));
-    (config, choice)
 }

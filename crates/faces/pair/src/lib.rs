@@ -11,10 +11,10 @@ mod contract;
 mod control;
 mod dial;
 mod entrance;
+mod error;
 mod event_loop;
 mod flow;
 mod frames;
-mod heed;
 mod keys;
 mod link;
 mod links;
@@ -23,13 +23,15 @@ mod relay;
 mod reload;
 mod resolve;
 mod run;
-mod serve;
+mod serving;
 mod socket;
-mod view;
+mod transport;
 
+pub use error::PairStartError;
+pub use event_loop::PairLog;
 pub use frames::{
     Carriage, DATAGRAM_HEAD, LONGEST_OPENING, Opening, OpeningRead, read_datagram, write_datagram,
 };
 pub use keys::{PrivateKey, key_of};
 pub use reload::PairChange;
-pub use run::{BoundPair, Pair, PairLog, PairStartError};
+pub use run::{BoundPair, Pair};

@@ -1,21 +1,17 @@
 //! Another configuration for an end that runs.
 //!
 //! 1. [`PairChange::prepare`], on whatever thread: addresses are bound and TLS is made. Where that fails nothing has changed.
-//! 2. [`PairLoop::change`], on the loop's: listeners, upstreams and peers are those of the new one. Connections go on as they
+//! 2. `PairLoop::change`, on the loop's: listeners, upstreams and peers are those of the new one. Connections go on as they
 //!    began; only a peer that is taken out, or has another key, loses its link.
 
 use crate::entrance::{Entrance, EntranceSocket, Listening};
-use crate::event_loop::PairLoop;
+use crate::error::PairStartError;
 use crate::keys::PrivateKey;
-use crate::run::PairStartError;
-use noq_proto::VarInt;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use proxy::{PairConfig, PairListenerConfig};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// An address that is listened on.
 #[derive(Clone, Debug)]
@@ -32,14 +28,18 @@ pub struct BoundEntrance {
 
 /// What is ready to take the place of the configuration that runs.
 pub struct PairChange {
-    config: PairConfig,
-    opened: Vec<Listening>,
-    called: Option<Arc<QuicServerConfig>>,
-    calling: BTreeMap<String, Arc<QuicClientConfig>>,
+    /// The configuration.
+    pub config: PairConfig,
+    /// Addresses that were not bound before.
+    pub opened: Vec<Listening>,
+    /// TLS of who is called, where it changes.
+    pub called: Option<Arc<QuicServerConfig>>,
+    /// TLS of calls, by peer, where it changes.
+    pub calling: BTreeMap<String, Arc<QuicClientConfig>>,
 }
 
 /// The listener that a configuration has for an address; of one that the system chooses, the listener of that name.
-fn owner<'a>(
+pub fn owner<'a>(
     config: &'a PairConfig,
     wanted: SocketAddr,
     is_udp: bool,
@@ -132,11 +132,6 @@ impl PairChange {
         });
         kept.map(Ok).chain(self.opened.iter().map(Listening::bound)).collect()
     }
-
-    /// The configuration.
-    pub fn config(&self) -> &PairConfig {
-        &self.config
-    }
 }
 
 impl Listening {
@@ -151,67 +146,5 @@ impl Listening {
             name: self.entrance.name.clone(),
             address: self.socket.address()?,
         })
-    }
-}
-
-impl PairLoop {
-    /// Goes on by another configuration.
-    pub(crate) fn change(&mut self, change: PairChange) {
-        let PairChange { config, opened, called, calling } = change;
-        self.change_entrances(&config, opened);
-        self.change_peers(&config);
-        self.dialer.change(&config, calling, Instant::now());
-        called.into_iter().for_each(|tls| self.be_called_by(tls));
-        self.config = config;
-        let bound = self.listening.values().filter_map(|listening| listening.bound().ok());
-        let facts: Vec<_> = bound.map(|bound| (bound.name, bound.address.to_string())).collect();
-        let facts: Vec<_> = facts.iter().map(|(name, at)| (name.as_str(), at.clone())).collect();
-        self.tell("pair-reloaded", &facts);
-    }
-
-    /// Listeners that are wanted still keep their sockets and what waits in them; of the others, whoever waits is still taken.
-    fn change_entrances(&mut self, config: &PairConfig, opened: Vec<Listening>) {
-        let known = config.listeners.iter().map(|(name, l)| (name, Arc::new(Entrance::new(name, l))));
-        let known: BTreeMap<&String, Arc<Entrance>> = known.collect();
-        for token in self.listening.keys().copied().collect::<Vec<_>>() {
-            let Some(listening) = self.listening.get_mut(&token) else { continue };
-            let is_udp = listening.socket.is_udp();
-            match owner(config, listening.wanted, is_udp, &listening.entrance.name) {
-                Some((name, _)) => listening.entrance = known[name].clone(),
-                None => {
-                    self.accept_some(token, usize::MAX);
-                    if let Some(gone) = self.listening.remove(&token) {
-                        self.queue.forget(gone.socket.as_fd());
-                    }
-                }
-            }
-        }
-        for listening in opened {
-            let at = listening.wanted.to_string();
-            if let Err(e) = self.listen(listening) {
-                self.tell("pair-failed", &[("listen", at), ("why", e.to_string())]);
-            }
-        }
-    }
-
-    /// Links go on, with the control that their peer has now; those to nobody that is known any more end.
-    fn change_peers(&mut self, config: &PairConfig) {
-        let now = Instant::now();
-        let links = self.links.iter().filter_map(|(handle, link)| Some((handle, link.peer.clone()?)));
-        for (handle, name) in links.collect::<Vec<_>>() {
-            let was = self.config.peers.get(&name);
-            let is = config.peers.get(&name).filter(|is| was.is_some_and(|was| was.key == is.key));
-            let Some(link) = self.links.get_mut(handle) else { continue };
-            match (was, is) {
-                (Some(was), Some(is)) if (&was.cc, was.pace) != (&is.cc, is.pace) => {
-                    link.choice.change(&is.cc, is.pace.map(|rate| rate.as_bps() / 8));
-                }
-                (_, Some(_)) => {}
-                (_, None) => {
-                    link.conn.close(now, VarInt::from_u32(0), bytes::Bytes::new());
-                    self.lose(handle, "no peer any more");
-                }
-            }
-        }
     }
 }

@@ -1,80 +1,15 @@
 //! A pair's end as a whole: started, told to end, waited for.
 
-use crate::event_loop::PairLoop;
+use crate::error::PairStartError;
+use crate::event_loop::{PairEnding, PairLog, PairLoop};
 use crate::keys::PrivateKey;
 use crate::reload::{BoundEntrance, PairChange};
 use proxy::{PairBoard, PairConfig, wake, wake_counter};
-use serde_json::{Map, Value};
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
-
-/// Where log entries go.
-pub type PairLog = Box<dyn Fn(Map<String, Value>) + Send>;
-
-/// Why a pair's end does not start.
-#[derive(Debug)]
-pub enum PairStartError {
-    /// Its key file.
-    Key {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        error: io::Error,
-    },
-    /// An address that cannot be listened on.
-    Listen {
-        /// The address.
-        at: String,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// The TLS library or the system said no to something else.
-    Other(String),
-}
-
-impl fmt::Display for PairStartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PairStartError::Key { path, error } => write!(f, "pair.key: {path}: {error}"),
-            PairStartError::Listen { at, error } => write!(f, "pair: cannot listen on {at}: {error}"),
-            PairStartError::Other(why) => write!(f, "pair: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for PairStartError {}
-
-impl From<io::Error> for PairStartError {
-    fn from(e: io::Error) -> PairStartError {
-        PairStartError::Other(e.to_string())
-    }
-}
-
-/// How far the end has come.
-#[derive(Debug, Default)]
-pub struct PairEnding(AtomicU8);
-
-impl PairEnding {
-    fn raise(&self, to: u8) {
-        self.0.fetch_max(to, Ordering::SeqCst);
-    }
-
-    /// No new connections.
-    pub fn drains(&self) -> bool {
-        self.0.load(Ordering::SeqCst) >= 1
-    }
-
-    /// At once.
-    pub fn stops(&self) -> bool {
-        self.0.load(Ordering::SeqCst) >= 2
-    }
-}
 
 /// One end of a pair, in a thread of its own.
 pub struct Pair {
@@ -166,7 +101,7 @@ impl Pair {
     /// The system does not tell what was bound; the end has gone.
     pub fn change(&mut self, change: PairChange) -> Result<(), PairStartError> {
         self.end.bound = change.bound_after(&self.end.bound)?;
-        self.end.config = change.config().clone();
+        self.end.config = change.config.clone();
         let gone = |_| PairStartError::Other("the end has gone".into());
         self.end.changes.send(change).map_err(gone)?;
         wake(self.waker.as_fd());

@@ -1,6 +1,7 @@
 //! Which rate and bucket explain what was lost.
 
-use super::{ContractTerms, LARGEST_BUCKET as MOST, SentLog, SentOutcome, SentRecord};
+use super::log::{SentLog, SentOutcome, SentRecord, replay};
+use super::{ContractTerms, LARGEST_BUCKET as MOST};
 use units::Time;
 
 /// Fewer drops prove nothing: of eight random ones all stand within two packets of the top of a bucket of ten packets once
@@ -54,36 +55,6 @@ pub struct ContractFit {
     pub explained: f64,
     /// How far apart the middle half of the drops' deficits stands, bytes.
     pub spread: f64,
-}
-
-/// One packet's step through the recurrence.
-pub struct DeficitStep<'a> {
-    /// The packet.
-    pub packet: &'a SentRecord,
-    /// The deficit that it found.
-    pub before: f64,
-    /// The deficit with it, had it passed.
-    pub after: f64,
-}
-
-/// The deficit of a bucket that fills at `rate`, packet by packet; `step` says what it is afterwards.
-pub fn replay<'a>(
-    packets: impl Iterator<Item = &'a SentRecord>,
-    rate: f64,
-    begin: f64,
-    mut step: impl FnMut(DeficitStep<'a>) -> f64,
-) {
-    let mut deficit = begin;
-    let mut last: Option<Time> = None;
-    for packet in packets {
-        let gone = last.map_or(0.0, |last| packet.from.since(last).as_secs_f64());
-        last = Some(packet.at);
-        let before = (deficit - rate * gone).max(0.0);
-        // Several at once: the bucket fills while they leave.
-        let filled = rate * packet.at.since(packet.from).as_secs_f64();
-        let after = (before + f64::from(packet.bytes) - filled).max(0.0);
-        deficit = step(DeficitStep { packet, before, after });
-    }
 }
 
 /// A drop: when, and how many bytes had passed.

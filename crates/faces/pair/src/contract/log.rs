@@ -1,6 +1,6 @@
 //! What was sent and what became of it, as far as a contract is learnt from it.
 
-use super::{ContractTerms, replay};
+use super::ContractTerms;
 use std::collections::VecDeque;
 use units::{Span, Time};
 
@@ -58,6 +58,36 @@ fn together(packets: impl Iterator<Item = SentRecord>) -> Vec<SentRecord> {
         }
     }
     kept
+}
+
+/// One packet's step through the recurrence.
+pub struct DeficitStep<'a> {
+    /// The packet.
+    pub packet: &'a SentRecord,
+    /// The deficit that it found.
+    pub before: f64,
+    /// The deficit with it, had it passed.
+    pub after: f64,
+}
+
+/// The deficit of a bucket that fills at `rate`, packet by packet; `step` says what it is afterwards.
+pub fn replay<'a>(
+    packets: impl Iterator<Item = &'a SentRecord>,
+    rate: f64,
+    begin: f64,
+    mut step: impl FnMut(DeficitStep<'a>) -> f64,
+) {
+    let mut deficit = begin;
+    let mut last: Option<Time> = None;
+    for packet in packets {
+        let gone = last.map_or(0.0, |last| packet.from.since(last).as_secs_f64());
+        last = Some(packet.at);
+        let before = (deficit - rate * gone).max(0.0);
+        // Several at once: the bucket fills while they leave.
+        let filled = rate * packet.at.since(packet.from).as_secs_f64();
+        let after = (before + f64::from(packet.bytes) - filled).max(0.0);
+        deficit = step(DeficitStep { packet, before, after });
+    }
 }
 
 /// The last packets, in the order in which they left.

@@ -1,38 +1,22 @@
 //! What peers bring: a stream's beginning says where it goes, a server of that upstream is connected to, then it is a relay.
 
-use crate::event_loop::PairLoop;
+use super::PairLoop;
 use crate::flow::DatagramFlow;
 use crate::frames::{Carriage, Opening, OpeningRead};
 use crate::link::StreamUse;
 use crate::reader::{StreamRead, StreamReader};
 use crate::relay::{StreamRelay, code};
 use crate::resolve::NameAsker;
+use crate::serving::Served;
 use bytes::Bytes;
-use noq_proto::{ConnectionHandle, Dir, StreamId, VarInt};
+use noq_proto::{ConnectionHandle, Dir, VarInt};
 use proxy::{EventWatch, connect_to, take_error, tcp_socket};
-use std::collections::HashMap;
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// How long the beginning of a stream may take, as a proxy's `hello_timeout` does.
 const OPENING: Duration = Duration::from_secs(5);
-
-/// A stream of a peer that is not a relay yet.
-struct Served {
-    link: ConnectionHandle,
-    stream: StreamId,
-    reader: StreamReader,
-    bytes: Vec<u8>,
-    opening: Option<Opening>,
-    servers: Vec<SocketAddr>,
-    socket: Option<OwnedFd>,
-    deadline: Instant,
-}
-
-/// All of them, by number.
-#[derive(Default)]
-pub struct Serving(HashMap<u64, Served>);
 
 impl PairLoop {
     /// Streams that the peer has opened.

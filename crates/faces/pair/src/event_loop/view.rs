@@ -1,6 +1,6 @@
 //! What an end tells of its links.
 
-use crate::event_loop::PairLoop;
+use super::PairLoop;
 use crate::link::{PairLink, StreamUse};
 use proxy::PairLinkView;
 use std::collections::BTreeMap;

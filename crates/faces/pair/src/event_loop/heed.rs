@@ -1,6 +1,6 @@
 //! What the library tells of links, whose turn it is, and who has been idle for too long.
 
-use crate::event_loop::PairLoop;
+use super::PairLoop;
 use crate::frames::Opening;
 use crate::keys::key_of;
 use crate::link::{PairLink, StreamUse};
