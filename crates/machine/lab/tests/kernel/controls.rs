@@ -12,7 +12,6 @@ use std::time::Duration;
 static ALONE: Mutex<()> = Mutex::new(());
 
 const PATH: &str = r#"
-duration = "4s"
 sample = "100ms"
 [links.path]
 between = ["a", "b"]
@@ -28,9 +27,9 @@ fn held() -> Vec<String> {
 
 /// The outcome, its notices, and what was in the kernel meanwhile; `None`, said aloud, where this
 /// machine does not let us.
-fn run(flows: &str) -> Option<(Outcome, Vec<String>, Vec<String>)> {
+fn run(seconds: u32, flows: &str) -> Option<(Outcome, Vec<String>, Vec<String>)> {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
-    let parsed = Experiment::parse("t.toml", &format!("{PATH}{flows}"), &[])
+    let parsed = Experiment::parse("t.toml", &format!("duration = \"{seconds}s\"{PATH}{flows}"), &[])
         .unwrap_or_else(|e| panic!("{}", e.render()));
     let mut notices = Vec::new();
     let mut notice = |text: &str| notices.push(text.to_string());
@@ -70,7 +69,7 @@ fn every_program_carries_a_flow_under_the_scenarios_name() {
     for entry in kernel_cc::REGISTRY.iter().filter(|e| congestion::NAMES.contains(&e.name)) {
         let name = entry.name;
         let flow = format!("[flows.f]\nfrom = \"a\"\nto = \"b\"\ncc = \"{name}\"\n");
-        let Some((outcome, notices, seen)) = run(&flow) else { return };
+        let Some((outcome, notices, seen)) = run(2, &flow) else { return };
         let flow = &outcome.variant.flows[0];
         assert_eq!(flow.cc, name);
         assert!(flow.goodput_mbps > 10.0 && flow.goodput_mbps < 20.0, "{name}: {} Mbit/s", flow.goodput_mbps);
@@ -94,7 +93,7 @@ fn programs_use_it_too() {
          server = \"iperf3 -s -1 -p {{port}}\"\n\
          [flows.other]\nfrom = \"a\"\nto = \"b\"\ncc = \"reno\"\n"
     );
-    let Some((outcome, notices, _)) = run(&flows) else { return };
+    let Some((outcome, notices, _)) = run(4, &flows) else { return };
     // A program that used another would be told.
     assert!(!notices.iter().any(|n| n.contains("it used") || n.contains("iperf3")), "{notices:?}");
     for flow in &outcome.variant.flows {

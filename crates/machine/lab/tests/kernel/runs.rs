@@ -135,7 +135,7 @@ fn a_policer_as_an_independent_emulator_measured_it() {
 #[test]
 fn an_unpaced_sender_is_unpaced() {
     let text = r#"
-        duration = "8s"
+        duration = "3s"
         [links.path]
         between = ["a", "b"]
         forward = [{ kind = "policer", rate = "10Mbit/s", burst = "6kB" }, { kind = "delay", delay = "30ms" }]
@@ -236,7 +236,7 @@ fn oversized_packets_come_back_and_fragments_are_joined() {
     let text = |fragment: bool| {
         format!(
             r#"
-            duration = "2s"
+            duration = "1s"
             [links.path]
             between = ["a", "b"]
             forward = [
@@ -266,7 +266,7 @@ fn oversized_packets_come_back_and_fragments_are_joined() {
 #[test]
 fn ecn_marks_reach_the_sender() {
     let text = r#"
-        duration = "3s"
+        duration = "2s"
         [hosts.a]
         stack = { ecn = true }
         [hosts.b]
@@ -314,7 +314,7 @@ fn a_fixed_window_bounds_the_flow() {
 #[test]
 fn every_key_of_a_stack_is_taken() {
     let text = r#"
-        duration = "2s"
+        duration = "1s"
         [hosts.a]
         stack = { initial_window = 20, mss = 1200, timestamps = false, sack = false, rto_min = "100ms", tso = false, send_buffer = "1MB" }
         [hosts.b]
@@ -339,10 +339,10 @@ fn every_key_of_a_stack_is_taken() {
 /// buffer of 16 KiB to begin with takes more round trips than one of 512 KiB.
 #[test]
 fn settings_that_change_the_senders_ways_are_taken() {
-    let received = |stack: &str, app: &str| {
+    let received = |milliseconds: u32, stack: &str, app: &str| {
         let text = format!(
             r#"
-            duration = "2500ms"
+            duration = "{milliseconds}ms"
             [hosts.a]
             stack = {{ {stack} }}
             [hosts.b]
@@ -360,12 +360,12 @@ fn settings_that_change_the_senders_ways_are_taken() {
         Some(run(&text)?.variant.flows[0].delivered_bytes)
     };
     let pauses = r#"kind = "onoff", on = "700ms", off = "1s""#;
-    let Some(shrinks) = received("idle_restart = true", pauses) else { return };
-    let Some(stays) = received("idle_restart = false", pauses) else { return };
+    let Some(shrinks) = received(2500, "idle_restart = true", pauses) else { return };
+    let Some(stays) = received(2500, "idle_restart = false", pauses) else { return };
     assert!(stays as f64 > 1.2 * shrinks as f64, "{stays} beside {shrinks}");
     let short = r#"kind = "bulk", duration = "500ms""#;
-    let Some(small) = received(r#"initial_receive_buffer = "16KiB""#, short) else { return };
-    let Some(large) = received(r#"initial_receive_buffer = "512KiB""#, short) else { return };
+    let Some(small) = received(1000, r#"initial_receive_buffer = "16KiB""#, short) else { return };
+    let Some(large) = received(1000, r#"initial_receive_buffer = "512KiB""#, short) else { return };
     assert!(large as f64 > 1.5 * small as f64, "{large} beside {small}");
 }
 

@@ -4,7 +4,7 @@ use lab::{LabError, LabOptions, LabScript, try_scripts};
 use scenario::{Experiment, Scenario};
 
 const PATH: &str = r#"
-duration = "3s"
+duration = "2s"
 sample = "0s"
 [links.lan]
 between = ["a", "r"]
