@@ -193,7 +193,7 @@ export interface CapturePage {
   causes: CauseLook[];
   /** Most bytes first. */
   flows: CaptureFlow[];
-  /** `longfat-diagnosis/1`. */
+  /** `longfat-diagnosis/2`. */
   format: string;
   /** Names of packets' kinds, by number. */
   kinds: string[];
@@ -283,8 +283,6 @@ export interface CauseLook {
 export interface CauseShare {
   /** Which. */
   cause: Cause;
-  /** The share of the flow's time that it is expected to have, 0 to 1: the mean over its round trips of the probability that this was the cause. What those of a flow lack to 1 is of causes that are not told. Absent where the flow has no round trips. */
-  expected_share?: number;
   /** The same in seconds. */
   seconds: number;
   /** Share of the flow's time, 0 to 1; those of a flow add up to 1. */
@@ -297,8 +295,6 @@ export interface CauseSpan {
   cause: Cause;
   /** Seconds since the capture began. */
   from_s: number;
-  /** The probability that it was this, 0 to 1: the mean over the round trips of the stretch. Absent where it has none. */
-  probability?: number;
   /** Until then. */
   to_s: number;
 }

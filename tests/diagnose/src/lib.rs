@@ -15,7 +15,6 @@ pub mod logit;
 pub mod nebby;
 pub mod play;
 pub mod real;
-pub mod rounds;
 pub mod score;
 pub mod seen;
 pub mod truth;

@@ -22,7 +22,7 @@ import { flows } from "./plots";
 import { udp, udpState } from "./udp";
 import { footer, header, story, why } from "./view";
 
-export const FORMAT = "longfat-diagnosis/1";
+export const FORMAT = "longfat-diagnosis/2";
 
 /** Where the columns of a flow's packets are. */
 type DataOf = (packets: Packets) => Data<Packets>;

@@ -85,7 +85,7 @@ impl Maker {
         let mut spans: Vec<CauseSpan> = Vec::new();
         let mut hold = |from: f64, to: f64, cause: Cause| match spans.last_mut() {
             Some(last) if last.cause == cause => last.to_s = to,
-            _ => spans.push(CauseSpan { from_s: from, to_s: to, cause, ..CauseSpan::default() }),
+            _ => spans.push(CauseSpan { from_s: from, to_s: to, cause }),
         };
         let mut slow = true;
         while sent < packets && now < until {
@@ -140,12 +140,7 @@ impl Maker {
         for cause in Cause::ALL {
             let seconds: f64 = timeline.iter().filter(|s| s.cause == cause).map(|s| s.to_s - s.from_s).sum();
             if seconds > 0.0 {
-                d.causes.push(CauseShare {
-                    cause,
-                    share: seconds / duration,
-                    seconds,
-                    ..CauseShare::default()
-                });
+                d.causes.push(CauseShare { cause, share: seconds / duration, seconds });
             }
         }
         d.causes.sort_by(|a, b| b.share.total_cmp(&a.share));

@@ -117,13 +117,9 @@ impl Cause {
 
     /// The same without those that were `refuted`.
     pub fn of_part_but(part: RoundPart, evidence: &RoundEvidence, refuted: &[Cause]) -> Cause {
-        let claims = Cause::claims(part, evidence).filter(|(_, c)| !refuted.contains(c));
+        let claims = Cause::ALL.into_iter().filter(|c| !refuted.contains(c));
+        let claims = claims.filter_map(|c| Some(((c.entry().claim)(part, evidence)?, c)));
         claims.min_by_key(|(order, _)| *order).map_or(Cause::Unknown, |(_, cause)| cause)
-    }
-
-    /// The causes that claim a part of a round trip, and how strong each claim is.
-    pub fn claims(part: RoundPart, evidence: &RoundEvidence) -> impl Iterator<Item = (ClaimOrder, Cause)> {
-        Cause::ALL.into_iter().filter_map(move |c| Some(((c.entry().claim)(part, evidence)?, c)))
     }
 }
 

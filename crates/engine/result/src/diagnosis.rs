@@ -9,7 +9,7 @@ pub use crate::udp::{QuicFacts, RtpFacts, SpinBit, UdpFlowDiagnosis, UdpLoss, Ud
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version, first key of every diagnosis.
-pub const DIAGNOSIS_SCHEMA: &str = "longfat-diagnosis/1";
+pub const DIAGNOSIS_SCHEMA: &str = "longfat-diagnosis/2";
 
 /// The diagnosis of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -129,10 +129,6 @@ pub struct CauseShare {
     pub share: f64,
     /// The same in seconds.
     pub seconds: f64,
-    /// The share of the flow's time that it is expected to have, 0 to 1: the mean over its round trips of the probability that
-    /// this was the cause. What those of a flow lack to 1 is of causes that are not told. Absent where the flow has no round trips.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub expected_share: Option<f64>,
 }
 
 /// A stretch of the ribbon: which cause held when.
@@ -145,9 +141,6 @@ pub struct CauseSpan {
     pub to_s: f64,
     /// Which.
     pub cause: Cause,
-    /// The probability that it was this, 0 to 1: the mean over the round trips of the stretch. Absent where it has none.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub probability: Option<f64>,
 }
 
 /// What kind of limiter.

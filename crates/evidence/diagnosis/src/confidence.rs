@@ -75,7 +75,7 @@ mod tests {
     use result::diagnosis::CauseShare;
 
     fn flow(cause: Cause, shares: [f64; 2]) -> FlowDiagnosis {
-        let share = |(cause, share)| CauseShare { cause, share, seconds: share, ..CauseShare::default() };
+        let share = |(cause, share)| CauseShare { cause, share, seconds: share };
         let causes = vec![share((cause, shares[0])), share((Cause::SlowStart, shares[1]))];
         FlowDiagnosis { cause, causes, duration_s: 10.0, ..FlowDiagnosis::default() }
     }

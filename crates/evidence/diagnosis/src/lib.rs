@@ -1,6 +1,5 @@
 //! What limited each flow of a capture, and for which share of its time.
 
-pub mod claims;
 pub mod confidence;
 mod limiter;
 mod qlog;
@@ -14,8 +13,7 @@ pub use limiter::{ProposedLimiter, posterior};
 pub use qlog::qlog_account;
 pub use udp::diagnose_udp;
 pub use verdict::{
-    ProposedLimiters, ToldOfClaims, both_ends_info, capture_info, diagnose_claimed, diagnose_tracks,
-    proposed_buckets, proposed_limiters,
+    ProposedLimiters, both_ends_info, capture_info, diagnose_tracks, proposed_buckets, proposed_limiters,
 };
 
 /// A diagnosis as [`result::to_json`] writes it. It stands here so that it is compiled as fast code as the diagnosis is:

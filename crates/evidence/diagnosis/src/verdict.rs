@@ -8,7 +8,6 @@
 mod between;
 mod bounds;
 mod cc;
-mod claimed;
 mod display_filter;
 mod evidence;
 mod file;
@@ -23,7 +22,6 @@ mod takers;
 mod timeline;
 mod too_big;
 
-use crate::claims::{self, ClaimedRound, OfCauses};
 use crate::confidence::confidence;
 use crate::limiter::posterior::LimiterSource;
 use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts, ProposedLimiter};
@@ -69,11 +67,6 @@ pub(crate) const UNKNOWN_RTT: f64 = 0.333;
 
 /// Says what limited each track; flows come by bytes, the most first.
 pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
-    diagnose_claimed(tracks, info, &mut |_, _| ())
-}
-
-/// The same; `claimed` is told of each flow with its round trips, to learn from where it is known what held them.
-pub fn diagnose_claimed(tracks: Vec<Track>, info: CaptureInfo, claimed: &mut ToldOfClaims) -> Diagnosis {
     let mut limiters = Vec::new();
     let mut of_flow: Vec<Option<FlowLimiter>> = vec![None; tracks.len()];
     let silences = silences(&tracks);
@@ -115,12 +108,8 @@ pub fn diagnose_claimed(tracks: Vec<Track>, info: CaptureInfo, claimed: &mut Tol
             same_way: ways.get(&(from, to)).map_or(&[][..], |w| &w.tracks),
         }
     };
-    let told = |(t, l)| {
-        let (flow, rounds) = flow(t, l, &beside(t), &info);
-        claimed(&flow, &rounds);
-        flow
-    };
-    let mut flows: Vec<FlowDiagnosis> = tracks.iter().zip(of_flow).map(told).collect();
+    let mut flows: Vec<FlowDiagnosis> =
+        tracks.iter().zip(of_flow).map(|(t, l)| flow(t, l, &beside(t), &info)).collect();
     let refer = keep_those_that_limit(&mut limiters, &flows);
     for f in &mut flows {
         f.limiter = f.limiter.and_then(|l| refer[l]);
@@ -134,9 +123,6 @@ pub fn diagnose_claimed(tracks: Vec<Track>, info: CaptureInfo, claimed: &mut Tol
     diagnosis.flows.iter_mut().zip(remedies).for_each(|(f, r)| f.remedies = r);
     diagnosis
 }
-
-/// Is told of a flow, and of the claims made on its round trips.
-pub type ToldOfClaims<'a> = dyn FnMut(&FlowDiagnosis, &[ClaimedRound]) + 'a;
 
 /// Begins and ends, seconds since 1970.
 type TimeSpans = Rc<[(f64, f64)]>;
@@ -559,13 +545,8 @@ fn by_limiter(f: &FlowDiagnosis) -> f64 {
     f.causes.iter().filter(|c| c.cause.entry().by_limiter).map(|c| c.share).sum()
 }
 
-/// What is said of a flow, and the claims that it is made of.
-fn flow(
-    t: &Track,
-    through: Option<FlowLimiter>,
-    beside: &PathContext,
-    info: &CaptureInfo,
-) -> (FlowDiagnosis, Vec<ClaimedRound>) {
+/// The diagnosis of one flow.
+fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &CaptureInfo) -> FlowDiagnosis {
     let base = beside.base.or(t.handshake.rtt.map(|r| r.as_secs_f64())).unwrap_or(UNKNOWN_RTT);
     let mean = t.rtt.mean().map_or(base, |rtt| rtt.as_secs_f64());
     let rtt = mean.max(base);
@@ -611,12 +592,8 @@ fn flow(
     };
     let median = t.rtt.quantile(0.5).map_or(base, |rtt| rtt.as_secs_f64());
     let measured = evidence::measured(&rounds, &facts);
-    let (splits, refuted) = bounds::consistent_split(&rounds, &measured, &facts, median);
+    let splits = bounds::consistent_split(&rounds, &measured, &facts, median);
     let causes = timeline::shares(&splits);
-    let claimed =
-        claimed::rounds(limiter::seconds(t.first), &rounds, &measured, (&splits, &refuted), &causes);
-    let probabilities: Vec<OfCauses> = claimed.iter().map(|c| claims::probabilities(&c.signs)).collect();
-    let causes = timeline::expected(causes, &rounds, &probabilities);
     let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;
     let measures = Measures { silence_s: splits.iter().map(silent).sum(), ..measures::measures(t, &rounds) };
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
@@ -636,7 +613,7 @@ fn flow(
         vantage: vantage(t),
         cause,
         confidence: if half_seen { HALF_SEEN } else { 1.0 },
-        timeline: timeline::timeline(&rounds, &splits, &probabilities, start),
+        timeline: timeline::timeline(&rounds, &splits, start),
         remedies: Vec::new(),
         limiter: through.map(|l| l.index),
         cc: cc::guess(t, &rounds, &facts, cause),
@@ -650,7 +627,7 @@ fn flow(
         measures,
         causes,
     };
-    (if setup::failed(t).is_some() { setup::never_set_up(f, t) } else { f }, claimed)
+    if setup::failed(t).is_some() { setup::never_set_up(f, t) } else { f }
 }
 
 fn vantage(t: &Track) -> Vantage {

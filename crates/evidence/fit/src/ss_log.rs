@@ -261,7 +261,7 @@ fn flow(id: u32, ends: &str, all: &[SocketSample]) -> Option<ObservedFlow> {
     };
     let limited = |key: &str, cause| {
         let share = (since(key) / 1e3 / seconds).clamp(0.0, 1.0);
-        CauseShare { cause, share, seconds: share * seconds, ..CauseShare::default() }
+        CauseShare { cause, share, seconds: share * seconds }
     };
     let causes =
         vec![limited("rwnd_limited", Cause::ReceiveWindow), limited("sndbuf_limited", Cause::SendBuffer)];

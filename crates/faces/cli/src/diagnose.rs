@@ -208,7 +208,7 @@ mod tests {
         let read = std::fs::read_to_string(dir.join("diagnosis.json")).unwrap();
         assert_eq!(serde_json::from_str::<Diagnosis>(&read).unwrap(), diagnosis(&[2]));
         assert!(std::fs::read(dir.join("flows.parquet")).unwrap().starts_with(b"PAR1"));
-        assert!(std::fs::read_to_string(&html).unwrap().contains("longfat-diagnosis/1"));
+        assert!(std::fs::read_to_string(&html).unwrap().contains(result::DIAGNOSIS_SCHEMA));
         std::fs::remove_dir_all(&dir).unwrap();
         assert_eq!((exit_code(&diagnosis(&[2])), exit_code(&diagnosis(&[]))), (0, 1));
         let damage = Some(Damage { offset: 9, what: "cut".into() });

@@ -4,10 +4,6 @@
 //! on runs on the kernel that `lab SET COUNT --out DIR` kept; with `--wrong` what it says wrongly of those. Of no cases nothing is learned:
 //! how well what is kept does on 400.
 //!
-//! `calibrate rounds CASES SEED`: learns how likely each cause of a round trip is, from which claims are made on it, on so many drawn cases
-//! of the build set and a third as many of the set of receivers that do not read; prints `crates/evidence/diagnosis/src/claims/weights.rs`, and
-//! beside it how well that does there and on as many cases of SEED's sets.
-//!
 //! `calibrate CASES DIR`: learns how sure a verdict is from so many drawn cases of the build set, as many of the set of receivers
 //! that do not read, and the captures of `real.csv`'s build half below DIR; prints `crates/evidence/diagnosis/src/confidence/weights.rs`.
 //!
@@ -16,8 +12,7 @@
 
 use diagnose_test::judge::Judge;
 use diagnose_test::logit::solved;
-use diagnose_test::rounds::RoundFigures;
-use diagnose_test::{draw, each, limiters, real, rounds, world};
+use diagnose_test::{draw, each, limiters, real, world};
 use diagnosis::confidence::{GENERAL, SIGNS, probability, signs};
 use diagnosis::posterior;
 use result::{Cause, Diagnosis};
@@ -117,25 +112,9 @@ fn print_limiters(cases: u64, seed: u64, told: bool, folders: &[&String]) -> Res
     Ok(())
 }
 
-/// Likewise, and how well they do to the standard error.
-fn print_rounds(cases: u64, seed: u64) -> Result<(), String> {
-    let own = rounds::labelled(BUILD, cases)?;
-    let (weights, file) = rounds::kept(&rounds::learn(&own), cases);
-    let of_own = RoundFigures::of(&own, &weights).row("learned from");
-    let other = RoundFigures::of(&rounds::labelled(seed, cases)?, &weights);
-    eprintln!("{}{of_own}{}\n{}", rounds::HEAD, other.row("others"), other.tables());
-    print!("{file}");
-    Ok(())
-}
-
 pub fn run(args: &[String]) -> Result<(), String> {
-    let usage = "calibrate CASES DIR | calibrate limiters CASES SEED [--wrong] [DIR ...] | calibrate rounds CASES SEED";
+    let usage = "calibrate CASES DIR | calibrate limiters CASES SEED [--wrong] [DIR ...]";
     let number = |text: &String| text.parse::<u64>().map_err(|_| usage);
-    if let [what, cases, seed] = args
-        && what == "rounds"
-    {
-        return print_rounds(number(cases)?, number(seed)?);
-    }
     if let [what, cases, seed, rest @ ..] = args
         && what == "limiters"
     {

@@ -479,8 +479,7 @@ mod tests {
 
     #[test]
     fn every_flow_has_a_row_and_every_column_its_own_value() {
-        let share =
-            |cause, share| CauseShare { cause, share, seconds: 10.0 * share, ..CauseShare::default() };
+        let share = |cause, share| CauseShare { cause, share, seconds: 10.0 * share };
         let mut policed = FlowDiagnosis {
             id: 4,
             connection: 2,
@@ -523,7 +522,7 @@ mod tests {
         for cause in Cause::ALL {
             let name = format!("share_{}", cause.name().replace('-', "_"));
             let field = FIELDS.iter().find(|f| f.column.name == name).unwrap_or_else(|| panic!("{name}"));
-            let causes = vec![CauseShare { cause, share: 0.5, seconds: 1.0, ..CauseShare::default() }];
+            let causes = vec![CauseShare { cause, share: 0.5, seconds: 1.0 }];
             let flow = FlowDiagnosis { causes, ..FlowDiagnosis::default() };
             assert!(matches!(field.of.value(&flow, &Diagnosis::default()), Real(Some(0.5))), "{name}");
         }

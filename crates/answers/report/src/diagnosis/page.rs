@@ -33,7 +33,7 @@ const KINDS: [PacketKind; 6] = [
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "CapturePage"))]
 pub(crate) struct CapturePage<'a> {
-    /// `longfat-diagnosis/1`.
+    /// `longfat-diagnosis/2`.
     format: &'static str,
     /// Version of longfat.
     longfat: &'static str,
@@ -187,7 +187,7 @@ fn data<'a>(d: &'a Diagnosis, rows: &Rows, lang: Lang) -> (CapturePage<'a>, Vec<
     };
     let flows = d.flows.iter().take(MOST_FLOWS).map(&mut flow).collect();
     let page = CapturePage {
-        format: "longfat-diagnosis/1",
+        format: result::DIAGNOSIS_SCHEMA,
         longfat: env!("CARGO_PKG_VERSION"),
         lang,
         capture: &d.capture,

@@ -28,7 +28,7 @@ fn check(name: &str, d: &Diagnosis, lang: Lang) -> String {
 
 /// A flow of 30 s that `cause` held for 91 % of it, slow start for 6 %.
 fn flow(connection: u32, cause: Cause, mbps: f64) -> FlowDiagnosis {
-    let share = |cause, share| CauseShare { cause, share, seconds: share * 30.0, ..CauseShare::default() };
+    let share = |cause, share| CauseShare { cause, share, seconds: share * 30.0 };
     let second = if cause == Cause::SlowStart { Cause::Application } else { Cause::SlowStart };
     let bytes = (mbps * 30.0 * 1e6 / 8.0) as u64;
     let packets = bytes / 1448;
@@ -42,8 +42,8 @@ fn flow(connection: u32, cause: Cause, mbps: f64) -> FlowDiagnosis {
         confidence: 0.9,
         causes: vec![share(cause, 0.91), share(second, 0.06), share(Cause::Unknown, 0.03)],
         timeline: vec![
-            CauseSpan { from_s: 0.0, to_s: 1.8, cause: second, ..CauseSpan::default() },
-            CauseSpan { from_s: 1.8, to_s: 30.0, cause, ..CauseSpan::default() },
+            CauseSpan { from_s: 0.0, to_s: 1.8, cause: second },
+            CauseSpan { from_s: 1.8, to_s: 30.0, cause },
         ],
         cc: Guess { name: "cubic".into(), confidence: 0.85 },
         measures: Measures {
@@ -395,7 +395,7 @@ fn the_page_holds_the_same_sentences_in_both_languages() {
     let begin = html.find("id=\"data\">").unwrap() + 10;
     let data = &html[begin..begin + html[begin..].find("</script>").unwrap()];
     let data: serde_json::Value = serde_json::from_str(data).unwrap();
-    assert_eq!(data["format"], "longfat-diagnosis/1");
+    assert_eq!(data["format"], result::DIAGNOSIS_SCHEMA);
     assert!(data["told"]["en"][0]["text"].as_str().unwrap().contains("was policed for 91 % of its time"));
     assert!(data["told"]["zh"][0]["text"].as_str().unwrap().contains("91 %"));
     assert_eq!(data["flows"][0]["ribbon"], serde_json::json!({"at": [0.0, 1.8, 30.0], "cause": [4, 8, 8]}));

@@ -13,13 +13,13 @@ pub(super) const GROWTH: f64 = 1.5;
 /// A queue stands if packets wait for longer than the path is long: see [`result::cause::RoundEvidence::queue_stands`].
 const STANDS: f64 = 2.0;
 
-/// The split of every round, among causes that what was measured does not refute, and those that it does.
+/// The split of every round among the causes that what was measured does not refute.
 pub(crate) fn consistent_split(
     rounds: &[RoundTripSpan],
     measured: &[MeasuredRound],
     facts: &FlowFacts,
     median_rtt: f64,
-) -> (Vec<RoundSplit>, Vec<Cause>) {
+) -> Vec<RoundSplit> {
     let mut refuted = Vec::new();
     loop {
         let splits = split(measured, &refuted);
@@ -27,7 +27,7 @@ pub(crate) fn consistent_split(
         let wrong = Cause::ALL.into_iter().filter(|c| !refuted.contains(c)).find(|c| !held(c));
         match wrong {
             Some(cause) => refuted.push(cause),
-            None => return (splits, refuted),
+            None => return splits,
         }
     }
 }

@@ -103,8 +103,8 @@ pub(super) fn never_set_up(f: FlowDiagnosis, t: &Track) -> FlowDiagnosis {
     FlowDiagnosis {
         cause,
         confidence: 1.0,
-        causes: vec![CauseShare { cause, share: 1.0, seconds: took, ..CauseShare::default() }],
-        timeline: vec![CauseSpan { from_s, to_s: from_s + took, cause, ..CauseSpan::default() }],
+        causes: vec![CauseShare { cause, share: 1.0, seconds: took }],
+        timeline: vec![CauseSpan { from_s, to_s: from_s + took, cause }],
         duration_s: took,
         notes: Vec::new(),
         ..f

@@ -2,7 +2,6 @@
 
 use super::evidence::RoundSplit;
 use super::round_trips::RoundTripSpan;
-use crate::claims::{CAUSES, OfCauses};
 use result::diagnosis::{Cause, CauseShare, CauseSpan};
 use std::collections::BTreeMap;
 
@@ -20,7 +19,7 @@ pub(super) fn shares(splits: &[RoundSplit]) -> Vec<CauseShare> {
     let mut out: Vec<CauseShare> = seconds
         .into_iter()
         .filter(|(_, s)| *s > 0.0)
-        .map(|(cause, seconds)| CauseShare { cause, share: share(seconds), seconds, expected_share: None })
+        .map(|(cause, seconds)| CauseShare { cause, share: share(seconds), seconds })
         .collect();
     out.sort_by(|a, b| b.share.total_cmp(&a.share));
     if out.is_empty() {
@@ -29,48 +28,21 @@ pub(super) fn shares(splits: &[RoundSplit]) -> Vec<CauseShare> {
     out
 }
 
-/// The same with the share of the flow's time that each is expected to have: the mean of its probabilities.
-pub(super) fn expected(
-    mut shares: Vec<CauseShare>,
-    rounds: &[RoundTripSpan],
-    probabilities: &[OfCauses],
-) -> Vec<CauseShare> {
-    if let Some(mean) = mean(rounds, probabilities) {
-        shares.iter_mut().for_each(|s| s.expected_share = Some(mean[s.cause as usize]));
-    }
-    shares
-}
-
-/// The mean of each cause's probabilities over the time of these rounds; `None` where that is no time.
-fn mean(rounds: &[RoundTripSpan], probabilities: &[OfCauses]) -> Option<OfCauses> {
-    let mut sum = [0.0; CAUSES];
-    for (r, p) in rounds.iter().zip(probabilities) {
-        sum.iter_mut().zip(p).for_each(|(s, p)| *s += r.width * p);
-    }
-    let whole: f64 = rounds.iter().map(|r| r.width).sum();
-    (whole > 0.0).then(|| sum.map(|s| s / whole))
-}
-
 /// The cause of the greatest part of a round.
-pub(super) fn greatest(split: &RoundSplit) -> Cause {
+fn greatest(split: &RoundSplit) -> Cause {
     split.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(Cause::Unknown, |part| part.0)
 }
 
 /// Rounds as stretches of their greatest cause, neighbours of one cause joined, and short ones swallowed until
 /// there are not too many.
-pub(super) fn timeline(
-    rounds: &[RoundTripSpan],
-    splits: &[RoundSplit],
-    probabilities: &[OfCauses],
-    start: f64,
-) -> Vec<CauseSpan> {
+pub(super) fn timeline(rounds: &[RoundTripSpan], splits: &[RoundSplit], start: f64) -> Vec<CauseSpan> {
     let mut out: Vec<CauseSpan> = Vec::new();
     for (r, split) in rounds.iter().zip(splits) {
         let cause = greatest(split);
         let (from_s, to_s) = (start + r.from, start + r.from + r.width);
         match out.last_mut() {
             Some(last) if last.cause == cause => last.to_s = to_s,
-            _ => out.push(CauseSpan { from_s, to_s, cause, probability: None }),
+            _ => out.push(CauseSpan { from_s, to_s, cause }),
         }
     }
     let mut least = 0.0;
@@ -87,16 +59,6 @@ pub(super) fn timeline(
         }
         out = kept;
     }
-    let mut first = 0;
-    for span in &mut out {
-        // By its middle: where one round ends and the next begins may differ by a rounding.
-        let within =
-            rounds[first..].iter().take_while(|r| start + r.from + r.width / 2.0 < span.to_s).count();
-        let (begin, end) = (first, first + within);
-        let mean = mean(&rounds[begin..end], &probabilities[begin..end]);
-        span.probability = mean.map(|of| of[span.cause as usize]);
-        first = end;
-    }
     out
 }
 
@@ -105,46 +67,29 @@ mod tests {
     use super::*;
     use result::cause::RoundPart;
 
-    /// Rounds of a second each, one of a cause, with what it is told to be sure of.
-    fn flow(of: &[(Cause, f64)]) -> (Vec<RoundTripSpan>, Vec<RoundSplit>, Vec<OfCauses>) {
+    /// Rounds of a second each, each held by one cause.
+    fn flow(causes: &[Cause]) -> (Vec<RoundTripSpan>, Vec<RoundSplit>) {
         let round = |i: usize| RoundTripSpan { from: i as f64, width: 1.0, ..RoundTripSpan::default() };
-        let split = |cause| {
+        let split = |cause: &Cause| {
             let mut split = RoundPart::ALL.map(|_| (Cause::Unknown, 0.0));
-            split[RoundPart::Moving as usize] = (cause, 1.0);
+            split[RoundPart::Moving as usize] = (*cause, 1.0);
             split
         };
-        let sure = |(cause, p): (Cause, f64)| {
-            let mut all = [0.0; CAUSES];
-            (all[cause as usize], all[Cause::Unknown as usize]) = (p, 1.0 - p);
-            all
-        };
-        let (splits, probabilities) = of.iter().map(|o| (split(o.0), sure(*o))).unzip();
-        ((0..of.len()).map(round).collect(), splits, probabilities)
+        ((0..causes.len()).map(round).collect(), causes.iter().map(split).collect())
     }
 
     #[test]
-    fn a_stretch_is_as_sure_as_its_round_trips_are_in_the_mean() {
-        let (rounds, splits, probabilities) =
-            flow(&[(Cause::Policed, 1.0), (Cause::Policed, 0.5), (Cause::Outage, 0.625)]);
-        let spans = timeline(&rounds, &splits, &probabilities, 10.0);
-        let told: Vec<_> = spans.iter().map(|s| (s.cause, s.from_s, s.to_s, s.probability)).collect();
-        assert_eq!(
-            told,
-            [(Cause::Policed, 10.0, 12.0, Some(0.75)), (Cause::Outage, 12.0, 13.0, Some(0.625))]
-        );
+    fn neighbours_of_one_cause_are_one_stretch() {
+        let (rounds, splits) = flow(&[Cause::Policed, Cause::Policed, Cause::Outage]);
+        let spans = timeline(&rounds, &splits, 10.0);
+        let spans: Vec<_> = spans.iter().map(|s| (s.cause, s.from_s, s.to_s)).collect();
+        assert_eq!(spans, [(Cause::Policed, 10.0, 12.0), (Cause::Outage, 12.0, 13.0)]);
     }
 
     #[test]
-    fn what_is_expected_is_the_mean_over_the_flows_time() {
-        let (rounds, splits, probabilities) = flow(&[
-            (Cause::Policed, 1.0),
-            (Cause::Policed, 0.5),
-            (Cause::Policed, 0.75),
-            (Cause::Outage, 0.5),
-        ]);
-        let told = expected(shares(&splits), &rounds, &probabilities);
-        let told: Vec<_> = told.iter().map(|s| (s.cause, s.share, s.expected_share)).collect();
-        assert_eq!(told, [(Cause::Policed, 0.75, Some(0.5625)), (Cause::Outage, 0.25, Some(0.125))]);
-        assert_eq!(expected(shares(&[]), &[], &[])[0].expected_share, None);
+    fn shares_are_of_the_flows_time_greatest_first() {
+        let (_, splits) = flow(&[Cause::Outage, Cause::Policed, Cause::Policed, Cause::Policed]);
+        let shares: Vec<_> = shares(&splits).iter().map(|s| (s.cause, s.share, s.seconds)).collect();
+        assert_eq!(shares, [(Cause::Policed, 0.75, 3.0), (Cause::Outage, 0.25, 1.0)]);
     }
 }

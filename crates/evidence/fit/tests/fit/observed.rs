@@ -16,8 +16,7 @@ fn flow(id: u32, from: &str, to: &str, packets: u64) -> FlowDiagnosis {
         rtt_ms,
         ..Measures::default()
     };
-    let causes =
-        vec![CauseShare { cause: Cause::Bottleneck, share: 1.0, seconds: 10.0, ..CauseShare::default() }];
+    let causes = vec![CauseShare { cause: Cause::Bottleneck, share: 1.0, seconds: 10.0 }];
     FlowDiagnosis {
         id,
         from: from.into(),
