@@ -86,7 +86,7 @@ same-bytes:
 	$(RELEASE)
 	sh tests/same-bytes.sh
 
-# What README and docs/ show is what is printed; `python3 tests/examples.py LONGFAT --bless` writes it anew.
+# What README and docs/ show is what is printed; `cargo xtask bless examples` writes it.
 examples:
 	$(RELEASE) -p longfat-pair --bin longfat-pair
 	python3 tests/examples.py $${CARGO_TARGET_DIR:-target}/release/longfat
@@ -138,7 +138,7 @@ netns:
 
 # The eBPF programs (crates/machine/kernel-cc/bpf) compiled anew, for whoever changes them: needs clang and llvm-strip.
 objects:
-	LONGFAT_BLESS=1 $(CARGO) test -p longfat-kernel-cc --lib objects
+	$(CARGO) xtask bless objects
 
 # Each target for ten minutes; needs `cargo install cargo-fuzz` and a nightly toolchain. A capture left half read
 # leaves its unpacking thread a moment to end, which a leak detector takes for a leak.
@@ -165,7 +165,6 @@ docs: pictures
 	$(CARGO) run -q --release -p longfat-twin -- pairs > docs/fairness.md
 	$(CARGO) run -q --release -p longfat-diagnose-test -- doc $(JUDGE) tests/diagnose/lab.csv \
 		tests/diagnose/usc.csv > docs/diagnosis-accuracy.md
-	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-scenario
-	LONGFAT_BLESS=1 $(CARGO) test -q -p longfat-app --test app schema
+	$(CARGO) xtask bless
 	# An hour of real seconds, as root; exit code 1 says that a claim does not hold.
 	$(CARGO) run -q --release -p longfat -- reproduce --on both --markdown docs/reproduction.md || [ $$? = 1 ]

@@ -1,4 +1,4 @@
-//! Tests alone: whether the committed objects are what their sources give. `make objects` compiles them anew.
+//! Tests alone: whether the committed objects are what their sources give. `cargo xtask bless objects` compiles them.
 
 use crate::object::{Opened, shape};
 use crate::{REGISTRY, kernel_name};
@@ -93,38 +93,43 @@ fn bless(compiler: &str) {
     fs::write(at(COMPILED), text).expect(COMPILED);
 }
 
-#[test]
-fn objects_are_what_clang_makes_of_their_sources() {
-    let compiler = compiler();
-    if env::var_os("LONGFAT_BLESS").is_some() {
-        bless(&compiler.expect("clang and llvm-strip"));
-        return;
+/// What is out of date, as this compiler says: of code only what it uses and offers where another version compiled it.
+fn stale(compiler: &str) -> Option<String> {
+    let by = fs::read_to_string(at(COMPILED)).unwrap_or_default();
+    if by.lines().nth(2) != Some(sources().as_str()) {
+        return Some("bpf/ has changed".into());
     }
-    let Some(compiler) = compiler else { return };
-    let by = fs::read_to_string(at(COMPILED)).expect(COMPILED);
-    let is_same = major(&compiler) == by.lines().nth(1).and_then(major);
+    let is_same = major(compiler) == by.lines().nth(1).and_then(major);
     if !is_same {
         eprintln!("this is {compiler}: code is not compared, only what it uses and offers");
     }
-    for (source, object) in objects() {
-        let (new, committed) = (compile(&source), fs::read(at(&object)).expect(&object));
-        if is_same {
-            assert!(new == committed, "{object} is not what {compiler} makes of {source}: make objects");
-        }
-        let [new, committed] =
-            [&new, &committed].map(|bytes| shape(&Opened::new(&source, bytes).expect(&source)));
-        assert_eq!(new, committed, "{object} is not made of {source}: make objects");
+    let is_stale = |(source, object): &(String, String)| {
+        let (new, Ok(committed)) = (compile(source), fs::read(at(object))) else { return true };
+        let shape = |bytes: &Vec<u8>| shape(&Opened::new(source, bytes).expect(source));
+        is_same && new != committed || shape(&new) != shape(&committed)
+    };
+    let (source, object) = objects().into_iter().find(is_stale)?;
+    Some(format!("{object} is not what {compiler} makes of {source}"))
+}
+
+#[test]
+fn objects_are_what_clang_makes_of_their_sources() {
+    let Some(compiler) = compiler() else { return };
+    match stale(&compiler) {
+        Some(_) if xtask::is_blessing() => bless(&compiler),
+        Some(what) => panic!("{what}; {}", xtask::HINT),
+        None => {}
     }
 }
 
 /// Where there is no clang too.
 #[test]
 fn sources_of_the_objects_have_not_changed_since() {
-    if env::var_os("LONGFAT_BLESS").is_some() {
+    if xtask::is_blessing() {
         return;
     }
     let by = fs::read_to_string(at(COMPILED)).expect(COMPILED);
-    assert_eq!(by.lines().nth(2), Some(sources().as_str()), "bpf/ has changed: make objects");
+    assert_eq!(by.lines().nth(2), Some(sources().as_str()), "bpf/ has changed; {}", xtask::HINT);
 }
 
 /// A file without its line would be noticed by nobody.

@@ -1,5 +1,5 @@
-//! What `longfat diagnose` says, as text, of hand-made diagnoses: one of every cause. `UPDATE_GOLDEN=1 cargo test -p
-//! longfat-report` rewrites the files; look at the difference before you keep it.
+//! What `longfat diagnose` says, as text, of hand-made diagnoses: one of every cause. `cargo xtask bless report`
+//! rewrites the files; look at the difference before you keep it.
 
 use report::diagnosis::{MOST_ROWS, Rows, page, text};
 use report::{Lang, Style};
@@ -17,12 +17,7 @@ fn check(name: &str, d: &Diagnosis, lang: Lang) -> String {
     // A set of Wireshark's stands in braces.
     let unfilled = got.split_whitespace().collect::<Vec<_>>().join(" ").replace("frame.number in {", "");
     assert!(!unfilled.contains('{') && !got.contains("NaN") && !got.contains("inf"), "{got}");
-    let path = format!("{}/tests/golden/diagnosis/{name}.txt", env!("CARGO_MANIFEST_DIR"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, &got).unwrap();
-    }
-    let want = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(got == want, "{path} differs; got:\n{got}");
+    xtask::compare(&format!("crates/answers/report/tests/golden/diagnosis/{name}.txt"), &got);
     got
 }
 

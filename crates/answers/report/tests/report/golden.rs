@@ -1,5 +1,5 @@
-//! What a person sees, as text. `UPDATE_GOLDEN=1 cargo test -p longfat-report` rewrites the files;
-//! look at the difference before you keep it.
+//! What a person sees, as text. `cargo xtask bless report` rewrites the files; look at the difference before you
+//! keep it.
 
 use report::{GroupBy, Grouping, Style, text};
 use result::{
@@ -79,12 +79,7 @@ fn check(name: &str, got: &str, width: usize) {
         assert!(line.width() <= width, "{} columns: {line}", line.width());
         assert_eq!(line, line.trim_end(), "no blanks at the end");
     }
-    let path = format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, got).unwrap();
-    }
-    let want = std::fs::read_to_string(&path).unwrap();
-    assert!(got == want, "{path} differs; got:\n{got}");
+    xtask::compare(&format!("crates/answers/report/tests/golden/{name}.txt"), got);
 }
 
 fn policer_and_shaper() -> Vec<Outcome> {

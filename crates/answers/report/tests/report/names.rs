@@ -1,9 +1,8 @@
 //! `names.json`: what people call every element, queue and congestion control of the registries, for sentences and
-//! the page. `LONGFAT_BLESS=1 cargo test -p longfat-report names` writes it anew.
+//! the page. `cargo xtask bless report page` writes it.
 
 use congestion::Control;
 use path::{QueueConfig, Stage};
-use std::path::PathBuf;
 use units::Label;
 
 /// Every name under its key.
@@ -28,13 +27,5 @@ fn the_committed_names_are_those_of_the_registries() {
     };
     let lines: Vec<String> = names().iter().map(line).collect();
     let text = format!("{{\n{}\n}}\n", lines.join(",\n"));
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("names.json");
-    if std::env::var_os("LONGFAT_BLESS").is_some() {
-        std::fs::write(&path, &text).unwrap();
-    }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == text,
-        "names.json is out of date: LONGFAT_BLESS=1 cargo test -p longfat-report names"
-    );
+    xtask::compare("crates/answers/report/names.json", &text);
 }

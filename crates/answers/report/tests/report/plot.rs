@@ -1,5 +1,4 @@
-//! Plots, as SVG and PNG. `UPDATE_GOLDEN=1 cargo test -p longfat-report` rewrites the golden files; look at
-//! them before you keep them.
+//! Plots, as SVG and PNG. `cargo xtask bless report` rewrites the golden files; look at them before you keep them.
 
 use report::plot::{Drawing, Input, KINDS, Lang, Look, PlotKind, Theme, compare, draw};
 use result::topology::{PathLink, PathStage};
@@ -438,12 +437,7 @@ fn a_million_samples_are_a_small_file() {
 }
 
 fn golden(name: &str, got: &str) {
-    let path = format!("{}/tests/golden/plot/{name}.svg", env!("CARGO_MANIFEST_DIR"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, got).unwrap();
-    }
-    let want = std::fs::read_to_string(&path).unwrap();
-    assert!(got == want, "{path} differs; got:\n{got}");
+    xtask::compare(&format!("crates/answers/report/tests/golden/plot/{name}.svg"), got);
 }
 
 #[test]

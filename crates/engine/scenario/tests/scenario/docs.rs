@@ -2,9 +2,9 @@
 
 use congestion::Control;
 use serde_json::{Map, Value};
-use std::path::PathBuf;
 
-const MARK: &str = "<!-- What follows is generated: LONGFAT_BLESS=1 cargo test -p longfat-scenario -->\n";
+const PAGE: &str = "docs/scenario.md";
+const MARK: &str = "<!-- What follows is generated: cargo xtask bless -->\n";
 
 struct Docs {
     schema: Value,
@@ -147,25 +147,15 @@ fn generated() -> String {
 
 #[test]
 fn the_generated_half_is_up_to_date() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../docs/scenario.md");
-    let committed = std::fs::read_to_string(&path).unwrap();
-    let (hand, tail) = committed.split_once(MARK).expect("the mark");
-    let generated = generated();
-    if std::env::var_os("LONGFAT_BLESS").is_some() {
-        std::fs::write(&path, format!("{hand}{MARK}{generated}")).unwrap();
-        return;
-    }
-    assert!(
-        tail == generated,
-        "docs/scenario.md is out of date: LONGFAT_BLESS=1 cargo test -p longfat-scenario"
-    );
+    let committed = std::fs::read_to_string(xtask::path(PAGE)).unwrap();
+    let (hand, _) = committed.split_once(MARK).expect("the mark");
+    xtask::compare(PAGE, &format!("{hand}{MARK}{}", generated()));
 }
 
 #[test]
 fn the_hand_written_half_names_every_key() {
     let docs = Docs::new();
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../docs/scenario.md");
-    let committed = std::fs::read_to_string(path).unwrap();
+    let committed = std::fs::read_to_string(xtask::path(PAGE)).unwrap();
     let (hand, _) = committed.split_once(MARK).expect("the mark");
     let tables = ["Host", "Link", "Relay", "Flow", "Fault"].map(|t| docs.definition(t));
     for table in tables {
@@ -194,8 +184,7 @@ fn the_hand_written_half_names_every_key() {
 /// Every TOML block of the document, read by the parser (the last is a part of a file).
 #[test]
 fn the_examples_in_the_text_are_good() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../docs/scenario.md");
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = std::fs::read_to_string(xtask::path(PAGE)).unwrap();
     let mut blocks = text.split("```toml\n").skip(1).map(|b| b.split("```").next().unwrap());
     let first = blocks.next().unwrap();
     scenario::Experiment::parse("docs.toml", first, &[]).unwrap();

@@ -3,25 +3,10 @@
 use crate::validate::validate;
 use scenario::Experiment;
 use serde_json::Value;
-use std::path::PathBuf;
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..")
-}
-
-/// `LONGFAT_BLESS=1 cargo test -p longfat-scenario` writes the file anew.
 #[test]
 fn the_committed_schema_is_the_generated_one() {
-    let path = root().join("docs/scenario.schema.json");
-    let generated = scenario::schema();
-    if std::env::var_os("LONGFAT_BLESS").is_some() {
-        std::fs::write(&path, &generated).unwrap();
-    }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == generated,
-        "docs/scenario.schema.json is out of date: LONGFAT_BLESS=1 cargo test -p longfat-scenario"
-    );
+    xtask::compare("docs/scenario.schema.json", &scenario::schema());
 }
 
 fn validates(text: &str) -> Result<(), String> {
@@ -32,7 +17,7 @@ fn validates(text: &str) -> Result<(), String> {
 #[test]
 fn the_examples_validate() {
     let mut seen = 0;
-    for file in std::fs::read_dir(root().join("scenarios")).unwrap() {
+    for file in std::fs::read_dir(xtask::path("scenarios")).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_some_and(|e| e == "toml") {
             validates(&std::fs::read_to_string(&path).unwrap()).unwrap_or_else(|e| panic!("{path:?}{e}"));

@@ -1,34 +1,16 @@
 //! `docs/result.schema.json` and the second half of `docs/result-schema.md` are generated from the model and the
-//! lists of columns, and so are `docs/diagnosis.schema.json` and `docs/diagnosis-schema.md`: `LONGFAT_BLESS=1 cargo test -p longfat-app` writes them anew.
+//! lists of columns, and so are `docs/diagnosis.schema.json` and `docs/diagnosis-schema.md`: `cargo xtask bless result`.
 
 use app::tables::{CAPTURE_FILES, FILES, File};
 use result::{Clocks, Column, ColumnKind, Growth, Unit};
 use serde_json::Value;
-use std::path::PathBuf;
 
-const MARK: &str = "<!-- What follows is generated: LONGFAT_BLESS=1 cargo test -p longfat-app -->\n";
-const STALE: &str = "is out of date: LONGFAT_BLESS=1 cargo test -p longfat-app";
-
-fn docs(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../docs").join(name)
-}
-
-fn blesses() -> bool {
-    std::env::var_os("LONGFAT_BLESS").is_some()
-}
+const MARK: &str = "<!-- What follows is generated: cargo xtask bless -->\n";
 
 #[test]
 fn the_committed_schemas_are_the_generated_ones() {
-    for (name, schema) in
-        [("result.schema.json", result::schema()), ("diagnosis.schema.json", result::diagnosis_schema())]
-    {
-        let path = docs(name);
-        if blesses() {
-            std::fs::write(&path, &schema).unwrap();
-        }
-        let committed = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(committed == schema, "docs/{name} {STALE}");
-    }
+    xtask::compare("docs/result.schema.json", &result::schema());
+    xtask::compare("docs/diagnosis.schema.json", &result::diagnosis_schema());
 }
 
 /// More words than this have a table of their own.
@@ -142,16 +124,11 @@ fn generated(title: &str, name: &str, schema: &str, files: &[File]) -> String {
     text
 }
 
-/// Holds the half of a document after the mark against what it is made of, or makes it.
+/// Compares the half of a document after the mark with what it is made of.
 fn check(document: &str, generated: &str, files: &[File]) {
-    let path = docs(document);
-    let committed = std::fs::read_to_string(&path).unwrap();
-    let (hand, tail) = committed.split_once(MARK).expect("the mark");
-    if blesses() {
-        std::fs::write(&path, format!("{hand}{MARK}{generated}")).unwrap();
-        return;
-    }
-    assert!(tail == generated, "docs/{document} {STALE}");
+    let committed = std::fs::read_to_string(xtask::path(document)).unwrap();
+    let (hand, _) = committed.split_once(MARK).expect("the mark");
+    xtask::compare(document, &format!("{hand}{MARK}{generated}"));
     for file in files {
         assert!(hand.contains(&format!("`{}`", file.name)), "{} is not introduced", file.name);
     }
@@ -159,7 +136,7 @@ fn check(document: &str, generated: &str, files: &[File]) {
 
 #[test]
 fn the_generated_halves_are_up_to_date() {
-    check("result-schema.md", &generated("result.json", "Run", &result::schema(), &FILES), &FILES);
+    check("docs/result-schema.md", &generated("result.json", "Run", &result::schema(), &FILES), &FILES);
     let made = generated("diagnosis.json", "Diagnosis", &result::diagnosis_schema(), &CAPTURE_FILES);
-    check("diagnosis-schema.md", &made, &CAPTURE_FILES);
+    check("docs/diagnosis-schema.md", &made, &CAPTURE_FILES);
 }
