@@ -234,7 +234,7 @@ count = 3
 /// Every key that a variant can change beside stages has a name in both languages.
 #[test]
 fn every_key_of_a_scenario_has_a_name() {
-    let schema: serde_json::Value = serde_json::from_str(&scenario::schema()).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(scenario::schema()).unwrap();
     let keys = |value: &serde_json::Value| -> Vec<String> {
         value["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
     };

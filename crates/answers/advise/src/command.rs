@@ -1,10 +1,10 @@
 //! What to type: commands for each platform, with what they need and how to undo them.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a list of commands is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Platform {
     /// A shell on Linux as root: `tc`, `sysctl`, `ip`.
@@ -42,7 +42,8 @@ impl Platform {
 }
 
 /// One way to make a change on one platform.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CommandSet {
     /// What it is for: of sets with the same purpose at one host one is enough.
     pub purpose: String,

@@ -45,7 +45,12 @@ pub fn to_json(plan: &Plan) -> String {
     serde_json::to_string_pretty(plan).unwrap_or_default() + "\n"
 }
 
-/// The JSON Schema (draft 7) of plans, as indented JSON; it is what `docs/plan.schema.json` holds.
-pub fn schema() -> String {
-    format!("{:#}\n", result::schema_of::<Plan>())
+/// The JSON Schema (draft 7) of plans: `docs/plan.schema.json`.
+pub fn schema() -> &'static str {
+    include_str!("../../../../docs/plan.schema.json")
+}
+
+#[test]
+fn the_committed_schema_is_the_generated_one() {
+    xtask::compare("docs/plan.schema.json", &result::schema_text::<Plan>());
 }

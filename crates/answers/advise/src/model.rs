@@ -1,7 +1,6 @@
 //! A plan as data, as `longfat plan --json` prints it.
 
 use crate::{Actor, CommandSet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Goal;
 
@@ -9,10 +8,11 @@ use units::Goal;
 pub const PLAN_SCHEMA: &str = "longfat-plan/1";
 
 /// What would help, ranked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Plan {
     /// What this is, and its version.
-    #[schemars(extend("const" = PLAN_SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = PLAN_SCHEMA)))]
     pub schema: String,
     /// The scenario's name.
     pub scenario: String,
@@ -33,7 +33,8 @@ pub struct Plan {
 }
 
 /// A mean and its 95 % interval over seeds. Of several equally likely scenarios the interval covers that of each.
-#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanRange {
     /// Mean.
     pub mean: f64,
@@ -44,7 +45,8 @@ pub struct PlanRange {
 }
 
 /// What was measured, over seeds and scenarios.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanFigures {
     /// Goodput of all TCP flows, Mbit/s (of all flows where none is TCP).
     pub goodput_mbps: PlanRange,
@@ -67,7 +69,8 @@ pub struct PlanFigures {
 }
 
 /// What a call meets that goes the same way as the data.
-#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VoiceCost {
     /// 95th percentile of its one-way delay, ms.
     pub p95_delay_ms: f64,
@@ -79,7 +82,8 @@ pub struct VoiceCost {
 }
 
 /// Whether a cure helps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CureEffect {
     /// The whole interval of its gain is above zero, and it is a hundredth of what there was or more.
@@ -91,7 +95,8 @@ pub enum CureEffect {
 }
 
 /// A cure or several together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RankedCure {
     /// Names of its steps, joined by `+`.
     pub name: String,
@@ -122,7 +127,8 @@ pub struct RankedCure {
 }
 
 /// A part of a cure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CureStep {
     /// The cure's name.
     pub cure: String,
@@ -137,7 +143,8 @@ pub struct CureStep {
 }
 
 /// A cure that was not tried.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOutCure {
     /// Its name.
     pub name: String,
@@ -146,7 +153,8 @@ pub struct LeftOutCure {
 }
 
 /// What was simulated for a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SimulatedRuns {
     /// Equally likely scenarios.
     pub scenarios: usize,
@@ -167,7 +175,8 @@ pub struct SimulatedRuns {
 }
 
 /// What a cure came to on the kernel, beside what the simulator said of the same seed.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CureProof {
     /// Goodput without the cure on the kernel, Mbit/s.
     pub kernel_now_mbps: f64,

@@ -57,7 +57,12 @@ pub fn to_json(reproduction: &Reproduction) -> String {
     result::to_json(reproduction)
 }
 
-/// The JSON Schema (draft 7), as indented JSON; it is what `docs/reproduction.schema.json` holds.
-pub fn schema() -> String {
-    format!("{:#}\n", result::schema_of::<Reproduction>())
+/// The JSON Schema (draft 7): `docs/reproduction.schema.json`.
+pub fn schema() -> &'static str {
+    include_str!("../../../../docs/reproduction.schema.json")
+}
+
+#[test]
+fn the_committed_schema_is_the_generated_one() {
+    xtask::compare("docs/reproduction.schema.json", &result::schema_text::<Reproduction>());
 }

@@ -2,11 +2,11 @@
 
 use crate::facts::{HtbClassFacts, NamespaceFacts};
 use crate::trial::CostTrial;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingLevel {
     /// Something is wrong: the exit code is 1.
@@ -16,7 +16,8 @@ pub enum FindingLevel {
 }
 
 /// One finding. The same in several namespaces is one.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AuditFinding {
     /// The rule's name.
     pub rule: String,
@@ -43,7 +44,8 @@ pub struct AuditFinding {
 }
 
 /// What a finding costs: the path simulated as it is, and with the commands given.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FindingCost {
     /// What was measured.
     pub measure: CostMeasure,
@@ -66,7 +68,8 @@ impl FindingCost {
 }
 
 /// What a cost is measured by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum CostMeasure {
     /// Payload that arrives, Mbit/s.
     #[serde(rename = "goodput_mbps")]

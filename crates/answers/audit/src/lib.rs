@@ -14,6 +14,8 @@
 #[cfg(target_os = "linux")]
 mod collect;
 mod cost;
+#[cfg(test)]
+mod documents;
 mod facts;
 mod finding;
 #[cfg(test)]

@@ -13,7 +13,6 @@
 
 use crate::facts::{NamespaceFacts, SocketFacts};
 use congestion::Control;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Controls of the kernel that do not pace (net/ipv4/tcp_*.c), but those that the simulator has too.
@@ -40,7 +39,8 @@ pub fn control_paces(name: &str) -> Option<bool> {
 }
 
 /// Whether a socket is paced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PacingState {
     /// Its congestion control paces.

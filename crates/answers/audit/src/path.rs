@@ -2,13 +2,13 @@
 
 use print::three_digits;
 use result::{Diagnosis, FlowDiagnosis, diagnosis::LimiterKind};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use units::{Bytes, Rate, Span};
 
 /// A path between this host and another.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckedPath {
     /// Rate of IP packets, Mbit/s.
     pub rate_mbps: f64,

@@ -4,7 +4,6 @@ use crate::facts::{HostFacts, NamespaceFacts};
 use crate::finding::{AuditFinding, FindingCost, FindingLevel};
 use crate::pacing::{PacingState, control_paces, of_control, of_socket};
 use crate::path::CheckedPath;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -12,7 +11,8 @@ use std::collections::BTreeMap;
 pub const CHECK_SCHEMA: &str = "longfat-check/1";
 
 /// What `longfat check --json` prints.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckReport {
     /// `longfat-check/1`.
     pub schema: String,
@@ -30,7 +30,8 @@ pub struct CheckReport {
 }
 
 /// A network namespace.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NamespaceReport {
     /// What it is called here: `host`, its name under /run/netns, its container, or a process in it.
     pub name: String,
@@ -64,7 +65,8 @@ pub struct NamespaceReport {
 }
 
 /// Connections alike.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ControlSockets {
     /// Congestion control.
     pub control: String,
@@ -78,7 +80,8 @@ pub struct ControlSockets {
 }
 
 /// A network device.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeviceReport {
     /// Its name.
     pub name: String,
@@ -125,9 +128,9 @@ impl CheckReport {
     }
 }
 
-/// The JSON Schema (draft 7), as indented JSON; it is what `docs/check.schema.json` holds.
-pub fn schema() -> String {
-    format!("{:#}\n", result::schema_of::<CheckReport>())
+/// The JSON Schema (draft 7): `docs/check.schema.json`.
+pub fn schema() -> &'static str {
+    include_str!("../../../../docs/check.schema.json")
 }
 
 fn namespace(ns: &NamespaceFacts) -> NamespaceReport {

@@ -5,7 +5,6 @@
 //! the tests over all controls, which want its vectors in `vectors/`.
 
 use crate::{Controller, Window};
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -33,7 +32,7 @@ pub trait Algorithm {
 }
 
 /// The parameters of a control. What is left out has the default.
-pub trait Parameters: Copy + Debug + PartialEq + Default + DeserializeOwned + Serialize + JsonSchema {
+pub trait Parameters: Copy + Debug + PartialEq + Default + DeserializeOwned + Serialize {
     /// Finds what serde cannot: values out of range.
     fn check(&self) -> Result<(), ParameterProblem> {
         Ok(())
@@ -52,7 +51,8 @@ pub trait Parameters: Copy + Debug + PartialEq + Default + DeserializeOwned + Se
 }
 
 /// No parameters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Plain {}
 
@@ -170,6 +170,7 @@ macro_rules! controls {
             }
 
             /// JSON Schemas of the tables that have parameters: name, and schema of the other keys.
+            #[cfg(feature = "schema")]
             pub fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
                 use schemars::JsonSchema;
                 let all = [

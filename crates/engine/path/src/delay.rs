@@ -4,12 +4,12 @@ use crate::config::{Config, Problem, Words};
 use crate::link::Link;
 use crate::queue::{Fifo, QueueConfig};
 use crate::{Body, Element};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span};
 
 /// A constant delay.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Delay {
     /// How long every packet takes.

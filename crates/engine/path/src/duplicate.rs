@@ -2,12 +2,12 @@
 
 use crate::config::{Config, Problem, Words, probability};
 use crate::{Account, Body, Element, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Stream, Time};
 
 /// Packets sent twice.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Duplicate {
     /// The probability that a packet is duplicated, 0 to 1.

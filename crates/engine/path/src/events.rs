@@ -1,7 +1,6 @@
 //! Times at which something happens to a path: a list, or a period; and the rate as it varies.
 
 use crate::config::Problem;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Rate, Span, Time};
 
@@ -78,7 +77,8 @@ impl Schedule {
 }
 
 /// From `at` on (since the run began, or the period), this rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RateStep {
     /// When.

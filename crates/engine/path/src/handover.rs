@@ -32,12 +32,12 @@ use crate::outage::Buffer;
 use crate::queue::QueueConfig;
 use crate::server::Server;
 use crate::{Body, Element, SizeLimit, size_limit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Rate, Span};
 
 /// A link with handovers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Handover {
     /// When handovers begin: a list of times since the run began.

@@ -18,13 +18,13 @@ use crate::bucket::BYTE;
 use crate::config::{Config, Problem, StageLimit, Words, rate_above_zero};
 use crate::queue::{Queue, QueueConfig};
 use crate::{Account, Body, Element, Gauge, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Choices, Label, Rate, Span, Time, earliest};
 
 /// A class of the tree. Those that are no one's parent are leaves and have a queue; a packet goes
 /// to the first leaf of the list all of whose conditions (`flows`, `dscp`, `tunnel`) it meets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Class {
     /// Its name, for `parent`.
@@ -83,7 +83,8 @@ impl Class {
 }
 
 /// A tree of shapers that borrow from each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Htb {
     /// The classes, parents before their children.

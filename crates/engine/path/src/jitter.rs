@@ -17,12 +17,12 @@
 use crate::config::{Config, Problem, Words, misplaced};
 use crate::line::DelayLine;
 use crate::{Account, Body, Element, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Stream, Time};
 
 /// How delays vary.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
     /// Evenly around the mean.
@@ -35,7 +35,8 @@ pub enum Distribution {
 }
 
 /// A delay that varies.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Jitter {
     /// Mean delay. Default 0.

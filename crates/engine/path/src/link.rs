@@ -9,13 +9,13 @@ use crate::config::{Config, Problem, StageLimit, Words, rate_above_zero};
 use crate::queue::{QueueConfig, QueueLoad};
 use crate::server::{Constant, Server};
 use crate::{Account, Body, DropCause, Element, Gauge, Outbox, Packet, SizeLimit, size_limit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Choices, Label, Rate, Span, Time};
 
 /// Queue, rate, propagation delay.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Link {
     /// Bits per second; left out: infinitely fast. A packet of n bytes takes 8 n / rate,

@@ -11,12 +11,12 @@
 
 use crate::config::{Config, Problem, Words, misplaced, probability};
 use crate::{Account, Body, DropCause, Element, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Stream, Time};
 
 /// How packets are chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LossModel {
     /// Each with the same probability.
@@ -31,7 +31,8 @@ pub enum LossModel {
 }
 
 /// Packets lost by chance or by script.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Loss {
     /// `bernoulli` (default), `gilbert-elliott`, `every` or `list`.

@@ -7,13 +7,13 @@ use crate::events::Schedule;
 use crate::queue::QueueConfig;
 use crate::server::{Gate, Server};
 use crate::{Body, Element, SizeLimit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Time};
 
 /// What becomes of packets that are queued when an outage or a handover begins, or that arrive
 /// while it lasts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Buffer {
     /// They are lost.
@@ -33,7 +33,8 @@ impl Buffer {
 }
 
 /// Nothing passes for a while.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
     /// When they begin: a list of times since the run began.

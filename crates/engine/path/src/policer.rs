@@ -12,13 +12,13 @@
 use crate::bucket::Bucket;
 use crate::config::{Config, Problem, StageLimit, Words, misplaced, rate_above_zero};
 use crate::{Account, Body, DropCause, Element, Gauge, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Choices, Label, Rate, Time};
 
 /// Which meter a policer uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Meter {
     /// One rate, two colours: conform (green) and exceed (red).
@@ -31,7 +31,8 @@ pub enum Meter {
 }
 
 /// What is done to packets of one colour: `"pass"`, `"drop"` or `{ dscp = 10 }`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// Hand on unchanged.
@@ -51,7 +52,8 @@ fn drop_it() -> Action {
 }
 
 /// Token buckets that drop or re-mark.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
     /// `single` (default), `srtcm` or `trtcm`.

@@ -15,7 +15,6 @@ pub mod wfq;
 
 use crate::config::Problem;
 use crate::{Account, Ecn, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Time};
 
@@ -103,7 +102,8 @@ macro_rules! queues {
         $(pub use $module::$type;)*
 
         /// A queue's configuration: `{ kind = "fifo", packets = 200 }`.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "kind")]
         #[allow(missing_docs)] // each is documented where it is configured
         pub enum QueueConfig {

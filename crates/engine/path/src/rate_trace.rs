@@ -13,12 +13,12 @@ use crate::events::{RateStep, Steps};
 use crate::queue::QueueConfig;
 use crate::server::{Gate, Server};
 use crate::{Body, Element, SizeLimit, size_limit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Rate, Span, Time};
 
 /// A link whose rate follows a trace.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RateTrace {
     /// A trace file: mahimahi's format or a table `time rate`.

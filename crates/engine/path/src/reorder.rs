@@ -4,12 +4,12 @@
 use crate::config::{Config, Problem, Words, probability};
 use crate::line::DelayLine;
 use crate::{Account, Body, Element, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Stream, Time};
 
 /// Packets held back.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
     /// The probability that a packet is held back, 0 to 1.

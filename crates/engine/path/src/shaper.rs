@@ -14,12 +14,12 @@ use crate::config::{Config, Problem, StageLimit, Words, misplaced, rate_above_ze
 use crate::queue::{Fifo, QueueConfig};
 use crate::server::{Gate, Server};
 use crate::{Body, Element, SizeLimit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Choices, Label, Rate, Span, Time};
 
 /// How a shaper's bucket is refilled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Refill {
     /// All the time (Linux TBF).
@@ -30,7 +30,8 @@ pub enum Refill {
 }
 
 /// A token bucket that makes packets wait.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Shaper {
     /// `continuous` (default, Linux TBF) or `interval` (Cisco).

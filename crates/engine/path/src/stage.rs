@@ -12,7 +12,8 @@ macro_rules! stages {
         $(pub use $module::$type;)*
 
         /// One element of a path as a scenario configures it: `{ kind = "link", rate = "20Mbit/s" }`.
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "kind")]
         #[allow(clippy::large_enum_variant, missing_docs)] // each is documented where it is configured
         pub enum Stage {

@@ -38,7 +38,6 @@ use crate::queue::QueueConfig;
 use crate::radio;
 use crate::server::Server;
 use crate::{Body, Element, SizeLimit, size_limit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Frequency, Label, Length, Rate, Span, Speed, Stream};
 
@@ -46,7 +45,8 @@ use units::{Choices, Frequency, Label, Length, Rate, Span, Speed, Stream};
 const PLACES: u64 = 128;
 
 /// The radio link of a train: cells, handovers, Doppler shift.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Train {
     /// Bits per second near the mast, where the largest constellation works.

@@ -10,12 +10,12 @@
 
 use crate::config::{Config, Problem, Words, misplaced};
 use crate::{Account, Body, DropCause, Element, Fragment, Outbox, Packet, SizeLimit, size_limit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Time};
 
 /// Which headers a tunnel adds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Overhead {
     /// So many bytes per packet (GRE over IPv4: 24; WireGuard over IPv4: 60).
@@ -25,7 +25,8 @@ pub enum Overhead {
 }
 
 /// A rule for the overhead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// IPsec ESP in tunnel mode with AES-GCM.
@@ -33,7 +34,8 @@ pub enum Preset {
 }
 
 /// A tunnel's entry.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tunnel {
     /// Bytes per packet, or `"esp-aes-gcm"`.

@@ -4,13 +4,13 @@
 use crate::config::{Config, Problem, Words};
 use crate::tunnel::IP;
 use crate::{Account, Body, DropCause, Element, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use units::{Choices, Label, Span, Time};
 
 /// A tunnel's end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct TunnelEnd {
     /// How long an incomplete set of fragments is kept, from its first arrival. Default 30 s

@@ -1,7 +1,7 @@
 //! What a run yields: summary and time series of flows and path elements. The simulator, the lab
 //! and capture analysis all fill these; tables, reports, JSON, Parquet and Python all read them.
 //!
-//! The `schema` feature adds the JSON Schema.
+//! The `schema` feature adds what makes the JSON Schemas.
 
 mod both_ends;
 pub mod cause;
@@ -39,7 +39,17 @@ pub use model::{
 };
 pub use packed::{Packer, Unpacker};
 #[cfg(feature = "schema")]
-pub use schema::{diagnosis_schema, schema, schema_of};
+pub use schema::{schema_of, schema_text};
 pub use series::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Response, Stretch};
 pub use topology::Topology;
 pub use trust::{OwnDelay, RttsOfRun, Trust, TrustKind, TrustReason};
+
+/// The JSON Schema (draft 7) of a result: `docs/result.schema.json`.
+pub fn schema() -> &'static str {
+    include_str!("../../../../docs/result.schema.json")
+}
+
+/// The JSON Schema (draft 7) of a diagnosis: `docs/diagnosis.schema.json`.
+pub fn diagnosis_schema() -> &'static str {
+    include_str!("../../../../docs/diagnosis.schema.json")
+}

@@ -1,19 +1,8 @@
-//! The JSON Schemas of `result.json` and `diagnosis.json`.
+//! Makes JSON Schemas of types.
 
-use crate::{Diagnosis, Run};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
-
-/// The JSON Schema (draft 7) of a result, as indented JSON; it is what `docs/result.schema.json` holds.
-pub fn schema() -> String {
-    text::<Run>()
-}
-
-/// The same of a diagnosis: `docs/diagnosis.schema.json`.
-pub fn diagnosis_schema() -> String {
-    text::<Diagnosis>()
-}
 
 /// The JSON Schema (draft 7) of what is written of `T`, with keys in order.
 pub fn schema_of<T: JsonSchema>() -> Value {
@@ -25,7 +14,8 @@ pub fn schema_of<T: JsonSchema>() -> Value {
     value
 }
 
-fn text<T: JsonSchema>() -> String {
+/// [`schema_of`] as indented JSON, as the files in `docs/` hold it.
+pub fn schema_text<T: JsonSchema>() -> String {
     format!("{:#}\n", schema_of::<T>())
 }
 

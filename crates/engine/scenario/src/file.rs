@@ -3,20 +3,19 @@
 use crate::model::Unrest;
 use crate::prefix::Prefix;
 use crate::relay::RelayTool;
-use crate::service::{FaultKind, Service};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use crate::service::FaultKind;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
-use transport::{App, Stack};
-use units::{Bytes, Goal, Rate, Span};
+use transport::Stack;
+use units::{Bytes, Rate, Span};
 
 /// A longfat scenario: hosts, the links between them with what limits them, the flows, and the
 /// variants to compare.
-#[derive(serde::Deserialize, JsonSchema)]
+#[derive(serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "longfat scenario")]
+#[cfg_attr(feature = "schema", schemars(title = "longfat scenario"))]
 pub(crate) struct ScenarioFile {
     /// Name of the experiment, in results and reports. Default: the file's name without `.toml`.
     #[serde(default)]
@@ -39,7 +38,7 @@ pub(crate) struct ScenarioFile {
     /// The interval over which rates count, as "2s..18s"; "all" (default): from the first start of a flow until all are
     /// done, or to the end of the run.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub measure: Option<IgnoredAny>,
     /// When hosts are as restless as real ones, in starts and wake-ups. Default: when a variant is run more than once.
@@ -47,12 +46,12 @@ pub(crate) struct ScenarioFile {
     pub unrest: Unrest,
     /// What variants are judged by, the most important first. Default: what suits the applications.
     #[serde(default)]
-    #[schemars(schema_with = "goal_schema")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::goals"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub goal: Option<IgnoredAny>,
     /// The variant that the others are compared with. Default: the first.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub baseline: Option<IgnoredAny>,
     /// Hosts by name. One that only forwards, or takes every default, may be left out: links name it.
@@ -108,9 +107,10 @@ fn one() -> u64 {
 }
 
 /// A host.
-#[derive(serde::Deserialize, JsonSchema)]
+#[derive(serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Host")]
+#[cfg_attr(feature = "schema", schemars(rename = "Host"))]
 pub(crate) struct HostTable {
     /// The host's TCP. Default: Linux with every default.
     #[serde(default)]
@@ -131,15 +131,16 @@ pub(crate) struct HostTable {
     pub customer: Option<String>,
     /// What it runs: `ipsec`, `bgp`, `ftp`.
     #[serde(default)]
-    #[schemars(with = "Vec<Service>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::Service>"))]
     #[expect(dead_code, reason = "shape only: services are read from the tree")]
     pub services: Vec<IgnoredAny>,
 }
 
 /// A route of a host.
-#[derive(serde::Deserialize, JsonSchema)]
+#[derive(serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Route")]
+#[cfg_attr(feature = "schema", schemars(rename = "Route"))]
 pub(crate) struct RouteTable {
     /// Where it leads: a network, the name of a host, or "default".
     pub to: String,
@@ -151,9 +152,10 @@ pub(crate) struct RouteTable {
 }
 
 /// Something that goes wrong during the run.
-#[derive(serde::Deserialize, JsonSchema)]
+#[derive(serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Fault")]
+#[cfg_attr(feature = "schema", schemars(rename = "Fault"))]
 pub(crate) struct FaultTable {
     /// What: the `link` itself, the `tunnel` over it, the `bgp` sessions over it, or a whole `host`.
     pub kind: FaultKind,
@@ -170,9 +172,10 @@ pub(crate) struct FaultTable {
 }
 
 /// A link between two hosts, with the stages that packets pass in each direction.
-#[derive(serde::Deserialize, JsonSchema)]
+#[derive(serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Link")]
+#[cfg_attr(feature = "schema", schemars(rename = "Link"))]
 pub(crate) struct LinkTable {
     /// The two hosts it joins. The first is where `forward` begins.
     pub between: [String; 2],
@@ -181,20 +184,21 @@ pub(crate) struct LinkTable {
     pub customer: Option<String>,
     /// Stages from the first host to the second, in the order packets meet them.
     #[serde(default)]
-    #[schemars(with = "Vec<StageSchema>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::schema::StageSchema>"))]
     #[expect(dead_code, reason = "shape only: stages are read from the tree")]
     pub forward: Vec<IgnoredAny>,
     /// Stages from the second host to the first, in the order packets meet them.
     #[serde(default)]
-    #[schemars(with = "Vec<StageSchema>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::schema::StageSchema>"))]
     #[expect(dead_code, reason = "shape only: stages are read from the tree")]
     pub backward: Vec<IgnoredAny>,
 }
 
 /// A split-TCP relay.
-#[derive(serde::Deserialize, JsonSchema)]
+#[derive(serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Relay")]
+#[cfg_attr(feature = "schema", schemars(rename = "Relay"))]
 pub(crate) struct RelayTable {
     /// The host it runs on.
     pub host: String,
@@ -203,7 +207,7 @@ pub(crate) struct RelayTable {
     pub buffer: Bytes,
     /// Congestion control of its onward connection. Default: the flow's.
     #[serde(default)]
-    #[schemars(schema_with = "cc_schema")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::controls"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub cc: Option<IgnoredAny>,
     /// The program that it is on the kernel; the simulator has one relay, whatever the program.
@@ -216,9 +220,10 @@ fn four_megabytes() -> Bytes {
 }
 
 /// A flow, or `count` flows alike.
-#[derive(serde::Deserialize, JsonSchema)]
+#[derive(serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Flow")]
+#[cfg_attr(feature = "schema", schemars(rename = "Flow"))]
 pub(crate) struct FlowTable {
     /// The host that sends (for `request`: that asks).
     pub from: String,
@@ -226,12 +231,12 @@ pub(crate) struct FlowTable {
     pub to: String,
     /// Congestion control of the sender. Default: cubic.
     #[serde(default)]
-    #[schemars(schema_with = "cc_schema")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::controls"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub cc: Option<IgnoredAny>,
     /// How many connections.
     #[serde(default = "single")]
-    #[schemars(range(min = 1, max = 100_000))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000)))]
     pub count: u32,
     /// When the first connection begins.
     #[serde(default)]
@@ -241,7 +246,7 @@ pub(crate) struct FlowTable {
     pub stagger: Span,
     /// What it sends. Default: bulk, to the end of the run.
     #[serde(default)]
-    #[schemars(with = "Option<App>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<transport::App>"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub app: Option<IgnoredAny>,
     /// The program that makes the traffic on the kernel: `iperf3`, or a command that runs on `from`.
@@ -257,7 +262,7 @@ pub(crate) struct FlowTable {
     pub via: Vec<String>,
     /// Differentiated services codepoint.
     #[serde(default)]
-    #[schemars(range(min = 0, max = 63))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 63)))]
     pub dscp: u8,
     /// Upper bound of the pacing rate (`SO_MAX_PACING_RATE`). Default: none.
     #[serde(default)]
@@ -272,27 +277,6 @@ fn single() -> u32 {
 }
 fn yes() -> bool {
     true
-}
-
-fn goal_schema(generator: &mut SchemaGenerator) -> Schema {
-    let one = generator.subschema_for::<Goal>();
-    schemars::json_schema!({ "anyOf": [one, { "type": "array", "items": one, "uniqueItems": true }] })
-}
-
-fn cc_schema(generator: &mut SchemaGenerator) -> Schema {
-    let name = serde_json::json!({ "type": "string", "enum": congestion::NAMES });
-    let mut kinds = vec![
-        name.clone(),
-        serde_json::json!({ "type": "object", "required": ["name"], "properties": { "name": name }, "additionalProperties": false }),
-    ];
-    for (name, mut table) in congestion::Control::schemas(generator) {
-        table.insert("required".into(), serde_json::json!(["name"]));
-        if let Some(keys) = table.get_mut("properties").and_then(|keys| keys.as_object_mut()) {
-            keys.insert("name".into(), serde_json::json!({ "const": name }));
-        }
-        kinds.push(table.to_value());
-    }
-    schemars::json_schema!({ "anyOf": kinds })
 }
 
 /// A table of named things in the order of the file.
@@ -324,44 +308,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Named<T> {
-    fn schema_name() -> Cow<'static, str> {
-        format!("Named{}", T::schema_name()).into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let of = generator.subschema_for::<T>();
-        schemars::json_schema!({ "type": "object", "additionalProperties": of })
-    }
-}
-
 /// What a variant changes. Read from the tree, before the rest.
 #[derive(serde::Deserialize)]
 pub(crate) struct Overrides(pub IgnoredAny);
-
-impl JsonSchema for Overrides {
-    fn schema_name() -> Cow<'static, str> {
-        "Overrides".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schemars::json_schema!({
-            "type": "object",
-            "description": "Dotted paths and their new values, applied in order. Stages are addressed by name or index: \"links.wan.forward.limiter.rate\" = \"10Mbit/s\".",
-            "additionalProperties": true,
-        })
-    }
-}
-
-/// A stage as the file writes it: [`path::Stage`] with `name` and `enabled`.
-pub(crate) struct StageSchema;
-
-impl JsonSchema for StageSchema {
-    fn schema_name() -> Cow<'static, str> {
-        "Stage".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        path::Stage::json_schema(generator)
-    }
-}

@@ -24,6 +24,7 @@ mod prefix;
 mod programs;
 mod relay;
 mod route;
+#[cfg(feature = "schema")]
 mod schema;
 mod service;
 mod stage;
@@ -40,8 +41,14 @@ pub use prefix::Prefix;
 pub use programs::ProgramLine;
 pub use relay::{Relay, RelayTool};
 pub use route::{Hop, default_address};
-pub use schema::schema;
+#[cfg(feature = "schema")]
+pub use schema::generated_schema;
 pub use service::{FaultKind, HOLD, HostRoute, ScheduledFault, Service};
 pub use tool::{Tool, Values, fill};
 pub use warn::Warned;
 pub use write::ScenarioSetting;
+
+/// The JSON Schema (draft 7, which editors' TOML plug-ins understand) of a scenario file: `docs/scenario.schema.json`.
+pub fn schema() -> &'static str {
+    include_str!("../../../../docs/scenario.schema.json")
+}

@@ -6,7 +6,6 @@ use crate::service::{HostRoute, ScheduledFault, Service};
 use crate::tool::Tool;
 use congestion::Control;
 use path::Stage;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transport::{App, Stack};
 use units::{Goal, Rate, Span};
@@ -76,7 +75,8 @@ impl Scenario {
 }
 
 /// When hosts are as restless as real ones: starts are not to the nanosecond, programs and interrupts wait their turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Unrest {
     /// When a variant is run more than once, so that repeats differ.

@@ -1,7 +1,6 @@
 //! A network as configurations write it: `192.168.30.0/24`, `2001:db8:30::/64`; of a host's address the same,
 //! `192.168.30.7/24`.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -88,12 +87,13 @@ impl<'de> Deserialize<'de> for Prefix {
     }
 }
 
-impl JsonSchema for Prefix {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Prefix {
     fn schema_name() -> Cow<'static, str> {
         "Prefix".into()
     }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
             "type": "string",
             "description": "An address or a network, for example \"192.168.30.0/24\" or \"2001:db8:30::/64\".",
             "pattern": "^[0-9a-fA-F:.]+(/[0-9]{1,3})?$"

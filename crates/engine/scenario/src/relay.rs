@@ -1,7 +1,6 @@
 //! A split-TCP relay, and which program it is on the kernel.
 
 use congestion::Control;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
@@ -21,7 +20,8 @@ pub struct Relay {
 }
 
 /// The program that a relay is on the kernel; the simulator has one relay, whatever the program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RelayTool {
     /// `longfat proxy`.

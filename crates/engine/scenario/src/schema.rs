@@ -1,12 +1,14 @@
-//! The JSON Schema of the file, for editors.
+//! Makes `docs/scenario.schema.json`, the JSON Schema of the file, of its types.
 
-use crate::file::ScenarioFile;
+use crate::file::{Named, Overrides, ScenarioFile};
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use units::Goal;
 
-/// The JSON Schema (draft 7, which editors' TOML plug-ins understand) of a scenario file, as
-/// indented JSON; it is what `docs/scenario.schema.json` holds.
-pub fn schema() -> String {
+/// The JSON Schema of a scenario file as its types give it; [`crate::schema`] is the committed one.
+pub fn generated_schema() -> String {
     let settings = SchemaSettings::draft07();
     let schema = settings.into_generator().into_root_schema_for::<ScenarioFile>();
     let mut value = Value::from(schema);
@@ -75,5 +77,66 @@ fn with_own_keys(stage: &mut Value) {
                 "description": "`false` leaves the stage out, until a variant enables it.",
             }),
         );
+    }
+}
+
+/// A goal, or several.
+pub(crate) fn goals(generator: &mut SchemaGenerator) -> Schema {
+    let one = generator.subschema_for::<Goal>();
+    json_schema!({ "anyOf": [one, { "type": "array", "items": one, "uniqueItems": true }] })
+}
+
+/// A congestion control: its name, or a table of its name and parameters.
+pub(crate) fn controls(generator: &mut SchemaGenerator) -> Schema {
+    let name = json!({ "type": "string", "enum": congestion::NAMES });
+    let mut kinds = vec![
+        name.clone(),
+        json!({ "type": "object", "required": ["name"], "properties": { "name": name }, "additionalProperties": false }),
+    ];
+    for (name, mut table) in congestion::Control::schemas(generator) {
+        table.insert("required".into(), json!(["name"]));
+        if let Some(keys) = table.get_mut("properties").and_then(|keys| keys.as_object_mut()) {
+            keys.insert("name".into(), json!({ "const": name }));
+        }
+        kinds.push(table.to_value());
+    }
+    json_schema!({ "anyOf": kinds })
+}
+
+impl<T: JsonSchema> JsonSchema for Named<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Named{}", T::schema_name()).into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let of = generator.subschema_for::<T>();
+        json_schema!({ "type": "object", "additionalProperties": of })
+    }
+}
+
+impl JsonSchema for Overrides {
+    fn schema_name() -> Cow<'static, str> {
+        "Overrides".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "description": "Dotted paths and their new values, applied in order. Stages are addressed by name or index: \"links.wan.forward.limiter.rate\" = \"10Mbit/s\".",
+            "additionalProperties": true,
+        })
+    }
+}
+
+/// A stage as the file writes it: [`path::Stage`] with `name` and `enabled`.
+pub(crate) struct StageSchema;
+
+impl JsonSchema for StageSchema {
+    fn schema_name() -> Cow<'static, str> {
+        "Stage".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        path::Stage::json_schema(generator)
     }
 }

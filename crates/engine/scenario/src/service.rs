@@ -5,12 +5,12 @@
 //! transfer.
 
 use crate::prefix::Prefix;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Span;
 
 /// A service as the file has it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Service {
     /// One end of an IPsec tunnel over a link: what the host sends over the link goes through it. The host at the other
@@ -26,7 +26,7 @@ pub enum Service {
     /// networks of its own `addresses` and of neighbours that are none. On the kernel BIRD.
     Bgp {
         /// Its autonomous system.
-        #[schemars(range(min = 1, max = 4_294_967_294u32))]
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 4_294_967_294u32)))]
         #[serde(rename = "as")]
         asn: u32,
         /// After how long without a word a session is taken for lost (RFC 4271 section 4.2). Default 9 s.
@@ -55,7 +55,8 @@ impl Service {
 }
 
 /// What goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FaultKind {
     /// The link carries nothing, in either direction.

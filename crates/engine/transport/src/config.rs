@@ -3,12 +3,12 @@
 use crate::segment::{Flags, HEADER, Segment, TIMESTAMP_OPTION};
 use crate::voice::Codec;
 use crate::windows;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Rate, Span};
 
 /// Whose rules the TCP follows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// Linux 6.x: RACK-TLP, PRR, F-RTO, quick-ACK, autotuning, TSO autosizing.
@@ -22,7 +22,8 @@ pub enum Profile {
 }
 
 /// Whether a sender looks for the path's MTU by the sizes that get through (`tcp_mtu_probing`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MtuProbing {
     /// Never: only ICMP tells.
@@ -46,7 +47,8 @@ impl MtuProbing {
 }
 
 /// A host's TCP. Everything left out takes its profile's default.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Stack {
     /// `linux` (default), `rfc` or `windows` (Windows 10; its congestion control is `compound`).
@@ -94,7 +96,8 @@ pub struct Stack {
 }
 
 /// How packets of a datagram source are spaced.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Arrival {
     /// Evenly.
@@ -105,7 +108,8 @@ pub enum Arrival {
 }
 
 /// What a flow does. `bulk`, `request`, `page`, `onoff` ride on TCP; `udp`, `voice`, `probe` on UDP.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum App {
     /// Sends as fast as TCP lets it, for a time or a number of bytes; with neither, to the end of the run.

@@ -1,6 +1,5 @@
 //! What a voice codec puts on the wire, and how sensitive to loss it is.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Span;
 
@@ -10,7 +9,8 @@ const RTP_HEADER: u32 = 12;
 pub const JITTER_BUFFER: Span = Span::from_millis(60);
 
 /// A voice codec, sending 20 ms of speech in a packet (RFC 3551 section 4.2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Codec {
     /// PCM at 64 kbit/s, with packet loss concealment (ITU-T G.711 appendix I).

@@ -1,11 +1,11 @@
 //! What variants are judged by.
 
 use crate::Label;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a comparison of variants is about: which of two results is the better one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Goal {
     /// More payload a second.
     #[serde(rename = "goodput")]

@@ -14,7 +14,6 @@
 
 use crate::{Bytes, Frequency, Length, Rate, Span, Speed};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -196,8 +195,9 @@ macro_rules! quantity {
                 s.collect_str(self)
             }
         }
+        #[cfg(feature = "schema")]
         impl schemars::JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($type).into()
             }
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {

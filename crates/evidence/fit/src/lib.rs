@@ -55,7 +55,12 @@ pub fn to_json(fit: &Fit) -> String {
     serde_json::to_string_pretty(fit).unwrap_or_default() + "\n"
 }
 
-/// The JSON Schema (draft 7) of fits, as indented JSON; it is what `docs/fit.schema.json` holds.
-pub fn schema() -> String {
-    format!("{:#}\n", result::schema_of::<Fit>())
+/// The JSON Schema (draft 7) of fits: `docs/fit.schema.json`.
+pub fn schema() -> &'static str {
+    include_str!("../../../../docs/fit.schema.json")
+}
+
+#[test]
+fn the_committed_schema_is_the_generated_one() {
+    xtask::compare("docs/fit.schema.json", &result::schema_text::<Fit>());
 }

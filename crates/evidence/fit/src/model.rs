@@ -1,16 +1,16 @@
 //! A fit as data, as `longfat fit --json` prints it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version, first key of every fit.
 pub const FIT_SCHEMA: &str = "longfat-fit/1";
 
 /// A scenario that behaves as a captured path did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fit {
     /// What this is, and its version.
-    #[schemars(extend("const" = FIT_SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = FIT_SCHEMA)))]
     pub schema: String,
     /// One sentence: what the path is, and how well it fits.
     pub headline: String,
@@ -43,7 +43,8 @@ pub struct Fit {
 }
 
 /// A kind of limiter that may be the true one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitKind {
     /// As [`Fit::limiter`].
     pub limiter: String,
@@ -58,7 +59,8 @@ pub struct FitKind {
 }
 
 /// A policer that is not for all flows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitPolicer {
     /// Flows of the scenario that pass it, by name.
     pub flows: Vec<String>,
@@ -71,7 +73,8 @@ pub struct FitPolicer {
 }
 
 /// The same figures of capture and scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitComparison {
     /// Of the capture.
     pub captured: FitFigures,
@@ -82,7 +85,8 @@ pub struct FitComparison {
 }
 
 /// What is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitFigures {
     /// Payload of all flows, each over its own time, Mbit/s.
     pub goodput_mbps: f64,
@@ -97,7 +101,8 @@ pub struct FitFigures {
 }
 
 /// Others on the line, for a while.
-#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitCross {
     /// Seconds from the first packet on.
     pub from_s: f64,
@@ -108,7 +113,8 @@ pub struct FitCross {
 }
 
 /// A number of the scenario.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitValue {
     /// What it is: `rate`, `bucket`, `queue`, `base RTT` ….
     pub name: String,
@@ -121,7 +127,8 @@ pub struct FitValue {
 }
 
 /// What was simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitRuns {
     /// Runs.
     pub runs: u64,

@@ -84,7 +84,7 @@ fn main() -> ExitCode {
                 Described::Check => audit::schema(),
                 Described::Reproduction => app::reproduce::schema(),
             };
-            print_own(&schema).map(|()| ExitCode::SUCCESS)
+            print_own(schema).map(|()| ExitCode::SUCCESS)
         }
     };
     done.unwrap_or_else(|problem| {

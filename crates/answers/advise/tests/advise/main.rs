@@ -3,4 +3,3 @@
 mod commands;
 mod cures;
 mod plan;
-mod schema;

@@ -1,17 +1,17 @@
 //! What was reproduced, as `--json` prints it.
 
 use result::{Clock, TrustKind};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version, first key of the object.
 pub const REPRODUCTION_SCHEMA: &str = "longfat-reproduction/1";
 
 /// Published numbers beside ours, and what became of each claim.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reproduction {
     /// What this is, and its version.
-    #[schemars(extend("const" = REPRODUCTION_SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = REPRODUCTION_SCHEMA)))]
     pub schema: String,
     /// The clocks, in order: a row has a number for each, a claim a verdict.
     pub clocks: Vec<Clock>,
@@ -22,7 +22,8 @@ pub struct Reproduction {
 }
 
 /// How many claims came to what on one clock.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VerdictCounts {
     /// The clock.
     pub clock: Clock,
@@ -37,7 +38,8 @@ pub struct VerdictCounts {
 }
 
 /// A study.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedStudy {
     /// Its name here.
     pub name: String,
@@ -61,7 +63,8 @@ pub struct ReproducedStudy {
 }
 
 /// An unknown that was fitted on one number.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedFit {
     /// What the study does not tell.
     pub unknown: String,
@@ -72,7 +75,8 @@ pub struct ReproducedFit {
 }
 
 /// What was not run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UnrunPart {
     /// `table.row`, and the clock where it is about one.
     pub what: String,
@@ -81,7 +85,8 @@ pub struct UnrunPart {
 }
 
 /// A table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedTable {
     /// Its name.
     pub name: String,
@@ -103,7 +108,8 @@ pub struct ReproducedTable {
 }
 
 /// A column against another, joined in the order of the rows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedCurve {
     /// What it shows.
     pub title: String,
@@ -117,7 +123,8 @@ pub struct ReproducedCurve {
 }
 
 /// A column.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedColumn {
     /// Its name.
     pub name: String,
@@ -128,7 +135,8 @@ pub struct ReproducedColumn {
 }
 
 /// A row.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedRow {
     /// Its name.
     pub name: String,
@@ -146,7 +154,8 @@ pub struct ReproducedRow {
 }
 
 /// A number of a study, and ours.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedCell {
     /// What is published; absent where the study prints none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -162,7 +171,8 @@ pub struct ReproducedCell {
 }
 
 /// What was measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CellValue {
     /// The mean of the repeats.
     pub mean: f64,
@@ -176,7 +186,8 @@ pub struct CellValue {
 }
 
 /// A claim.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JudgedClaim {
     /// Its name.
     pub name: String,
@@ -197,7 +208,8 @@ pub struct JudgedClaim {
 }
 
 /// What came of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum ClaimVerdict {
     /// As it says, within its tolerance.
     #[serde(rename = "holds")]
@@ -222,7 +234,8 @@ impl ClaimVerdict {
 }
 
 /// A verdict on one clock, on the means over the repeats.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClockVerdict {
     /// The clock.
     pub clock: Clock,
@@ -255,7 +268,8 @@ impl ClockVerdict {
 }
 
 /// A series over time of the first repeat, thinned to a few hundred points.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClaimTrace {
     /// `table.row`.
     pub row: String,
@@ -274,7 +288,8 @@ pub struct ClaimTrace {
 }
 
 /// A plot over time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedPlot {
     /// What it shows.
     pub title: String,

@@ -3,7 +3,6 @@
 mod reproduce {
     mod expression;
     mod read;
-    mod schema;
     mod studies;
 }
 mod tables {

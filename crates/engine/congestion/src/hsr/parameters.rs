@@ -1,7 +1,6 @@
 //! BBR-HSR's parameters: as a scenario writes them, as the model and the live kernel use them.
 
 use super::ONE;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -92,7 +91,8 @@ macro_rules! written {
                 value.to_string()
             }
         }
-        impl JsonSchema for $type {
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 $title.into()
             }
@@ -109,7 +109,8 @@ written!(Bound, "none", "SpanOrNone");
 written!(RecoveryBandwidth, "held", "RateOrHeld");
 
 /// The parameters, named as in the paper.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HsrParameters {
     /// Weight of the newest RTT in the average that sizes the window, 1/1024 to 1. Default 0.125.

@@ -11,13 +11,13 @@
 use super::{Discipline, Queue, QueueLoad, at_least_one, mark};
 use crate::config::Problem;
 use crate::{Account, DropCause, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Choices, Label, Span, Time};
 
 /// Controlled delay (RFC 8289).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CoDel {
     /// Most packets queued. Default 1000 (Linux).

@@ -8,13 +8,13 @@ use super::flows::{Queued, QueuedFlows};
 use super::{Discipline, Queue, QueueLoad, at_least_one};
 use crate::config::Problem;
 use crate::{Account, DropCause, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Choices, Label, Time};
 
 /// Deficit round robin.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Drr {
     /// Most packets queued, of all flows together. Default 1000.

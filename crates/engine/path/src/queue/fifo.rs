@@ -4,13 +4,13 @@
 use super::{Discipline, Queue, QueueLoad, at_least_one};
 use crate::config::Problem;
 use crate::{Account, DropCause, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Bytes, Choices, Label, Time};
 
 /// First in, first out; a full queue drops the newcomer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Fifo {
     /// Most packets queued, the one in transmission not counted. Default: 1000 (Linux

@@ -12,13 +12,13 @@ use super::drr::quantum;
 use super::{Discipline, Queue, QueueLoad, at_least_one};
 use crate::config::Problem;
 use crate::{Account, DropCause, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Choices, Label, Span, Stream, Time};
 
 /// Flow queueing with CoDel (RFC 8290).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct FqCoDel {
     /// Most packets queued, of all flows together. Default 10240.

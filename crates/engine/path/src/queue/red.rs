@@ -9,13 +9,13 @@
 use super::{Discipline, Queue, QueueLoad, at_least_one, mark};
 use crate::config::{Problem, probability};
 use crate::{Account, DropCause, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Choices, Label, Rate, Stream, Time};
 
 /// Random early detection.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Red {
     /// Most packets queued. Default 1000.

@@ -9,14 +9,14 @@ use super::flows::{Queued, QueuedFlows};
 use super::{Discipline, Queue, QueueLoad, at_least_one};
 use crate::config::Problem;
 use crate::{Account, DropCause, Outbox, Packet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use units::{Choices, Label, Time};
 
 /// A flow's weight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Weight {
     /// The flow's number.
@@ -26,7 +26,8 @@ pub struct Weight {
 }
 
 /// Weighted fair queueing, self-clocked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Wfq {
     /// Most packets queued, of all flows together. Default 1000 (Cisco's hold-queue).

@@ -3,8 +3,7 @@
 use serde_json::Value;
 use std::sync::LazyLock;
 
-static SCHEMA: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(&crate::schema::schema()).unwrap_or_default());
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(crate::schema()).unwrap_or_default());
 
 fn says(schema: &Value) -> String {
     let text = schema["description"].as_str().unwrap_or_default();

@@ -13,7 +13,7 @@ struct Docs {
 
 impl Docs {
     fn new() -> Docs {
-        Docs { schema: serde_json::from_str(&scenario::schema()).unwrap(), text: String::new() }
+        Docs { schema: serde_json::from_str(&scenario::generated_schema()).unwrap(), text: String::new() }
     }
 
     fn definition(&self, name: &str) -> &Value {

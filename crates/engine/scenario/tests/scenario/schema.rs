@@ -6,11 +6,11 @@ use serde_json::Value;
 
 #[test]
 fn the_committed_schema_is_the_generated_one() {
-    xtask::compare("docs/scenario.schema.json", &scenario::schema());
+    xtask::compare("docs/scenario.schema.json", &scenario::generated_schema());
 }
 
 fn validates(text: &str) -> Result<(), String> {
-    let schema: Value = serde_json::from_str(&scenario::schema()).unwrap();
+    let schema: Value = serde_json::from_str(scenario::schema()).unwrap();
     validate(&schema, &toml::from_str(text).unwrap())
 }
 

@@ -56,7 +56,7 @@ voice = { from = "a", to = "b", app = { kind = "udp", rate = "1Mbit/s" } }
 
 #[test]
 fn results_are_what_their_schema_says_and_broken_ones_are_not() {
-    let schema: Value = serde_json::from_str(&result::schema()).unwrap();
+    let schema: Value = serde_json::from_str(result::schema()).unwrap();
     for good in results() {
         validator::validate(&schema, &good).unwrap();
         let flow = "/variants/0/flows/0";

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 use units::Stream;
 
-static SCHEMA: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(&scenario::schema()).unwrap());
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(scenario::schema()).unwrap());
 
 /// Draws from a seed.
 pub struct Draw(Stream);
