@@ -12,10 +12,12 @@ An error fails whatever the page shows, and is not blessed, but below a line `<!
 block has to end in one.
 """
 
+import os
 import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -142,10 +144,9 @@ def main():
     args = [a for a in sys.argv[1:] if a != "--bless"]
     longfat = Path(args[0]).resolve()
     files = [Path(a).resolve() for a in args[1:]] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    passed = failed = 0
-    for path in files:
-        ok, bad = check(path, longfat, "--bless" in sys.argv)
-        passed, failed = passed + ok, failed + bad
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        counts = list(pool.map(lambda path: check(path, longfat, "--bless" in sys.argv), files))
+    passed, failed = (sum(column) for column in zip(*counts))
     print(f"examples: {passed} passed, {failed} failed")
     return 1 if failed or not passed + ("--bless" in sys.argv) else 0
 
