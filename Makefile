@@ -6,6 +6,8 @@ CARGO ?= cargo
 DEBUG = $(CARGO) build -q --workspace --bin longfat --example capture
 # The command line optimised, of the features that its dependencies have in the Python package too, which then builds little more.
 RELEASE = $(CARGO) build -q --release -p longfat -p longfat-python --bin longfat
+# By itself: its dependencies' features would have the command line's built twice.
+PAIR = $(CARGO) build -q --release -p longfat-pair
 
 .PHONY: test quick setup lint build unit web wasm explore same-bytes atomic examples parquet python browser netns bench fuzz docs pictures objects desk types dist dist-check
 
@@ -37,7 +39,8 @@ build:
 	$(CARGO) test -q --workspace --no-run
 	$(CARGO) test -q --workspace --test kernel --no-run
 	$(DEBUG)
-	$(RELEASE) -p longfat-pair --bin longfat-pair
+	$(RELEASE)
+	$(PAIR)
 
 # Property tests draw the same cases every time; `make fuzz` is for new ones.
 unit:
@@ -88,7 +91,8 @@ same-bytes:
 
 # What README and docs/ show is what is printed; `cargo xtask bless examples` writes it.
 examples:
-	$(RELEASE) -p longfat-pair --bin longfat-pair
+	$(RELEASE)
+	$(PAIR)
 	python3 tests/examples.py $${CARGO_TARGET_DIR:-target}/release/longfat
 
 # Runs killed, raced and starved of disk while they write; `python3 tests/atomic.py LONGFAT 200 50` for many. Spoilt
