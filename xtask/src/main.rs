@@ -29,7 +29,7 @@ enum Maker {
     Licenses,
     /// The page and the explorer, by npm.
     Page,
-    /// tests/examples.py with the program as it is now.
+    /// tests/examples.py with the programs as they are now.
     Examples,
 }
 
@@ -131,7 +131,9 @@ impl Group {
             }
             Maker::Examples => {
                 let folder = env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".into());
-                succeeds(cargo().args(["build", "-q", "--release", "-p", "longfat"]))
+                let packages =
+                    ["-p", "longfat", "-p", "longfat-pair", "--bin", "longfat", "--bin", "longfat-pair"];
+                succeeds(cargo().args(["build", "-q", "--release"]).args(packages))
                     && succeeds(
                         program("python3")
                             .arg("tests/examples.py")
