@@ -1,146 +1,139 @@
-//! The event queue: an indexed binary heap with one deadline an owner, earliest first, ties in the
-//! order they were set.
+//! The event queue: one deadline an owner, earliest first, ties in the order they were set.
 
+use crate::end_id::EndId;
+use crate::heap::DeadlineHeap;
 use units::Time;
 
-const ABSENT: u32 = u32::MAX;
+/// What a deadline belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A direction of a link, by its index in the network.
+    Way(u32),
+    /// The time series, for their next point.
+    Sampler,
+    /// A restless host, by its index, at which packets wait.
+    Host(u32),
+    /// An end of a connection, for its timers.
+    End(EndId),
+    /// A flow, by its index: it begins, its application acts, or its next datagram is due.
+    Flow(u32),
+}
 
-/// Deadlines of owners `0..n`.
-#[derive(Debug)]
+/// The deadlines of a run, at most one an owner.
 pub struct Agenda {
-    /// (deadline, order of setting, owner), a binary heap.
-    heap: Vec<(Time, u64, u32)>,
-    /// Where each owner's entry is.
-    place: Vec<u32>,
+    /// Deadlines that packets move: of ways, then the sampler's, then of restless hosts.
+    busy: DeadlineHeap,
+    /// Timers, most of which only wait: of ends, then of flows. In a heap of their own a thousand of them cost a busy
+    /// link nothing.
+    idle: DeadlineHeap,
+    ways: u32,
+    ends: u32,
+    /// Counts settings of deadlines in both heaps, for first-in first-out ties.
+    settings: u64,
 }
 
 impl Agenda {
-    /// No deadlines for `n` owners.
-    pub fn new(n: usize) -> Agenda {
-        Agenda { heap: Vec::with_capacity(n), place: vec![ABSENT; n] }
-    }
-
-    /// The earliest entry.
-    #[inline]
-    pub fn first(&self) -> Option<(Time, u64, u32)> {
-        self.heap.first().copied()
-    }
-
-    /// The owner's deadline.
-    #[inline]
-    pub fn deadline(&self, owner: u32) -> Option<Time> {
-        let at = self.place[owner as usize];
-        (at != ABSENT).then(|| self.heap[at as usize].0)
-    }
-
-    /// Sets or clears the owner's deadline; `order` breaks ties and must grow from call to call.
-    #[inline]
-    pub fn set(&mut self, owner: u32, deadline: Option<Time>, order: u64) {
-        let at = self.place[owner as usize];
-        match deadline {
-            Some(t) if at == ABSENT => {
-                self.heap.push((t, order, owner));
-                self.up(self.heap.len() - 1);
-            }
-            Some(t) => {
-                let at = at as usize;
-                let old = self.heap[at].0;
-                if old == t {
-                    return;
-                }
-                self.heap[at] = (t, order, owner);
-                if t < old { self.up(at) } else { self.down(at) }
-            }
-            None if at != ABSENT => {
-                self.place[owner as usize] = ABSENT;
-                self.heap.swap_remove(at as usize);
-                if (at as usize) < self.heap.len() {
-                    self.down(at as usize);
-                    self.up(at as usize);
-                }
-            }
-            None => {}
+    /// No deadlines yet of so many owners.
+    pub fn new(ways: usize, restless_hosts: usize, ends: usize, flows: usize) -> Agenda {
+        Agenda {
+            busy: DeadlineHeap::new(ways + 1 + restless_hosts),
+            idle: DeadlineHeap::new(ends + flows),
+            ways: ways as u32,
+            ends: ends as u32,
+            settings: 0,
         }
     }
 
-    fn up(&mut self, mut at: usize) {
-        let entry = self.heap[at];
-        while at > 0 {
-            let parent = (at - 1) / 2;
-            if (self.heap[parent].0, self.heap[parent].1) <= (entry.0, entry.1) {
-                break;
-            }
-            self.heap[at] = self.heap[parent];
-            self.place[self.heap[at].2 as usize] = at as u32;
-            at = parent;
-        }
-        self.heap[at] = entry;
-        self.place[entry.2 as usize] = at as u32;
-    }
-
-    fn down(&mut self, mut at: usize) {
-        let entry = self.heap[at];
-        let n = self.heap.len();
-        loop {
-            let mut child = 2 * at + 1;
-            if child >= n {
-                break;
-            }
-            if child + 1 < n
-                && (self.heap[child + 1].0, self.heap[child + 1].1) < (self.heap[child].0, self.heap[child].1)
+    /// The earliest deadline and its owner.
+    #[inline]
+    pub fn first(&self) -> Option<(Time, Owner)> {
+        match (self.busy.first(), self.idle.first()) {
+            (Some((at, order, slot)), idle)
+                if idle.is_none_or(|(other, later, _)| (at, order) < (other, later)) =>
             {
-                child += 1;
+                Some((at, self.busy_owner(slot)))
             }
-            if (entry.0, entry.1) <= (self.heap[child].0, self.heap[child].1) {
-                break;
-            }
-            self.heap[at] = self.heap[child];
-            self.place[self.heap[at].2 as usize] = at as u32;
-            at = child;
+            (_, Some((at, _, slot))) => Some((at, self.idle_owner(slot))),
+            (_, None) => None,
         }
-        self.heap[at] = entry;
-        self.place[entry.2 as usize] = at as u32;
+    }
+
+    /// Sets or clears the owner's deadline. A deadline that is set to what it was keeps its place among ties.
+    #[inline]
+    pub fn set(&mut self, owner: Owner, deadline: Option<Time>) {
+        self.settings += 1;
+        match owner {
+            Owner::Way(way) => self.busy.set(way, deadline, self.settings),
+            Owner::Sampler => self.busy.set(self.ways, deadline, self.settings),
+            Owner::Host(host) => self.busy.set(self.ways + 1 + host, deadline, self.settings),
+            Owner::End(end) => self.idle.set(end.number(), deadline, self.settings),
+            Owner::Flow(flow) => self.idle.set(self.ends + flow, deadline, self.settings),
+        }
+    }
+
+    /// The deadline of an end.
+    #[inline]
+    pub fn end_deadline(&self, end: EndId) -> Option<Time> {
+        self.idle.deadline(end.number())
+    }
+
+    #[inline]
+    fn busy_owner(&self, slot: u32) -> Owner {
+        match slot.checked_sub(self.ways) {
+            None => Owner::Way(slot),
+            Some(0) => Owner::Sampler,
+            Some(after) => Owner::Host(after - 1),
+        }
+    }
+
+    #[inline]
+    fn idle_owner(&self, slot: u32) -> Owner {
+        match slot.checked_sub(self.ends) {
+            None => Owner::End(EndId::of_sender(slot)),
+            Some(flow) => Owner::Flow(flow),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Stream;
+    use transport::Side;
 
-    #[test]
-    fn serves_earliest_first_and_ties_in_order() {
-        let t = Time::from_nanos;
-        let mut a = Agenda::new(4);
-        a.set(2, Some(t(5)), 0);
-        a.set(0, Some(t(5)), 1);
-        a.set(1, Some(t(3)), 2);
-        a.set(3, Some(t(9)), 3);
-        a.set(3, Some(t(1)), 4);
-        a.set(1, None, 5);
-        let mut served = Vec::new();
-        while let Some((_, _, owner)) = a.first() {
-            served.push(owner);
-            a.set(owner, None, 9);
-        }
-        assert_eq!(served, [3, 2, 0]);
+    /// One owner of each kind.
+    fn owners() -> [Owner; 5] {
+        let end = Owner::End(EndId::new(0, Side::Server));
+        [Owner::Flow(1), Owner::Way(1), end, Owner::Sampler, Owner::Host(2)]
+    }
+
+    fn served(mut agenda: Agenda) -> Vec<Owner> {
+        std::iter::from_fn(|| {
+            let (_, owner) = agenda.first()?;
+            agenda.set(owner, None);
+            Some(owner)
+        })
+        .collect()
     }
 
     #[test]
-    fn agrees_with_a_sorted_list_under_random_changes() {
-        let mut s = Stream::new(1, "agenda");
-        let mut a = Agenda::new(50);
-        let mut slow: Vec<Option<(Time, u64)>> = vec![None; 50];
-        for order in 0..20_000u64 {
-            let owner = s.below(50) as usize;
-            let deadline = s.chance(0.8).then(|| Time::from_nanos(s.below(100)));
-            a.set(owner as u32, deadline, order);
-            slow[owner] = match (deadline, slow[owner]) {
-                (Some(t), Some((old, o))) if t == old => Some((old, o)),
-                (d, _) => d.map(|t| (t, order)),
-            };
-            let want = slow.iter().enumerate().filter_map(|(i, e)| e.map(|(t, o)| (t, o, i as u32))).min();
-            assert_eq!(a.first(), want);
+    fn ties_are_served_in_the_order_they_were_set_across_kinds_of_owners() {
+        let owners = owners();
+        for first in 0..owners.len() {
+            let mut agenda = Agenda::new(2, 3, 2, 2);
+            let order: Vec<Owner> = owners.iter().cycle().skip(first).take(owners.len()).copied().collect();
+            order.iter().for_each(|&owner| agenda.set(owner, Some(Time::from_nanos(5))));
+            assert_eq!(served(agenda), order);
         }
+    }
+
+    #[test]
+    fn the_earliest_is_served_first_across_kinds_of_owners() {
+        let owners = owners();
+        let mut agenda = Agenda::new(2, 3, 2, 2);
+        for (&owner, nanos) in owners.iter().zip([3, 5, 2, 1, 4]) {
+            agenda.set(owner, Some(Time::from_nanos(nanos)));
+        }
+        assert_eq!(agenda.end_deadline(EndId::new(0, Side::Server)), Some(Time::from_nanos(2)));
+        assert_eq!(served(agenda), [owners[3], owners[2], owners[0], owners[4], owners[1]]);
     }
 }

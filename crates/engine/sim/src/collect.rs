@@ -1,11 +1,12 @@
 //! Gathers what a run yields: time series while it runs, the summary at its end.
 
+use crate::end_id::EndId;
 use crate::flows::{FlowKind, SimFlow, SimFlows};
 use crate::network::SimNetwork;
 use chains::{FlowTally, Whole};
 use result::{Clock, ElementSeries, FlowPoint, FlowSeries, Histogram, Outcome, Resent, RttSummary};
 use scenario::Scenario;
-use transport::Tcp;
+use transport::{Side, Tcp};
 use units::{Span, Time};
 
 /// RTT histograms and time series.
@@ -128,7 +129,8 @@ fn tally(flows: &SimFlows, flow: &SimFlow, network: &SimNetwork) -> FlowTally {
             (tally.real_time, tally.lost_in_faults) = u.heard(network);
         }
         FlowKind::Tcp(t) => {
-            let ends = 2 * t.legs.start as usize..2 * t.legs.end as usize;
+            let first_end = |leg| EndId::new(leg, Side::Client).index();
+            let ends = first_end(t.legs.start)..first_end(t.legs.end);
             for end in &flows.ends[ends.clone()] {
                 tally.sent_packets += end.tx.stats.sent;
                 tally.retransmitted_packets += end.tx.stats.retransmitted;

@@ -1,6 +1,7 @@
 //! A scenario's flows as connections (a leg between relays each), datagram sources and applications.
 
 use crate::datagrams::UdpFlow;
+use crate::end_id::EndId;
 use crate::run::OwnControls;
 use congestion::{Control, Controller};
 use scenario::Scenario;
@@ -15,21 +16,29 @@ pub struct TcpFlow {
     /// Legs of a connection; between them a relay each.
     pub hops: u32,
     pub app: Application,
-    /// Which of a connection's two ends, 0 or 1, is on the side that sends more.
-    pub sending: u32,
+    /// The side that sends more.
+    pub sending: Side,
     /// Buffers of the relays between the legs.
     pub buffers: Vec<u64>,
 }
 
 impl TcpFlow {
-    /// The outer ends of its connections at its `from` (0) or its `to` (1), in order.
-    pub fn outer(&self, side: u32) -> impl Iterator<Item = usize> + use<> {
+    /// The outer ends of its connections on this side, in order.
+    pub fn outer(&self, side: Side) -> impl Iterator<Item = EndId> + use<> {
         let (first, hops) = (self.legs.start, self.hops);
         let connections = (self.legs.end - first) / hops;
-        (0..connections).map(move |n| {
-            let leg = first + n * hops;
-            (if side == 0 { 2 * leg } else { 2 * (leg + hops) - 1 }) as usize
-        })
+        let leg = first + if side == Side::Client { 0 } else { hops - 1 };
+        (0..connections).map(move |n| EndId::new(leg + n * hops, side))
+    }
+
+    /// The outer ends of its connections on the side that sends more.
+    pub fn senders(&self) -> impl Iterator<Item = EndId> + use<> {
+        self.outer(self.sending)
+    }
+
+    /// The outer ends of its connections on the side that receives more.
+    pub fn receivers(&self) -> impl Iterator<Item = EndId> + use<> {
+        self.outer(if self.sending == Side::Client { Side::Server } else { Side::Client })
     }
 
     /// Which of its connections a leg belongs to, and that connection's legs.
@@ -66,8 +75,8 @@ pub struct SimFlow {
     pub kind: FlowKind,
 }
 
-/// All flows. Connection `c` has ends `2c` (client) and `2c + 1` (server) and directed flows of
-/// the same numbers; datagram flows follow, one number each, and another for what is sent back.
+/// All flows. Directed flow numbers begin with those of the ends ([`EndId::number`]); datagram flows
+/// follow, one number each, and another for what is sent back.
 pub struct SimFlows {
     pub flows: Vec<SimFlow>,
     pub ends: Vec<Tcp>,
@@ -170,8 +179,9 @@ impl Builder<'_> {
         // What a relay receives it hands on itself.
         let last = self.out.owner.len() - 1;
         for leg in first..=last {
-            self.out.ends[2 * leg].rx.auto_read = leg == first;
-            self.out.ends[2 * leg + 1].rx.auto_read = leg == last;
+            let end = |side| EndId::new(leg as u32, side).index();
+            self.out.ends[end(Side::Client)].rx.auto_read = leg == first;
+            self.out.ends[end(Side::Server)].rx.auto_read = leg == last;
         }
     }
 
@@ -190,7 +200,8 @@ impl Builder<'_> {
             }
             None => {
                 let first = self.out.owner.len() as u32;
-                let (sending, app) = (f.app.answers().into(), Application::new(f.app.clone()));
+                let sending = if f.app.answers() { Side::Server } else { Side::Client };
+                let app = Application::new(f.app.clone());
                 self.connection(index, f, &name);
                 for n in 1..app.connections() {
                     self.connection(index, f, &format!("{name}/{n}"));
@@ -274,22 +285,22 @@ impl SimFlows {
     /// The end that it is of.
     pub fn main_end(&self, flow: &TcpFlow) -> &Tcp {
         // Of several that carry the same, the first.
-        let ends = flow.outer(flow.sending).map(|end| &self.ends[end]);
+        let ends = flow.senders().map(|end| &self.ends[end.index()]);
         let most = ends.reduce(|most, end| if end.tx.s.snd_una > most.tx.s.snd_una { end } else { most });
-        most.unwrap_or(&self.ends[2 * flow.legs.start as usize])
+        most.unwrap_or(&self.ends[EndId::new(flow.legs.start, Side::Client).index()])
     }
 
     /// What the senders on that side have sent again.
     pub fn retransmitted(&self, flow: &TcpFlow) -> u64 {
-        flow.outer(flow.sending).map(|end| self.ends[end].tx.stats.retransmitted).sum()
+        flow.senders().map(|end| self.ends[end.index()].tx.stats.retransmitted).sum()
     }
 
     /// Has every such sender keep its retransmissions.
     pub fn keep_resent(&mut self) {
         for flow in &self.flows {
             if let FlowKind::Tcp(t) = &flow.kind {
-                for end in t.outer(t.sending) {
-                    self.ends[end].tx.again = Some(Vec::new());
+                for end in t.senders() {
+                    self.ends[end.index()].tx.again = Some(Vec::new());
                 }
             }
         }
@@ -299,7 +310,7 @@ impl SimFlows {
     pub fn delivered(&self, flow: &SimFlow) -> u64 {
         match &flow.kind {
             FlowKind::Udp(u) => u.received_bytes,
-            FlowKind::Tcp(t) => t.outer(1 - t.sending).map(|end| self.ends[end].rx.copied).sum(),
+            FlowKind::Tcp(t) => t.receivers().map(|end| self.ends[end.index()].rx.copied).sum(),
         }
     }
 

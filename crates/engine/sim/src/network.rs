@@ -33,8 +33,8 @@ pub struct SimNetwork {
     targets: Vec<(usize, Option<String>)>,
     /// The target of each directed flow.
     target: Vec<u32>,
-    /// For each host and target the way to take; `u32::MAX` where there is none.
-    next: Vec<u32>,
+    /// For each host and target the way to take, if there is one.
+    next: Vec<Option<u32>>,
     hosts: usize,
     /// Destination host of each directed flow.
     pub destination: Vec<u32>,
@@ -100,12 +100,12 @@ impl SimNetwork {
 
     /// Learns the way to every target from every host, while the links `down` are not there.
     pub fn learn(&mut self, scenario: &Scenario, down: &[usize]) {
-        self.next = vec![u32::MAX; self.hosts * self.targets.len()];
+        self.next = vec![None; self.hosts * self.targets.len()];
         for (i, (to, customer)) in self.targets.iter().enumerate() {
             for host in (0..self.hosts).filter(|host| host != to) {
-                if let Some(hop) = scenario.next_hop(host, *to, customer.as_deref(), down) {
-                    self.next[host * self.targets.len() + i] = (2 * hop.link + !hop.forward as usize) as u32;
-                }
+                let hop = scenario.next_hop(host, *to, customer.as_deref(), down);
+                self.next[host * self.targets.len() + i] =
+                    hop.map(|hop| (2 * hop.link + !hop.forward as usize) as u32);
             }
         }
     }
@@ -114,11 +114,10 @@ impl SimNetwork {
     #[inline]
     pub fn send(&mut self, now: Time, host: u32, packet: Packet<Segment>) {
         let target = self.target[packet.flow as usize];
-        let way = self.next[host as usize * self.targets.len() + target as usize];
-        if way == u32::MAX {
+        let Some(way) = self.next[host as usize * self.targets.len() + target as usize] else {
             self.stranded += 1;
             return;
-        }
+        };
         self.ways[way as usize].chain.handle_packet(now, packet, &mut self.outbox);
         self.collect(way);
     }
@@ -194,12 +193,11 @@ impl SimNetwork {
         let mut at = from;
         let target = self.targets.iter().position(|(host, _)| *host == to);
         while at != to {
-            let way = target.map_or(u32::MAX, |t| self.next[at * self.targets.len() + t]);
             // Nothing else goes to a host that sends datagrams only: then the ways there are not known.
-            at = if way == u32::MAX || hosts.len() > self.hosts {
-                to
-            } else {
-                self.ways[way as usize].hosts[1]
+            let way = target.and_then(|t| self.next[at * self.targets.len() + t]);
+            at = match way {
+                Some(way) if hosts.len() <= self.hosts => self.ways[way as usize].hosts[1],
+                _ => to,
             };
             hosts.push(at);
         }

@@ -1,7 +1,8 @@
 //! The loop: take the earliest deadline, let its owner act, deliver what follows from it.
 
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, Owner};
 use crate::collect::Collector;
+use crate::end_id::EndId;
 use crate::flows::{FlowKind, SimFlows, ip_bytes};
 use crate::network::{BouncedPacket, HostArrival, SimNetwork};
 use crate::session::SimSession;
@@ -118,15 +119,10 @@ const REPORT_EVERY: u64 = 1 << 16;
 
 pub(crate) struct SimRun<'a> {
     pub(crate) now: Time,
-    /// Counts settings of deadlines, for first-in first-out ties.
-    pub(crate) order: u64,
     network: SimNetwork,
     pub(crate) flows: SimFlows,
     collector: Collector,
-    /// Deadlines of ways, one more, the sampler's, and of restless hosts.
-    near: Agenda,
-    /// Deadlines of connection ends, then of flows (applications and datagram sources).
-    pub(crate) far: Agenda,
+    pub(crate) agenda: Agenda,
     restless: RestlessHosts,
     next_id: u64,
     events: u64,
@@ -166,21 +162,18 @@ impl<'a> SimRun<'a> {
         }
         network.set_flows(scenario, (0..flows.destination.len()).map(|number| flows.ends_of(number as u32)));
         let collector = Collector::new(scenario, &flows, &network);
-        let owners = flows.ends.len() + flows.flows.len();
         let restless = match options.unrest {
             true => RestlessHosts::new(scenario, options.seed, &mut flows),
             false => RestlessHosts::default(),
         };
-        let near = Agenda::new(network.ways.len() + 1 + restless.hosts.len());
-        let far = Agenda::new(owners);
+        let agenda =
+            Agenda::new(network.ways.len(), restless.hosts.len(), flows.ends.len(), flows.flows.len());
         let mut run = SimRun {
             now: Time::ZERO,
-            order: 0,
             network,
             flows,
             collector,
-            near,
-            far,
+            agenda,
             restless,
             next_id: 0,
             events: 0,
@@ -213,13 +206,11 @@ impl SimRun<'_> {
         }
         self.settle();
         if sampled {
-            self.order += 1;
-            self.near.set(self.network.ways.len() as u32, Some(Time::ZERO), self.order);
+            self.agenda.set(Owner::Sampler, Some(Time::ZERO));
         }
         let starts = self.restless.starts(&self.flows);
-        for (flow, start) in starts.into_iter().enumerate() {
-            self.order += 1;
-            self.far.set((self.flows.ends.len() + flow) as u32, Some(start), self.order);
+        for (flow, start) in (0..).zip(starts) {
+            self.agenda.set(Owner::Flow(flow), Some(start));
         }
     }
 
@@ -231,43 +222,22 @@ impl SimRun<'_> {
     /// Plays all that is due until `end`, or until [`SimOptions::progress`] has it end; the time it came to. It can be
     /// gone on with.
     pub(crate) fn play(&mut self, mut end: Time, sample: Span) -> Time {
-        let sampler = self.network.ways.len() as u32;
-        loop {
-            let (near, far) = (self.near.first(), self.far.first());
-            let is_near = match (near, far) {
-                (Some((tn, on, _)), Some((tf, of, _))) => (tn, on) < (tf, of),
-                (Some(_), None) => true,
-                (None, Some(_)) => false,
-                (None, None) => break,
-            };
-            let Some((at, _, owner)) = (if is_near { near } else { far }) else { break };
+        while let Some((at, owner)) = self.agenda.first() {
             if at > end {
                 break;
             }
             self.now = at;
-            if is_near && owner > sampler {
-                self.take_turns(owner - sampler - 1);
-                self.settle();
-            } else if is_near && owner == sampler {
-                self.network.catch_up(at);
-                self.settle();
-                self.collector.sample(at, &self.flows, &self.network);
-                if let Some(tap) = &mut self.options.tap {
-                    self.flows.ends.iter().zip(0..).for_each(|(end, number)| tap.end(at, number, end));
+            match owner {
+                Owner::Way(way) => self.wake_way(way),
+                Owner::Sampler => {
+                    self.sample();
+                    self.agenda.set(Owner::Sampler, Some(at + sample));
                 }
-                self.order += 1;
-                self.near.set(sampler, Some(at + sample), self.order);
-            } else if is_near {
-                let mut batch = std::mem::take(&mut self.batch);
-                let host = self.network.wake(at, owner, &mut batch);
-                for (_, packet) in &mut batch {
-                    self.arrive(host, packet);
+                Owner::Host(host) => {
+                    self.take_turns(host);
+                    self.settle();
                 }
-                batch.clear();
-                self.batch = batch;
-                self.settle();
-            } else {
-                self.wake_far(owner);
+                Owner::End(_) | Owner::Flow(_) => self.wake_timer(owner),
             }
             self.events += 1;
             if self.events % REPORT_EVERY == 0
@@ -289,34 +259,59 @@ impl SimRun<'_> {
         self.settle();
     }
 
+    /// A way's deadline has come: packets leave its elements.
+    #[inline]
+    fn wake_way(&mut self, way: u32) {
+        let mut batch = std::mem::take(&mut self.batch);
+        let host = self.network.wake(self.now, way, &mut batch);
+        for (_, packet) in &mut batch {
+            self.arrive(host, packet);
+        }
+        batch.clear();
+        self.batch = batch;
+        self.settle();
+    }
+
+    /// Takes a point of the time series.
+    fn sample(&mut self) {
+        self.network.catch_up(self.now);
+        self.settle();
+        self.collector.sample(self.now, &self.flows, &self.network);
+        if let Some(tap) = &mut self.options.tap {
+            self.flows.ends.iter().zip(0..).for_each(|(end, number)| tap.end(self.now, number, end));
+        }
+    }
+
     /// A restless host turns to the packets whose turn it is.
     fn take_turns(&mut self, host: u32) {
         while let Some(mut packet) = self.restless.hosts[host as usize].let_in(self.now) {
             self.accept(&mut packet);
         }
         let turn = self.restless.hosts[host as usize].next_turn();
-        self.order += 1;
-        self.near.set(self.network.ways.len() as u32 + 1 + host, turn, self.order);
+        self.agenda.set(Owner::Host(host), turn);
     }
 
-    fn wake_far(&mut self, owner: u32) {
+    /// The deadline of an end or a flow has come.
+    fn wake_timer(&mut self, owner: Owner) {
         if let Some(late) = self.restless.put_off(owner, self.now, &self.flows) {
-            self.order += 1;
-            self.far.set(owner, Some(late), self.order);
+            self.agenda.set(owner, Some(late));
             return;
         }
-        self.far.set(owner, None, 0);
-        let ends = self.flows.ends.len() as u32;
-        if owner < ends {
-            let mut out = std::mem::take(&mut self.segments);
-            self.flows.ends[owner as usize].handle_wake(self.now, &mut out);
-            self.emit(owner, &mut out);
-            self.segments = out;
-            self.arm_end(owner);
-        } else {
-            self.wake_flow(owner - ends);
+        self.agenda.set(owner, None);
+        match owner {
+            Owner::End(end) => self.wake_end(end),
+            Owner::Flow(flow) => self.wake_flow(flow),
+            Owner::Way(_) | Owner::Sampler | Owner::Host(_) => {}
         }
         self.settle();
+    }
+
+    fn wake_end(&mut self, end: EndId) {
+        let mut out = std::mem::take(&mut self.segments);
+        self.flows.ends[end.index()].handle_wake(self.now, &mut out);
+        self.emit(end, &mut out);
+        self.segments = out;
+        self.arm_end(end);
     }
 
     /// A flow begins, its application acts, or its next datagram is due.
@@ -333,33 +328,33 @@ impl SimRun<'_> {
                 wake
             }
             FlowKind::Tcp(t) => {
-                let client = 2 * t.legs.start;
-                let end = &mut self.flows.ends[client as usize];
+                let client = EndId::new(t.legs.start, Side::Client);
+                let end = &mut self.flows.ends[client.index()];
                 let begins = !std::mem::replace(&mut flow.started, true);
                 if !begins {
                     t.app.handle_wake(now, end, &mut out);
                     // What it stopped may have arrived already.
-                    let server = &mut self.flows.ends[2 * (t.legs.start + t.hops) as usize - 1];
+                    let server = EndId::new(t.legs.start + t.hops - 1, Side::Server);
+                    let server = &mut self.flows.ends[server.index()];
                     t.app.handle_progress(now, Side::Server, 0, server, &mut self.others);
                 } else {
                     t.app.start(now, end, &mut out);
                     end.connect(now, &mut out);
                 }
-                let (wake, clients) = (t.app.next_wake(), t.outer(0));
+                let (wake, clients) = (t.app.next_wake(), t.outer(Side::Client));
                 self.emit(client, &mut out);
                 self.arm_end(client);
                 for end in clients.skip(1).filter(|_| begins) {
-                    self.flows.ends[end].connect(now, &mut out);
-                    self.emit(end as u32, &mut out);
-                    self.arm_end(end as u32);
+                    self.flows.ends[end.index()].connect(now, &mut out);
+                    self.emit(end, &mut out);
+                    self.arm_end(end);
                 }
                 self.ask(index, &mut out);
                 wake
             }
         };
         self.segments = out;
-        self.order += 1;
-        self.far.set(self.flows.ends.len() as u32 + index, wake, self.order);
+        self.agenda.set(Owner::Flow(index), wake);
     }
 
     /// Writes the requests that a flow's application has for its connections.
@@ -367,8 +362,8 @@ impl SimRun<'_> {
         while let FlowKind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind
             && let Some(ask) = t.app.take_ask()
         {
-            let end = 2 * (t.legs.start + ask.connection as u32 * t.hops);
-            self.flows.ends[end as usize].write(self.now, ask.request, true, out);
+            let end = EndId::new(t.legs.start + ask.connection as u32 * t.hops, Side::Client);
+            self.flows.ends[end.index()].write(self.now, ask.request, true, out);
             self.emit(end, out);
             self.arm_end(end);
         }
@@ -376,10 +371,10 @@ impl SimRun<'_> {
 
     /// Sends an end's segments.
     #[inline]
-    pub(crate) fn emit(&mut self, end: u32, out: &mut Vec<Segment>) {
+    pub(crate) fn emit(&mut self, end: EndId, out: &mut Vec<Segment>) {
         if !out.is_empty() {
-            let flow = self.flows.of[end as usize];
-            self.emit_as(flow, end, false, out);
+            let flow = self.flows.of[end.index()];
+            self.emit_as(flow, end.number(), false, out);
         }
     }
 
@@ -409,11 +404,10 @@ impl SimRun<'_> {
 
     /// Lets the end's deadline follow its next wake-up; a later one is left to an early wake.
     #[inline]
-    pub(crate) fn arm_end(&mut self, end: u32) {
-        let Some(wake) = self.flows.ends[end as usize].next_wake() else { return };
-        if self.far.deadline(end).is_none_or(|t| wake < t) && !self.restless.is_put_off(end) {
-            self.order += 1;
-            self.far.set(end, Some(wake.max(self.now)), self.order);
+    pub(crate) fn arm_end(&mut self, end: EndId) {
+        let Some(wake) = self.flows.ends[end.index()].next_wake() else { return };
+        if self.agenda.end_deadline(end).is_none_or(|t| wake < t) && !self.restless.is_put_off(end) {
+            self.agenda.set(Owner::End(end), Some(wake.max(self.now)));
         }
     }
 
@@ -435,8 +429,7 @@ impl SimRun<'_> {
                 }
             }
             let wake = self.network.ways[way as usize].chain.next_wake();
-            self.order += 1;
-            self.near.set(way, wake, self.order);
+            self.agenda.set(Owner::Way(way), wake);
         }
     }
 
@@ -458,8 +451,7 @@ impl SimRun<'_> {
         }
         if let Some(restless) = self.restless.hosts.get_mut(host as usize) {
             restless.take_in(self.now, packet.clone());
-            self.order += 1;
-            self.near.set(self.network.ways.len() as u32 + 1 + host, restless.next_turn(), self.order);
+            self.agenda.set(Owner::Host(host), restless.next_turn());
             return;
         }
         self.accept(packet);
@@ -473,37 +465,35 @@ impl SimRun<'_> {
             return self.handle_datagram(number, &packet.body);
         }
         packet.body.ce = packet.ecn == Ecn::Ce;
-        self.handle(number ^ 1, &packet.body);
+        self.handle(EndId::of_sender(number).peer(), &packet.body);
     }
 
     /// A segment reaches an end.
-    fn handle(&mut self, end: u32, seg: &Segment) {
+    fn handle(&mut self, end: EndId, seg: &Segment) {
         let now = self.now;
         let mut out = std::mem::take(&mut self.segments);
-        let tcp = &mut self.flows.ends[end as usize];
+        let tcp = &mut self.flows.ends[end.index()];
         tcp.handle_segment(now, seg, &mut out);
-        let connection = end as usize / 2;
+        let (side, connection) = (end.side(), end.connection() as usize);
         let flow_index = self.flows.owner[connection];
         let flow = &mut self.flows.flows[flow_index as usize];
         let rtt = tcp.tx.take_rtt();
-        if end % 2 == 0 && self.flows.established[connection].is_none() && tcp.is_established() {
+        if side == Side::Client && self.flows.established[connection].is_none() && tcp.is_established() {
             self.flows.established[connection] = Some(now);
         }
         let FlowKind::Tcp(t) = &mut flow.kind else { return };
         if let Some(rtt) = rtt
-            && end % 2 == t.sending
+            && side == t.sending
         {
             self.collector.record(now, flow_index as usize, rtt);
         }
         if t.hops == 1 {
-            let side = if end % 2 == 0 { Side::Client } else { Side::Server };
             let number = connection - t.legs.start as usize;
             let before = t.app.next_wake();
             t.app.handle_progress(now, side, number, tcp, &mut out);
             let after = t.app.next_wake();
             if before != after {
-                self.order += 1;
-                self.far.set(self.flows.ends.len() as u32 + flow_index, after, self.order);
+                self.agenda.set(Owner::Flow(flow_index), after);
             }
             let asks = t.app.has_asks();
             self.emit(end, &mut out);
@@ -535,10 +525,11 @@ impl SimRun<'_> {
         }
         let mut out = std::mem::take(&mut self.segments);
         let mtu = mtu.saturating_sub(self.flows.longer[number as usize]);
-        self.flows.ends[number as usize].handle_mtu(self.now, mtu, &mut out);
-        self.emit(number, &mut out);
+        let end = EndId::of_sender(number);
+        self.flows.ends[end.index()].handle_mtu(self.now, mtu, &mut out);
+        self.emit(end, &mut out);
         self.segments = out;
-        self.arm_end(number);
+        self.arm_end(end);
         while let Some(HostArrival { host, mut packet }) = self.network.arrivals.pop_front() {
             self.arrive(host, &mut packet);
         }

@@ -3,6 +3,7 @@
 //! In this order: [`SimSession::new`]; [`SimSession::play_until`], as often as wanted, with later times;
 //! [`SimSession::finish`]. However it is cut into steps, the run is the same to the byte.
 
+use crate::end_id::EndId;
 use crate::flows::FlowKind;
 use crate::run::{OwnControls, SimOptions, SimRun};
 use result::Outcome;
@@ -86,7 +87,7 @@ impl<'s, 'a> SimSession<'s, 'a> {
     pub fn sending_end(&self, flow: usize) -> Option<usize> {
         let mut flows = self.run.flows.flows.iter().filter(|f| f.of as usize == flow);
         match &flows.next()?.kind {
-            FlowKind::Tcp(t) => t.outer(t.sending).next(),
+            FlowKind::Tcp(t) => t.senders().next().map(EndId::index),
             FlowKind::Udp(_) => None,
         }
     }

@@ -12,6 +12,8 @@
 //! Source of the figures: `tests/twin` (`unrest learn`), the lab on Linux 6.18 on two CPUs; how they were taken stands in
 //! `docs/fidelity.md`.
 
+use crate::agenda::Owner;
+use crate::end_id::EndId;
 use crate::flows::{FlowKind, SimFlows};
 use path::Packet;
 use scenario::Scenario;
@@ -81,8 +83,10 @@ fn draw(stream: &mut Stream, of: &Quantiles) -> Span {
 #[derive(Default)]
 pub struct RestlessHosts {
     pub hosts: Vec<RestlessHost>,
-    /// Which ends and flows, numbered as their deadlines, have a timer that is due and fires late.
-    late: Vec<bool>,
+    /// Which ends have a timer that is due and fires late.
+    late_ends: Vec<bool>,
+    /// Which flows have.
+    late_flows: Vec<bool>,
 }
 
 impl RestlessHosts {
@@ -92,7 +96,8 @@ impl RestlessHosts {
         for (end, &host) in flows.ends.iter_mut().zip(&flows.host) {
             end.begin_clock_at(hosts[host as usize].clock);
         }
-        RestlessHosts { hosts, late: vec![false; flows.ends.len() + flows.flows.len()] }
+        let late_ends = vec![false; flows.ends.len()];
+        RestlessHosts { hosts, late_ends, late_flows: vec![false; flows.flows.len()] }
     }
 
     /// When each flow begins.
@@ -111,35 +116,41 @@ impl RestlessHosts {
     /// The deadline of an end or a flow has come. If a timer is due with it, when that fires; `None` where it does now,
     /// or none is due.
     #[inline]
-    pub fn put_off(&mut self, owner: u32, now: Time, flows: &SimFlows) -> Option<Time> {
-        let late = self.late.get_mut(owner as usize)?;
+    pub fn put_off(&mut self, owner: Owner, now: Time, flows: &SimFlows) -> Option<Time> {
+        let late = match owner {
+            Owner::End(end) => self.late_ends.get_mut(end.index())?,
+            Owner::Flow(flow) => self.late_flows.get_mut(flow as usize)?,
+            Owner::Way(_) | Owner::Sampler | Owner::Host(_) => return None,
+        };
         if std::mem::take(late) {
             return None;
         }
-        let (host, due) = timer(owner as usize, flows);
-        *late = due.is_some_and(|t| t <= now);
+        let (host, due) = timer(owner, flows)?;
+        *late = due <= now;
         late.then(|| now + self.hosts[host as usize].lateness())
     }
 
     /// Whether a timer of this end is due and fires late, so that its deadline stands.
     #[inline]
-    pub fn is_put_off(&self, end: u32) -> bool {
-        self.late.get(end as usize) == Some(&true)
+    pub fn is_put_off(&self, end: EndId) -> bool {
+        self.late_ends.get(end.index()) == Some(&true)
     }
 }
 
-/// The host of an end or a flow, and the next timer of it.
-fn timer(owner: usize, flows: &SimFlows) -> (u32, Option<Time>) {
-    let Some(number) = owner.checked_sub(flows.ends.len()) else {
-        return (flows.host[owner], flows.ends[owner].next_wake());
+/// The host of an end or a flow, and the next timer of it; `None` where none is set.
+fn timer(owner: Owner, flows: &SimFlows) -> Option<(u32, Time)> {
+    let index = match owner {
+        Owner::End(end) => return Some((flows.host[end.index()], flows.ends[end.index()].next_wake()?)),
+        Owner::Flow(flow) => flow as usize,
+        Owner::Way(_) | Owner::Sampler | Owner::Host(_) => return None,
     };
-    let flow = &flows.flows[number];
+    let flow = &flows.flows[index];
     let wake = match &flow.kind {
         // How late it begins has been drawn.
         FlowKind::Udp(u) => u.source.next_wake().filter(|_| u.source.sent > 0),
         FlowKind::Tcp(t) => t.app.next_wake().filter(|_| flow.started),
     };
-    (flow.from, wake)
+    Some((flow.from, wake?))
 }
 
 /// A restless host.
