@@ -1,12 +1,10 @@
-//! Flows of datagrams: who sends, who sends back, and what the receiver notes.
+//! Flows of datagrams: who sends, and what the receiver notes.
 
-use crate::flows::FlowKind;
 use crate::network::SimNetwork;
-use crate::run::SimRun;
 use chains::ArrivalMeter;
 use result::RealTime;
 use std::ops::Range;
-use transport::{App, Segment, UdpSource, answer};
+use transport::{App, UdpSource};
 use units::Time;
 
 /// A datagram flow.
@@ -46,26 +44,5 @@ impl UdpFlow {
         let lost = |n: &u64| dropped.iter().any(|numbers| numbers.contains(*n));
         (0..self.source.sent).filter(lost).for_each(|n| meter.handle_drop(n));
         (meter.summary(self.source.sent), meter.lost_apart(self.source.sent))
-    }
-}
-
-impl SimRun<'_> {
-    /// A datagram reached its host: it is noted there, or sent back and noted where it came from.
-    pub(crate) fn handle_datagram(&mut self, number: u32, seg: &Segment) {
-        let flow = self.flows.of[number as usize];
-        let FlowKind::Udp(u) = &mut self.flows.flows[flow as usize].kind else { return };
-        let back = number != u.number;
-        if !back {
-            u.received_bytes += seg.len as u64;
-        }
-        if u.answered && !back {
-            let mut out = std::mem::take(&mut self.others);
-            out.push(answer(seg));
-            self.emit_as(flow, number + 1, true, &mut out);
-            self.others = out;
-        } else {
-            u.last = self.now;
-            u.meter.handle_arrival(seg.seq, self.now.since(seg.sent));
-        }
     }
 }

@@ -2,12 +2,15 @@
 
 use crate::datagrams::UdpFlow;
 use crate::end_id::EndId;
-use crate::run::OwnControls;
 use congestion::{Control, Controller};
 use scenario::Scenario;
 use std::ops::Range;
 use transport::{Application, Limits, Sender, Side, Stack, Tcp, UDP_HEADER, UdpSource};
 use units::{Span, Stream, Time};
+
+/// Makes the controller of one end of a flow's connection: given the flow, an index of the scenario's, and the end's
+/// side. `None`: the one that the scenario names. Relays' ends have the scenario's.
+pub type OwnControls<'a> = dyn Fn(usize, Side) -> Option<Box<dyn Controller>> + Sync + 'a;
 
 /// A TCP flow: its legs' connections and its application.
 pub struct TcpFlow {

@@ -12,13 +12,15 @@ mod end_id;
 mod flows;
 mod heap;
 mod network;
-mod relayed;
 mod reroute;
 mod run;
 mod session;
+mod tap;
 mod unrest;
 pub mod wire;
 pub mod world;
 
-pub use run::{OwnControls, Passage, SimOptions, SizeRefusal, Tap, run};
-pub use session::SimSession;
+pub use flows::OwnControls;
+pub use run::SimOptions;
+pub use session::{SimSession, run};
+pub use tap::{Passage, SizeRefusal, Tap};

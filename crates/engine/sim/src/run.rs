@@ -1,97 +1,21 @@
 //! The loop: take the earliest deadline, let its owner act, deliver what follows from it.
 
+mod relayed;
+
 use crate::agenda::{Agenda, Owner};
 use crate::collect::Collector;
 use crate::end_id::EndId;
-use crate::flows::{FlowKind, SimFlows, ip_bytes};
+use crate::flows::{FlowKind, OwnControls, SimFlows, ip_bytes};
 use crate::network::{BouncedPacket, HostArrival, SimNetwork};
-use crate::session::SimSession;
+use crate::tap::{Passage, SizeRefusal, Tap};
 use crate::unrest::RestlessHosts;
 use chains::NumberSet;
-use congestion::Controller;
 use path::{Ecn, Packet};
 use result::Outcome;
 use scenario::Scenario;
-use std::borrow::Cow;
 use std::ops::ControlFlow;
-use transport::{Segment, Side, Tcp};
+use transport::{Segment, Side, Tcp, answer};
 use units::{Span, Time};
-
-/// Sees every packet where a capture on a host's interfaces would: when it leaves the host it
-/// begins at, and when it arrives at a host, be it its destination or one that hands it on (what
-/// that host sends on is not shown again; it leaves at the same time).
-///
-/// Called in order of time, and for packets of one time in the order they were handled. The packet
-/// is as it is there: marked ([`Packet::ecn`], [`Packet::dscp`]), as large as the tunnels it is
-/// still in make it, one fragment of several ([`Packet::fragment`], each shown for itself) or a
-/// copy (the same [`Packet::id`]). Packets that are lost are shown only where they left.
-pub trait Tap {
-    /// `host` sent (`outgoing`) or received this packet, which goes from host `from` to host `to`;
-    /// all three are indexes of the scenario's hosts. With relays, `from` and `to` are the ends of
-    /// the connection the packet belongs to. [`Packet::flow`] tells connections and directions
-    /// apart: connection c has 2c from the end that opened it and 2c + 1 back; datagram flows
-    /// have numbers after those.
-    fn packet(
-        &mut self,
-        now: Time,
-        host: usize,
-        outgoing: bool,
-        packet: &Packet<Segment>,
-        from: usize,
-        to: usize,
-    );
-
-    /// A host sees a message on its way to the sender of a packet that was too big: it passes all hosts at the same
-    /// time, that of the packet.
-    fn too_big(&mut self, now: Time, host: usize, refusal: &SizeRefusal<'_>) {
-        let _ = (now, host, refusal);
-    }
-
-    /// Whether [`Tap::stage`] is to be called; asked once, before the run.
-    fn watches_stages(&self) -> bool {
-        false
-    }
-
-    /// A packet left a stage of the path. In order of time for each stage, not among stages.
-    fn stage(&mut self, passage: Passage<'_>) {
-        let _ = passage;
-    }
-
-    /// An end of a connection at a point of the time series; numbered as [`Packet::flow`]: what end n
-    /// sends has the number n.
-    fn end(&mut self, now: Time, number: u32, end: &Tcp) {
-        let _ = (now, number, end);
-    }
-}
-
-/// A packet between two stages of a link, or between the last and the host.
-pub struct Passage<'a> {
-    /// When it left the stage.
-    pub now: Time,
-    /// The stage that it left, named as in the result's elements.
-    pub stage: &'a str,
-    /// As it was then.
-    pub packet: &'a Packet<Segment>,
-    /// Ends of the connection, as in [`Tap::packet`].
-    pub from: usize,
-    /// The other.
-    pub to: usize,
-}
-
-/// A router's message that a packet was too big (ICMP "fragmentation needed", RFC 1191).
-pub struct SizeRefusal<'a> {
-    /// The packet.
-    pub packet: &'a Packet<Segment>,
-    /// What would have fit, bytes of IP.
-    pub mtu: u32,
-    /// The router, which sent the packet on to where it did not fit; the packet's sender where that is a link of its
-    /// own.
-    pub router: usize,
-    /// Who sent the packet, and for whom it was, as in [`Tap::packet`].
-    pub from: usize,
-    /// The other.
-    pub to: usize,
-}
 
 /// What a run takes besides its scenario.
 #[derive(Default)]
@@ -110,34 +34,24 @@ pub struct SimOptions<'a> {
     pub controls: Option<&'a OwnControls<'a>>,
 }
 
-/// Makes the controller of one end of a flow's connection: given the flow, an index of the scenario's, and the end's
-/// side. `None`: the one that the scenario names. Relays' ends have the scenario's.
-pub type OwnControls<'a> = dyn Fn(usize, Side) -> Option<Box<dyn Controller>> + Sync + 'a;
-
 /// Events between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 16;
 
 pub(crate) struct SimRun<'a> {
-    pub(crate) now: Time,
+    now: Time,
     network: SimNetwork,
     pub(crate) flows: SimFlows,
     collector: Collector,
-    pub(crate) agenda: Agenda,
+    agenda: Agenda,
     restless: RestlessHosts,
     next_id: u64,
     events: u64,
     segments: Vec<Segment>,
-    pub(crate) others: Vec<Segment>,
+    others: Vec<Segment>,
     batch: Vec<(Time, Packet<Segment>)>,
     /// The caller had it end.
     pub(crate) ended: bool,
     options: SimOptions<'a>,
-}
-
-/// Runs one variant of a scenario in virtual time. The outcome of a run that [`SimOptions::progress`] ended is that
-/// of the time played, which its `duration_s` tells.
-pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
-    SimSession::new(Cow::Borrowed(scenario), options).finish(variant)
 }
 
 impl<'a> SimRun<'a> {
@@ -358,7 +272,7 @@ impl SimRun<'_> {
     }
 
     /// Writes the requests that a flow's application has for its connections.
-    pub(crate) fn ask(&mut self, flow_index: u32, out: &mut Vec<Segment>) {
+    fn ask(&mut self, flow_index: u32, out: &mut Vec<Segment>) {
         while let FlowKind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind
             && let Some(ask) = t.app.take_ask()
         {
@@ -371,14 +285,14 @@ impl SimRun<'_> {
 
     /// Sends an end's segments.
     #[inline]
-    pub(crate) fn emit(&mut self, end: EndId, out: &mut Vec<Segment>) {
+    fn emit(&mut self, end: EndId, out: &mut Vec<Segment>) {
         if !out.is_empty() {
             let flow = self.flows.of[end.index()];
             self.emit_as(flow, end.number(), false, out);
         }
     }
 
-    pub(crate) fn emit_as(&mut self, flow: u32, number: u32, udp: bool, out: &mut Vec<Segment>) {
+    fn emit_as(&mut self, flow: u32, number: u32, udp: bool, out: &mut Vec<Segment>) {
         let f = &self.flows.flows[flow as usize];
         let (dscp, host) = (f.dscp, self.flows.host[number as usize]);
         let longer = self.flows.longer[number as usize];
@@ -404,7 +318,7 @@ impl SimRun<'_> {
 
     /// Lets the end's deadline follow its next wake-up; a later one is left to an early wake.
     #[inline]
-    pub(crate) fn arm_end(&mut self, end: EndId) {
+    fn arm_end(&mut self, end: EndId) {
         let Some(wake) = self.flows.ends[end.index()].next_wake() else { return };
         if self.agenda.end_deadline(end).is_none_or(|t| wake < t) && !self.restless.is_put_off(end) {
             self.agenda.set(Owner::End(end), Some(wake.max(self.now)));
@@ -466,6 +380,25 @@ impl SimRun<'_> {
         }
         packet.body.ce = packet.ecn == Ecn::Ce;
         self.handle(EndId::of_sender(number).peer(), &packet.body);
+    }
+
+    /// A datagram reached its host: it is noted there, or sent back and noted where it came from.
+    fn handle_datagram(&mut self, number: u32, seg: &Segment) {
+        let flow = self.flows.of[number as usize];
+        let FlowKind::Udp(u) = &mut self.flows.flows[flow as usize].kind else { return };
+        let back = number != u.number;
+        if !back {
+            u.received_bytes += seg.len as u64;
+        }
+        if u.answered && !back {
+            let mut out = std::mem::take(&mut self.others);
+            out.push(answer(seg));
+            self.emit_as(flow, number + 1, true, &mut out);
+            self.others = out;
+        } else {
+            u.last = self.now;
+            u.meter.handle_arrival(seg.seq, self.now.since(seg.sent));
+        }
     }
 
     /// A segment reaches an end.

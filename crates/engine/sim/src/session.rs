@@ -4,13 +4,19 @@
 //! [`SimSession::finish`]. However it is cut into steps, the run is the same to the byte.
 
 use crate::end_id::EndId;
-use crate::flows::FlowKind;
-use crate::run::{OwnControls, SimOptions, SimRun};
+use crate::flows::{FlowKind, OwnControls};
+use crate::run::{SimOptions, SimRun};
 use result::Outcome;
 use scenario::Scenario;
 use std::borrow::Cow;
 use transport::Tcp;
 use units::Time;
+
+/// Runs one variant of a scenario in virtual time. The outcome of a run that [`SimOptions::progress`] ended is that
+/// of the time played, which its `duration_s` tells.
+pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
+    SimSession::new(Cow::Borrowed(scenario), options).finish(variant)
+}
 
 /// A run under way.
 pub struct SimSession<'s, 'a> {

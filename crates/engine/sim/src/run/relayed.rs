@@ -1,14 +1,14 @@
 //! Flows with relays: each leg is a connection of its own, and a relay passes the bytes on.
 
+use super::SimRun;
 use crate::agenda::Owner;
 use crate::end_id::EndId;
 use crate::flows::FlowKind;
-use crate::run::SimRun;
 use transport::{Segment, Side, pump};
 
 impl SimRun<'_> {
     /// A flow with relays: the ends' application looks, and the relays pass bytes on.
-    pub(crate) fn handle_relayed(&mut self, flow_index: u32, end: EndId) {
+    pub(super) fn handle_relayed(&mut self, flow_index: u32, end: EndId) {
         let now = self.now;
         let FlowKind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind else { return };
         let (number, legs) = t.connection_of(end.connection());
