@@ -1,10 +1,11 @@
 //! From the diagnosis to paths that may be the true one.
 
 use crate::cross::{CrossSpan, cross};
-use crate::observed::{ObservedPath, ProposedBucket};
-use crate::path_model::{FULL_PACKET, FitParameter, FittedLimiter, FittedPath, FittedQueue};
-use crate::policers::{self, BUCKET_KNOWN, PolicerScope, RATE_KNOWN};
-use crate::search::A_NUMBER;
+use crate::observed::{BUCKET_KNOWN, ObservedPath, ProposedBucket, RATE_KNOWN};
+use crate::path_model::{
+    A_NUMBER, FULL_PACKET, FitParameter, FittedLimiter, FittedPath, FittedQueue, PolicerScope,
+};
+use crate::policers;
 use crate::signature::{CameThrough, SignatureFrame};
 use result::Cause;
 use result::diagnosis::{Limiter, LimiterKind};

@@ -10,7 +10,7 @@
 //!
 //! How round trips are spread within an interval does not show.
 
-use crate::FitError;
+use crate::error::FitError;
 use crate::observed::ObservedPath;
 use crate::summary::{FULL_SEGMENT, observed, spread, summed};
 use result::diagnosis::Measures;

@@ -10,6 +10,8 @@
 //! Pure: no clock and no file; what runs is [`experiment`]'s.
 
 mod cross;
+mod error;
+mod figures;
 mod first_guess;
 mod flows;
 mod iperf3;
@@ -23,6 +25,7 @@ mod observed;
 mod packets;
 mod path_model;
 mod policers;
+mod scenario_text;
 mod search;
 mod signature;
 mod spacing;
@@ -31,23 +34,24 @@ mod summary;
 mod text;
 mod trial;
 mod untold;
+mod words;
 mod write;
 
 pub use cross::CrossSpan;
+pub use error::FitError;
 pub use flows::FittedFlow;
 pub use iperf3::of_iperf3;
-pub use made::{FitError, FitWish, MadeFit, fit};
+pub use made::{FitWish, MadeFit, fit};
 pub use model::{
     FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitKind, FitPolicer, FitRuns, FitValue,
 };
 pub use observed::{CapturedFacts, ObservedFlow, ObservedPath, ProposedBucket, facts};
 pub use packets::FitPacket;
-pub use path_model::{FitParameter, FittedLimiter, FittedPath, FittedQueue};
-pub use policers::{OwnPolicer, PolicerScope};
+pub use path_model::{FitParameter, FittedLimiter, FittedPath, FittedQueue, OwnPolicer, PolicerScope};
 pub use ss_log::{is_ss_log, of_ss_log};
 pub use summary::of_result;
 pub use text::text;
-pub use untold::FitWords;
+pub use words::FitWords;
 
 /// The fit as one JSON object, ended by a newline.
 pub fn to_json(fit: &Fit) -> String {

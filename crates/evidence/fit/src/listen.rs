@@ -1,7 +1,7 @@
 //! Trials as a capture would show them: packets of a simulated run go to the flow tracker, at the end of the path where the capture
 //! was taken.
 
-use crate::misfit::LogFigures;
+use crate::figures::LogFigures;
 use crate::packets::{FitPacket, packets};
 use crate::signature::{SignatureFrame, signature};
 use ::path::Packet;

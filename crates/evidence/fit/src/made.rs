@@ -1,95 +1,24 @@
 //! The whole: from what was observed to a scenario.
 
+use crate::error::FitError;
+use crate::figures::figures;
 use crate::first_guess::guesses;
 use crate::flows::{FittedApp, FittedFlow, flows};
 use crate::kinds;
 use crate::misfit;
 use crate::model::{FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitRuns, FitValue};
 use crate::observed::ObservedPath;
-use crate::path_model::FittedPath;
+use crate::path_model::{FitParameter, FittedPath};
 use crate::policers;
+use crate::scenario_text::{PathShape, TrialFrame};
 use crate::search::{PathSearch, TriedPath};
-use crate::trial::{PathShape, TrialFrame, TrialRunner, scenario};
-use crate::untold::{self, FitWords};
+use crate::trial::{TrialRunner, scenario};
+use crate::untold;
+use crate::words::FitWords;
 use crate::write;
-use experiment::{BatchRunner, Unfinished, Watcher};
+use experiment::{BatchRunner, Watcher};
 use scenario::Scenario;
-use std::fmt;
 use std::num::NonZeroUsize;
-
-/// Why there is no fit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FitError {
-    /// No TCP flow with data.
-    NoFlow,
-    /// Data packets of the largest flow, and how many it takes.
-    TooFew(u64, u64),
-    /// Only one direction was captured.
-    OneWay,
-    /// No round trip was measured.
-    NoRtt,
-    /// A text that tells of a path lacks something, or has it wrong.
-    Malformed {
-        /// Where, from 1 on.
-        line: usize,
-        /// What is lacking or wrong.
-        key: String,
-        /// What is wrong with it, and what would be right.
-        why: String,
-    },
-    /// The caller ended it.
-    Stopped,
-    /// A run failed.
-    Failed(String),
-}
-
-impl From<Unfinished> for FitError {
-    fn from(why: Unfinished) -> FitError {
-        match why {
-            Unfinished::Stopped => FitError::Stopped,
-            Unfinished::Failed(how) => FitError::Failed(how),
-        }
-    }
-}
-
-impl fmt::Display for FitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FitError::NoFlow => f.write_str("no TCP flow with data is in it: there is nothing to fit"),
-            FitError::TooFew(n, least) => {
-                write!(f, "the largest flow has {n} data packets; less than {least} do not tell of a path")
-            }
-            FitError::OneWay => {
-                f.write_str("only one direction of the largest flow was captured: without its ACKs there are no round trips")
-            }
-            FitError::NoRtt => f.write_str("no round trip of the largest flow could be measured"),
-            FitError::Malformed { line, key, why } => write!(f, "line {line}: `{key}`: {why}"),
-            FitError::Stopped => f.write_str("ended before there was a fit"),
-            FitError::Failed(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for FitError {}
-
-impl FitError {
-    /// The same in both languages.
-    pub fn words(&self) -> FitWords {
-        let zh = match self {
-            FitError::NoFlow => "其中没有带数据的 TCP 流：没有可拟合的内容".into(),
-            FitError::TooFew(n, least) => {
-                format!("最大的流只有 {n} 个数据包；少于 {least} 个无法说明路径")
-            }
-            FitError::OneWay => "最大的流只抓到一个方向：没有它的 ACK 就没有往返时延".into(),
-            FitError::NoRtt => "最大的流没有可测的往返时延".into(),
-            FitError::Malformed { line, key, why } => format!("第 {line} 行：`{key}`：{why}"),
-            FitError::Stopped => "在得到结果之前已结束".into(),
-            FitError::Failed(why) => format!("运行失败：{why}"),
-        };
-        FitWords { en: self.to_string(), zh }
-    }
-}
 
 /// How much is tried.
 #[derive(Clone, Debug, PartialEq)]
@@ -205,11 +134,8 @@ pub fn fit(
     let scenario = scenario(&best.path, &best.flows, &frame, shape)?;
     let nearly: Vec<&TriedPath> = if seen.summary { kinds::nearly(&tried, best) } else { Vec::new() };
     let alternatives = alternatives(best, (&nearly, &others), &frame, shape)?;
-    let comparison = FitComparison {
-        captured: misfit::figures(&captured),
-        fitted: misfit::figures(&best.mean),
-        spread: spread(best),
-    };
+    let comparison =
+        FitComparison { captured: figures(&captured), fitted: figures(&best.mean), spread: spread(best) };
     let values = values(best, &kinds::nearly(&on_the_way, best));
     let runs = FitRuns { runs: runner.batches.runs as u64, seconds: frame.seconds, packets: runner.packets };
     let mut fit = Fit {
@@ -218,7 +144,7 @@ pub fn fit(
         limiter: kinds::kind_name(&best.path, named).into(),
         confidence,
         other_kinds: others.iter().map(|(t, p)| kinds::told(t, *p, named)).collect(),
-        policers: policers::told(best),
+        policers: policers::told(&best.path, &best.flows),
         compared: comparison,
         misfit: misfit::told_misfit(&captured, &best.mean, &best.spread),
         cross: best
@@ -270,7 +196,7 @@ fn other_flows(flows: &[FittedFlow]) -> Vec<(Vec<FittedFlow>, f64)> {
 
 /// Standard deviations as figures.
 fn spread(best: &TriedPath) -> FitFigures {
-    let (mean, spread) = (misfit::figures(&best.mean), &best.spread);
+    let (mean, spread) = (figures(&best.mean), &best.spread);
     FitFigures {
         goodput_mbps: mean.goodput_mbps * spread[0],
         rtt_min_ms: mean.rtt_min_ms * spread[1],
@@ -282,7 +208,7 @@ fn spread(best: &TriedPath) -> FitFigures {
 
 /// The numbers that were searched, with their ranges; those of others of the kind that fit nearly as well count.
 fn values(best: &TriedPath, nearly: &[&TriedPath]) -> Vec<FitValue> {
-    let one = |&(parameter, half): &(crate::FitParameter, f64)| {
+    let one = |&(parameter, half): &(FitParameter, f64)| {
         let (name, unit) = parameter.title();
         let value = best.path.get(parameter);
         let others = || nearly.iter().map(|t| t.path.get(parameter));

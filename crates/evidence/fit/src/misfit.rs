@@ -5,6 +5,7 @@
 //! from seed to seed, and of what right fits leave over (a capture takes an RTT sample of each packet, a host delays its ACKs
 //! otherwise, its segmentation offload merges packets).
 
+use crate::figures::{FIGURES, LogFigures, TOLD_FIGURES, logs};
 use crate::flows::FittedFlow;
 use crate::model::FitFigures;
 use crate::observed::ObservedPath;
@@ -12,10 +13,6 @@ use crate::signature::{SignatureFrame, signature};
 use result::VariantResult;
 use result::diagnosis::CapturePlace;
 
-/// How many figures are compared.
-pub const FIGURES: usize = 22;
-/// How many of them summaries tell, too.
-pub const TOLD_FIGURES: usize = 5;
 /// A difference that is none, of each figure.
 const TOLERANCE: [f64; FIGURES] = [
     0.015, 0.01, 0.02, 0.025,
@@ -28,17 +25,6 @@ const TOLERANCE: [f64; FIGURES] = [
 ];
 /// What the figures beyond the first five count, as many say the same.
 const SHARED: f64 = 0.4;
-/// Packets sent again that are as good as none, share: of a thousand one.
-const FEW: f64 = 1e-3;
-
-/// Figures as logarithms; not a number where one is not known.
-pub type LogFigures = [f64; FIGURES];
-
-/// A share of packets as it is compared.
-pub fn few(share: f64) -> f64 {
-    (share + FEW).ln()
-}
-
 /// How packets are looked at, of the capture and of each trial of so many seconds; `None` where no packets were seen.
 pub fn listening(seen: &ObservedPath, seconds: f64) -> Option<SignatureFrame> {
     let first = seen.flows.iter().find(|f| !f.backward && !f.facts.packets.is_empty())?;
@@ -106,44 +92,6 @@ fn together(rows: impl Iterator<Item = ([f64; 3], f64, f64, f64)>) -> FitFigures
         rtt_p95_ms: mean(logs[1]),
         resent: if packets > 0.0 { again / packets } else { 0.0 },
     }
-}
-
-/// Logarithms of what summaries tell.
-fn logs(f: &FitFigures) -> LogFigures {
-    let ln = |x: f64| x.max(1e-6).ln();
-    let mut all = [f64::NAN; FIGURES];
-    all[..TOLD_FIGURES].copy_from_slice(&[
-        ln(f.goodput_mbps),
-        ln(f.rtt_min_ms),
-        ln(f.rtt_p50_ms),
-        ln(f.rtt_p95_ms),
-        few(f.resent),
-    ]);
-    all
-}
-
-/// Figures of logarithms.
-pub fn figures(logs: &LogFigures) -> FitFigures {
-    let exp = |x: f64| if x.is_nan() { 0.0 } else { x.exp() };
-    FitFigures {
-        goodput_mbps: exp(logs[0]),
-        rtt_min_ms: exp(logs[1]),
-        rtt_p50_ms: exp(logs[2]),
-        rtt_p95_ms: exp(logs[3]),
-        resent: (exp(logs[4]) - FEW).max(0.0),
-    }
-}
-
-/// Mean and standard deviation over seeds.
-pub fn mean_and_spread(runs: &[LogFigures]) -> (LogFigures, LogFigures) {
-    let n = runs.len().max(1) as f64;
-    let (mut mean, mut spread) = ([f64::NAN; FIGURES], [0.0; FIGURES]);
-    for i in 0..FIGURES {
-        mean[i] = runs.iter().map(|r| r[i]).sum::<f64>() / n;
-        let squares: f64 = runs.iter().map(|r| (r[i] - mean[i]).powi(2)).sum();
-        spread[i] = if runs.len() > 1 && squares.is_finite() { (squares / (n - 1.0)).sqrt() } else { 0.0 };
-    }
-    (mean, spread)
 }
 
 /// The misfit: squares of the differences of two lists of logarithms, in units of tolerance and `spread`, added up.

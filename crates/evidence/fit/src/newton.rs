@@ -5,7 +5,7 @@
 //! residuals, P the precision of the first guess and s how far the path is from it (Nocedal and Wright 2006, "Numerical
 //! Optimization", section 10.3).
 
-use crate::misfit::{FIGURES, LogFigures};
+use crate::figures::{FIGURES, LogFigures};
 
 /// A number as the step looks at it.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 //! What a capture says of the flows and of their path, as far as a fit needs it.
 
+use crate::error::FitError;
 use crate::packets::{FitPacket, packets};
-use crate::{FitError, policers, spacing};
+use crate::spacing;
 use result::diagnosis::{Limiter, LimiterKind};
 use result::{Cause, Diagnosis, FlowDiagnosis};
 use std::sync::Arc;
@@ -187,7 +188,7 @@ impl ObservedPath {
         flows.sort_by_key(|f| std::cmp::Reverse(f.flow.measures.bytes));
         let policers: Vec<Limiter> = several.iter().map(|l| d.limiters[*l].clone()).collect();
         let one_way = flows.iter().all(|f| f.backward || hosts(&f.flow) == (from.clone(), to.clone()));
-        if one_way && policers.iter().all(|l| l.flows.len() == 1) && policers::alike(&policers) {
+        if one_way && policers.iter().all(|l| l.flows.len() == 1) && are_alike(&policers) {
             flows.iter_mut().for_each(|f| f.policer = None);
         }
         let start_s = flows.iter().map(|f| f.flow.start_s).fold(f64::INFINITY, f64::min);
@@ -273,6 +274,23 @@ fn several_policers(d: &Diagnosis, first: &FlowDiagnosis) -> Vec<usize> {
         }
     }
     if all.len() > 1 { all } else { Vec::new() }
+}
+
+/// How well the diagnosis knows rate and bucket of a policer: standard deviations of their logarithms.
+pub const RATE_KNOWN: f64 = 0.005;
+pub const BUCKET_KNOWN: f64 = 0.1;
+/// So many standard deviations of their difference apart two figures are no longer alike: one pair of alike ones in 370 is.
+const APART: f64 = 3.0;
+
+/// Whether policers are alike as far as the diagnosis knows them.
+fn are_alike(all: &[Limiter]) -> bool {
+    let near = |a: f64, b: f64, known: f64| (a / b).ln().abs() <= APART * known * 2.0f64.sqrt();
+    let Some(first) = all.first() else { return true };
+    all.iter().all(|l| {
+        let buckets = first.burst_bytes.zip(l.burst_bytes).filter(|(a, b)| *a > 0.0 && *b > 0.0);
+        near(l.rate_mbps, first.rate_mbps, RATE_KNOWN)
+            && buckets.is_none_or(|(a, b)| near(a, b, BUCKET_KNOWN))
+    })
 }
 
 /// The address of `address:port`.

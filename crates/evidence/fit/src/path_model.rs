@@ -1,11 +1,13 @@
 //! The path that is fitted: what limits it, and the numbers that say how.
 
 use crate::cross::CrossSpan;
-use crate::policers::PolicerScope;
 use units::Label;
 
 /// Wire bytes of a full packet, IP.
 pub const FULL_PACKET: f64 = 1500.0;
+
+/// What each free number of a path costs: a number more fits better by as much by chance (Akaike 1974).
+pub const A_NUMBER: f64 = 2.0;
 
 /// What limits the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,29 @@ pub enum FittedQueue {
     FqCoDel,
     /// A queue a flow, of [`FittedPath::queue`] bytes together, served in turn.
     Fair,
+}
+
+/// Whose bucket that of a policer is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum PolicerScope {
+    /// All flows share one; of every other limiter, too.
+    #[default]
+    All,
+    /// Each flow has one like it.
+    EachFlow,
+    /// These, behind the line that all flows share.
+    Own(Vec<OwnPolicer>),
+}
+
+/// A policer beside the first one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OwnPolicer {
+    /// Its rate, times [`FittedPath::rate`].
+    pub rate: f64,
+    /// Its bucket, times [`FittedPath::bucket`].
+    pub bucket: f64,
+    /// Round trip beyond the path's, seconds.
+    pub beyond: f64,
 }
 
 /// A number of the path that is searched.
@@ -197,6 +222,14 @@ impl FittedPath {
     /// A bucket that a full packet passes.
     fn least_bucket(&self) -> f64 {
         if self.limiter == FittedLimiter::Shaper { 2.05 * FULL_PACKET } else { 1.05 * FULL_PACKET }
+    }
+
+    /// Policers on links of their own; none where there is one stage for all.
+    pub fn own_policers(&self) -> &[OwnPolicer] {
+        match &self.scope {
+            PolicerScope::Own(all) if self.limiter == FittedLimiter::Policer => all,
+            _ => &[],
+        }
     }
 
     /// Bytes that the empty path holds.

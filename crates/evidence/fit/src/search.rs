@@ -4,15 +4,17 @@
 //! parabolas through these, all together. Steps shrink where nothing is better. How steep the parabolas are at the end says
 //! what range of a number fits nearly as well.
 
-use crate::FitError;
+use crate::error::FitError;
+use crate::figures::{self, FIGURES, LogFigures};
 use crate::flows::FittedFlow;
 use crate::listen::Listener;
-use crate::misfit::{self, LogFigures};
+use crate::misfit;
 use crate::model::FitFigures;
 use crate::newton::{self, Tangent};
-use crate::path_model::{FitParameter, FittedLimiter, FittedPath};
+use crate::path_model::{A_NUMBER, FitParameter, FittedLimiter, FittedPath};
+use crate::scenario_text::{PathShape, TrialFrame};
 use crate::signature::SignatureFrame;
-use crate::trial::{PathShape, TrialFrame, TrialRunner, scenario};
+use crate::trial::{TrialRunner, scenario};
 
 /// Seeds of each trial of the search.
 pub const SEEDS: u32 = 2;
@@ -77,7 +79,7 @@ impl PathSearch<'_, '_, '_> {
         flows: &[FittedFlow],
         others: &[(Vec<FittedFlow>, f64)],
     ) -> Result<Vec<TriedPath>, FitError> {
-        let none = [0.0; misfit::FIGURES];
+        let none = [0.0; FIGURES];
         let tried = |path: FittedPath| TriedPath {
             first: path.clone(),
             path,
@@ -161,7 +163,7 @@ impl PathSearch<'_, '_, '_> {
                 Some(heard) => heard[i].clone(),
                 None => runs[i].iter().map(|v| misfit::simulated(v, &path.flows)).collect(),
             };
-            let (mean, own) = misfit::mean_and_spread(&logs);
+            let (mean, own) = figures::mean_and_spread(&logs);
             path.mean = mean;
             path.spread = spread.unwrap_or(own);
             path.cost =
@@ -178,8 +180,8 @@ impl PathSearch<'_, '_, '_> {
 
     /// What needs no search: the base round trip, and a jitter where no queue explains that the median is above the least.
     fn set_right(&self, tried: &mut TriedPath) {
-        let fitted = misfit::figures(&tried.mean);
-        let captured = &misfit::figures(&self.captured);
+        let fitted = figures::figures(&tried.mean);
+        let captured = &figures::figures(&self.captured);
         if fitted.rtt_min_ms <= 0.0 || captured.rtt_min_ms <= 0.0 {
             return;
         }
@@ -320,9 +322,6 @@ fn of_each_kind(sorted: Vec<TriedPath>, more: usize) -> Vec<TriedPath> {
     best.extend(others.into_iter().take(more));
     best
 }
-
-/// What each free number of a path costs: a number more fits better by as much by chance (Akaike 1974).
-pub const A_NUMBER: f64 = 2.0;
 
 /// What it costs that numbers are not those of the first guess.
 fn strain(tried: &TriedPath) -> f64 {

@@ -10,7 +10,7 @@
 //! - how much was sent before the first loss;
 //! - all of the distribution of round trips.
 
-use crate::misfit::{FIGURES, LogFigures, few};
+use crate::figures::{FIGURES, LogFigures, few};
 use crate::packets::FitPacket;
 
 /// Times of which the most that came through is compared, round trips.

@@ -5,7 +5,7 @@
 //! include/uapi/linux/tcp.h). Two and more of them tell what happened between. Times are those of lines beside (`date`,
 //! `date +%s.%N`, a prefix by `ts`); without such, the kernel's own `busy` is the clock, which stands while nothing is in flight.
 
-use crate::FitError;
+use crate::error::FitError;
 use crate::observed::{CapturedFacts, ObservedFlow, ObservedPath};
 use crate::summary::{spread, summed};
 use result::diagnosis::{CauseShare, Guess, Measures};

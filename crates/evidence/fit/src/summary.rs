@@ -2,7 +2,7 @@
 //!
 //! None of them shows single packets: no limiter is known, and all kinds compete.
 
-use crate::FitError;
+use crate::error::FitError;
 use crate::observed::{CapturedFacts, ObservedFlow, ObservedPath};
 use result::diagnosis::{Guess, Measures};
 use result::{FlowDiagnosis, RttSummary, VariantResult};

@@ -5,17 +5,8 @@ use crate::model::{Fit, FitKind, FitValue};
 use crate::observed::ObservedPath;
 use crate::path_model::FitParameter;
 use crate::search::TriedPath;
+use crate::words::FitWords;
 use print::three_digits as short;
-use serde::Serialize;
-
-/// What is said, in the languages that longfat speaks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FitWords {
-    /// English.
-    pub en: String,
-    /// Simplified Chinese.
-    pub zh: String,
-}
 
 /// Both languages at once.
 fn words(en: impl Into<String>, zh: impl Into<String>) -> FitWords {

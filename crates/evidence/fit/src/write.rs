@@ -1,8 +1,8 @@
 //! The scenario as a commented file, and the sentences of a fit.
 
 use crate::model::{Fit, FitPolicer};
+use crate::scenario_text::{PathShape, TrialFrame, scenario_text};
 use crate::search::TriedPath;
-use crate::trial::{PathShape, TrialFrame, scenario_text};
 use print::three_digits as short;
 use std::fmt::Write as _;
 

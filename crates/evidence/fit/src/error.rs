@@ -1,0 +1,79 @@
+//! Why there is no fit.
+
+use crate::words::FitWords;
+use experiment::Unfinished;
+use std::fmt;
+
+/// Why there is no fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FitError {
+    /// No TCP flow with data.
+    NoFlow,
+    /// Data packets of the largest flow, and how many it takes.
+    TooFew(u64, u64),
+    /// Only one direction was captured.
+    OneWay,
+    /// No round trip was measured.
+    NoRtt,
+    /// A text that tells of a path lacks something, or has it wrong.
+    Malformed {
+        /// Where, from 1 on.
+        line: usize,
+        /// What is lacking or wrong.
+        key: String,
+        /// What is wrong with it, and what would be right.
+        why: String,
+    },
+    /// The caller ended it.
+    Stopped,
+    /// A run failed.
+    Failed(String),
+}
+
+impl From<Unfinished> for FitError {
+    fn from(why: Unfinished) -> FitError {
+        match why {
+            Unfinished::Stopped => FitError::Stopped,
+            Unfinished::Failed(how) => FitError::Failed(how),
+        }
+    }
+}
+
+impl fmt::Display for FitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FitError::NoFlow => f.write_str("no TCP flow with data is in it: there is nothing to fit"),
+            FitError::TooFew(n, least) => {
+                write!(f, "the largest flow has {n} data packets; less than {least} do not tell of a path")
+            }
+            FitError::OneWay => {
+                f.write_str("only one direction of the largest flow was captured: without its ACKs there are no round trips")
+            }
+            FitError::NoRtt => f.write_str("no round trip of the largest flow could be measured"),
+            FitError::Malformed { line, key, why } => write!(f, "line {line}: `{key}`: {why}"),
+            FitError::Stopped => f.write_str("ended before there was a fit"),
+            FitError::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for FitError {}
+
+impl FitError {
+    /// The same in both languages.
+    pub fn words(&self) -> FitWords {
+        let zh = match self {
+            FitError::NoFlow => "其中没有带数据的 TCP 流：没有可拟合的内容".into(),
+            FitError::TooFew(n, least) => {
+                format!("最大的流只有 {n} 个数据包；少于 {least} 个无法说明路径")
+            }
+            FitError::OneWay => "最大的流只抓到一个方向：没有它的 ACK 就没有往返时延".into(),
+            FitError::NoRtt => "最大的流没有可测的往返时延".into(),
+            FitError::Malformed { line, key, why } => format!("第 {line} 行：`{key}`：{why}"),
+            FitError::Stopped => "在得到结果之前已结束".into(),
+            FitError::Failed(why) => format!("运行失败：{why}"),
+        };
+        FitWords { en: self.to_string(), zh }
+    }
+}

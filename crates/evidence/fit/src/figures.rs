@@ -1,0 +1,56 @@
+//! The figures of a path that are compared, as logarithms.
+
+use crate::model::FitFigures;
+
+/// How many figures are compared.
+pub const FIGURES: usize = 22;
+/// How many of them summaries tell, too.
+pub const TOLD_FIGURES: usize = 5;
+/// Packets sent again that are as good as none, share: of a thousand one.
+const FEW: f64 = 1e-3;
+
+/// Figures as logarithms; not a number where one is not known.
+pub type LogFigures = [f64; FIGURES];
+
+/// A share of packets as it is compared.
+pub fn few(share: f64) -> f64 {
+    (share + FEW).ln()
+}
+
+/// Logarithms of what summaries tell.
+pub fn logs(f: &FitFigures) -> LogFigures {
+    let ln = |x: f64| x.max(1e-6).ln();
+    let mut all = [f64::NAN; FIGURES];
+    all[..TOLD_FIGURES].copy_from_slice(&[
+        ln(f.goodput_mbps),
+        ln(f.rtt_min_ms),
+        ln(f.rtt_p50_ms),
+        ln(f.rtt_p95_ms),
+        few(f.resent),
+    ]);
+    all
+}
+
+/// Figures of logarithms.
+pub fn figures(logs: &LogFigures) -> FitFigures {
+    let exp = |x: f64| if x.is_nan() { 0.0 } else { x.exp() };
+    FitFigures {
+        goodput_mbps: exp(logs[0]),
+        rtt_min_ms: exp(logs[1]),
+        rtt_p50_ms: exp(logs[2]),
+        rtt_p95_ms: exp(logs[3]),
+        resent: (exp(logs[4]) - FEW).max(0.0),
+    }
+}
+
+/// Mean and standard deviation over seeds.
+pub fn mean_and_spread(runs: &[LogFigures]) -> (LogFigures, LogFigures) {
+    let n = runs.len().max(1) as f64;
+    let (mut mean, mut spread) = ([f64::NAN; FIGURES], [0.0; FIGURES]);
+    for i in 0..FIGURES {
+        mean[i] = runs.iter().map(|r| r[i]).sum::<f64>() / n;
+        let squares: f64 = runs.iter().map(|r| (r[i] - mean[i]).powi(2)).sum();
+        spread[i] = if runs.len() > 1 && squares.is_finite() { (squares / (n - 1.0)).sqrt() } else { 0.0 };
+    }
+    (mean, spread)
+}
