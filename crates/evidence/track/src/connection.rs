@@ -1,6 +1,6 @@
 //! A connection: two ends, what each sent, and a [`Direction`] for each that sent data.
 
-use crate::both_ends::PacketBeyond;
+use crate::between::PacketBeyond;
 use crate::direction::{AgreedMss, Direction, SentData, TrackLimits};
 use crate::doubles::{DoubleTable, IdUse};
 use crate::exchange::ExchangeTurn;

@@ -12,8 +12,8 @@ mod state;
 
 pub use state::AgreedMss;
 
+use crate::between::PacketBeyond;
 use crate::bins::Bins;
-use crate::both_ends::PacketBeyond;
 use crate::log::{LogEntry, PacketLog, SettledLoss};
 use crate::retransmissions::Retransmissions;
 use crate::sender_side::{AckState, SenderSide};
@@ -24,10 +24,10 @@ use crate::{
     TrackCounts, WaitReason,
 };
 use capture::{TcpFlags, TcpPacket};
-use size::{SentProbe, StuckSegments};
+use size::{SegmentSizes, SentProbe, StuckSegments};
 use state::{
     AckTrail, AppState, BurstMeter, DataTimes, PauseState, ReceiveWindow, RecoveryState, RttState,
-    SegmentSizes, StreamEdges,
+    StreamEdges,
 };
 use std::num::NonZeroU32;
 use units::{Span, Time};

@@ -1,5 +1,6 @@
 //! TCP connections followed through a capture: packets in, a [`Track`] for each direction that carried data out.
 
+mod between;
 mod bins;
 pub mod both_ends;
 mod connection;
@@ -28,10 +29,7 @@ pub use bins::MOST_BINS;
 pub use capture::{Addr, Endpoint, FileInfo, NamedCount, Unreachable};
 pub use exchange::Exchanges;
 pub use first_packets::FirstPackets;
-
-/// Spans of a flow: a capture has thousands of flows with three of them, so 32 buckets an octave.
-pub type SpanHistogram = units::Histogram<5>;
-pub use packed::{PackedBytes, PackedSpan};
+pub use packed::{PackedBytes, PackedSpan, SpanHistogram};
 pub use pipeline::{CaptureTracks, track_capture, track_datagrams_too};
 pub use row::{PacketKind, PacketRecorder, PacketRow};
 pub use setup::{ResetTrace, SetupTrace};

@@ -4,7 +4,7 @@
 //! time, until their fate and all earlier ones are known. A loss that only a retransmission tells of waits longer: a
 //! D-SACK may show that the packet had arrived.
 
-use crate::both_ends::PacketBeyond;
+use crate::between::PacketBeyond;
 use crate::{LoggedPacket, PackedSpan, PacketFate};
 use std::collections::VecDeque;
 use units::{Span, Time};

@@ -1,7 +1,10 @@
-//! Quantities that may be unknown, in four bytes each: logs and bins hold millions of them.
+//! Quantities that take little memory: logs and bins hold millions of them, unknown or known in four bytes each.
 
 use std::fmt;
 use units::Span;
+
+/// Spans of a flow: a capture has thousands of flows with three of them, so 32 buckets an octave.
+pub type SpanHistogram = units::Histogram<5>;
 
 /// Stands for "unknown" in both.
 const UNKNOWN: u32 = u32::MAX;

@@ -13,7 +13,7 @@
 //! Losses: a packet seen that had to be sent again was lost `down`; one never seen whose successors were was
 //! lost `up`. What was acknowledged but never seen at all, the capture itself missed.
 
-use crate::both_ends::WayBetween;
+use crate::between::WayBetween;
 use crate::{Exchanges, FirstPackets, PackedBytes, PackedSpan, ResetTrace, SetupTrace, SpanHistogram};
 use capture::Endpoint;
 use units::{Span, Time};

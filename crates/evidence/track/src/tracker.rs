@@ -4,8 +4,8 @@
 //! whenever connections that are over are wanted; [`Tracker::finish`] for the rest. Memory is bounded whatever
 //! the packets say: see [`TrackerOptions`].
 
+use crate::between::PacketBeyond;
 use crate::bins::{Bins, MOST_BINS};
-use crate::both_ends::PacketBeyond;
 use crate::connection::TrackedConnection;
 use crate::direction::TrackLimits;
 use crate::doubles::{DoubleTable, sign};

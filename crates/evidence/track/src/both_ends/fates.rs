@@ -7,7 +7,6 @@
 
 use super::clock::{ClockFit, PassedBoth, difference};
 use super::seen::SeenPacket;
-use crate::PackedSpan;
 use crate::sequence::{BEGIN, MAX_JUMP, unwrap};
 use std::collections::HashMap;
 use units::{Span, Time};
@@ -21,31 +20,6 @@ const CLOCK_ERROR: i64 = 200_000;
 /// A packet that has not arrived so long after the slowest one is lost (RFC 9293 section 3.4.1: the longest that a segment lives
 /// is two minutes; no queue is known to hold one for longer than this).
 const LATEST: Span = Span::from_secs(5);
-
-/// What became of a packet on its way from one capture to the other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PacketBeyond {
-    /// There is no other capture.
-    #[default]
-    Unasked,
-    /// It is not known: the other capture had not begun, had ended, or missed packets.
-    Unknown,
-    /// It was on its way for `late` longer than that takes at least; `lost` bytes of its payload did not arrive. Of a packet that
-    /// was lost, `late` is not known.
-    Sent {
-        /// Queueing on the way.
-        late: PackedSpan,
-        /// Bytes of payload.
-        lost: u32,
-    },
-    /// Its sender wrote down what became of it: so many bytes of its payload were lost.
-    Told {
-        /// Bytes of payload.
-        lost: u32,
-    },
-    /// It came from the other capture, so much later than the way takes at least.
-    Came(PackedSpan),
-}
 
 /// One direction of a connection: what passed the first capture, and what of it passed the second.
 pub(super) struct WayPackets<'a> {

@@ -9,8 +9,7 @@
 
 use super::clock::difference;
 use super::datagrams::{SeenDatagram, SeenDatagrams, UdpPair};
-use super::fates::PacketBeyond;
-use super::{DatagramsBetween, LateSpan};
+use crate::between::{DatagramsBetween, LateSpan, PacketBeyond};
 use crate::udp::UdpTrack;
 use capture::Endpoint;
 use std::collections::{HashMap, VecDeque};

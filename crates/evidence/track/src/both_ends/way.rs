@@ -1,9 +1,9 @@
 //! Each direction of each paired connection: what became of its packets.
 
 use super::clock::{ClockFit, PassedBoth};
-use super::fates::{self, PacketBeyond, SentFate, WayFates, WayPackets};
+use super::fates::{self, SentFate, WayFates, WayPackets};
 use super::seen::{ConnectionPair, SeenCapture, SeenPacket};
-use super::{LateSpan, LostOnWay, WayBetween};
+use crate::between::{LateSpan, LostOnWay, PacketBeyond, WayBetween};
 use crate::{PackedSpan, table};
 use capture::{Addr, Endpoint, TcpPacket};
 use std::collections::HashMap;

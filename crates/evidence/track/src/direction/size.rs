@@ -9,12 +9,16 @@
 //! itself: what is neither full nor pushed has no other reason to end there.
 
 use super::Direction;
-use super::state::SegmentSizes;
+use super::state::AgreedMss;
 use crate::sent_board::SentSegment;
 use crate::{PacketKind, TooBigSpan};
 use capture::{TcpFlags, TcpPacket};
 use units::{Span, Time};
 
+/// The MTU of Ethernet.
+const ETHERNET_MTU: u32 = 1500;
+/// The least MSS that every host takes (RFC 9293 section 3.7.1).
+const LEAST_MSS: u32 = 536;
 /// Packets that show a size that something else has named.
 const SHOWN: u8 = 2;
 /// Equal packets without PSH that show one by themselves.
@@ -36,6 +40,93 @@ const LOOKED_AT: usize = 64;
 /// twice; and so many packets of it.
 const HEARD_AFTER: Span = Span::from_secs(3);
 const HEARD: u32 = 3;
+
+/// Sizes of segments.
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentSizes {
+    /// The largest payload of a packet on the wire, as far as is known; not zero.
+    pub mss: Option<u32>,
+    /// No segment has more, by the SYNs.
+    most: Option<u32>,
+    /// None that has options, of a sender that counts them off.
+    agreed: Option<u32>,
+    /// Bytes of IP and TCP headers of the last packet, and of link layer and tunnels around it.
+    pub header: u16,
+    pub outside: u16,
+    /// The largest packet that was ever acknowledged.
+    pub largest_acked: Option<u32>,
+    /// How they change.
+    pub watch: SizeWatch,
+}
+
+impl SegmentSizes {
+    /// What the SYNs said.
+    pub fn new(mss: Option<AgreedMss>) -> SegmentSizes {
+        let (likely, most) = (mss.map(|m| m.likely), mss.map(|m| m.most));
+        SegmentSizes {
+            mss: likely,
+            most,
+            agreed: mss.map(|m| m.most.saturating_sub(m.options)),
+            header: 40,
+            outside: 0,
+            largest_acked: None,
+            watch: SizeWatch::default(),
+        }
+    }
+
+    /// Takes a packet of data. Without what the SYNs said, a packet of more than an Ethernet frame is several, unless it
+    /// is the first that was seen.
+    #[inline]
+    pub fn learn(&mut self, p: &TcpPacket) {
+        (self.header, self.outside) = (p.header, p.outside);
+        if self.mss.is_some_and(|mss| p.len <= mss) {
+            return;
+        }
+        let header = p.header as u32;
+        let Some(most) = self.most else {
+            if self.mss.is_none() || p.len + header <= ETHERNET_MTU {
+                // A small packet says nothing of it.
+                let whole = ETHERNET_MTU.saturating_sub(header).max(LEAST_MSS);
+                self.mss = Some(p.len.clamp(LEAST_MSS, whole));
+            }
+            return;
+        };
+        if p.len <= most && self.may_grow(p.len) {
+            self.mss = Some(p.len);
+        }
+    }
+
+    /// Whether a segment may have `len` bytes if its options are counted off.
+    pub fn is_agreed(&self, len: u32) -> bool {
+        self.agreed.is_none_or(|most| len <= most)
+    }
+
+    /// What the SYNs allow a segment.
+    pub fn largest(&self) -> Option<u32> {
+        self.most
+    }
+
+    /// Segments that `len` bytes of payload are on the wire.
+    #[inline]
+    pub fn segments(&self, len: u32) -> u32 {
+        let mss = self.or_one();
+        // What the SYN allows is one, be it that its sender did not count options off.
+        let allowed = self.watch.before.is_none() && self.most.is_some_and(|most| len <= most);
+        if len <= mss || allowed { 1 } else { len.div_ceil(mss) }
+    }
+
+    /// Whether `len` is made of full segments.
+    #[inline]
+    pub fn is_full(&self, len: u32) -> bool {
+        len.is_multiple_of(self.or_one())
+    }
+
+    /// The MSS; one byte while it is not known.
+    #[inline]
+    pub fn or_one(&self) -> u32 {
+        self.mss.unwrap_or(1).max(1)
+    }
+}
 
 /// How full segments change their size.
 #[derive(Clone, Copy, Debug, Default)]

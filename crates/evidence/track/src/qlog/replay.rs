@@ -2,7 +2,7 @@
 
 use super::read::{PacketNumber, QlogKind, QlogTrace, QlogVantage};
 use super::unnamed_ends;
-use crate::both_ends::PacketBeyond;
+use crate::between::PacketBeyond;
 use capture::{Endpoint, PacketOptions, TcpFlags, TcpPacket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use units::{Span, Time};

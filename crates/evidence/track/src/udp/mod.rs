@@ -9,8 +9,8 @@ mod rtp;
 pub use quic::{QuicTrack, SpinVerdict};
 pub use rtp::RtpTrack;
 
+use crate::between::{DatagramsBetween, PacketBeyond};
 use crate::bins::MOST_BINS;
-use crate::both_ends::{DatagramsBetween, PacketBeyond};
 use crate::log::{LogEntry, MOST_LOGGED, PacketLog};
 use crate::{LoggedPacket, PackedSpan, PacketFate, SpanHistogram, table};
 use capture::{Endpoint, UdpDatagram};
