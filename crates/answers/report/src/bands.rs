@@ -9,8 +9,7 @@
 //! least to the most.
 
 use crate::figures::{MANY_FLOWS, ascending, quantile};
-use crate::page::PlottedSeries;
-use result::{Cells, Column, Columns, Growth, Unit, VariantResult};
+use result::{Cells, Column, Columns, ElementSeries, FlowSeries, Growth, Outcome, Unit, VariantResult};
 use std::collections::BTreeMap;
 
 /// A bin is as wide as leaves no more of them than this.
@@ -49,6 +48,24 @@ pub struct Band {
     pub median: Vec<Option<f64>>,
     /// The upper end.
     pub high: Vec<Option<f64>>,
+}
+
+/// One variant's series, those of its first repeat, and what all repeats have in common.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlottedSeries<'a> {
+    /// Of flows.
+    pub flows: &'a [FlowSeries],
+    /// Of elements.
+    pub elements: &'a [ElementSeries],
+    /// Over the repeats; `None` of a single run.
+    pub bands: Option<&'a Bands>,
+}
+
+impl<'a> PlottedSeries<'a> {
+    /// An outcome's.
+    pub fn of(outcome: &'a Outcome) -> PlottedSeries<'a> {
+        PlottedSeries { flows: &outcome.flow_series, elements: &outcome.element_series, bands: None }
+    }
 }
 
 /// What a band of a column counts.

@@ -3,7 +3,8 @@
 use crate::figures::{Figures, Row, rows};
 use crate::number::{count, millis, short};
 use crate::style::{Style, Tone};
-use crate::table::{TableCell, TableColumn, printable, render};
+use crate::table::{TableCell, TableColumn, render};
+use crate::width::printable;
 use result::{Clock, Run, VariantResult};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Names too long for their column, shortened so that they stay distinct: what several have in common goes first, what
 //! tells them apart stays as long as it can. `shaper-fifo-64k` and `shaper-fifo-256k` become `shap…64k`, `shap…256k`.
 
-use crate::table::clip;
+use crate::width::clip;
 use std::collections::{BTreeMap, BTreeSet};
 use unicode_width::UnicodeWidthStr;
 

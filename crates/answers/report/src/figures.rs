@@ -4,6 +4,7 @@
 mod group;
 mod quantile;
 
+pub(crate) use group::{ACTIVE, ways};
 pub use group::{GroupBy, GroupFigures, MANY_FLOWS, groups};
 pub(crate) use quantile::{ascending, five_numbers, quantile};
 

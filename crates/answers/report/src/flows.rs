@@ -7,7 +7,7 @@ use crate::number::short;
 use crate::spark;
 use crate::style::{Grouping, Style, Tone};
 use crate::summary::{group_name, grouped};
-use crate::table::{clip, pad, printable};
+use crate::width::{clip, pad, printable};
 use result::{FlowResult, FlowSeries, Run, VariantResult};
 use unicode_width::UnicodeWidthStr;
 

@@ -22,10 +22,11 @@ mod summary;
 mod table;
 mod trust;
 mod warnings;
+mod width;
 
-pub use bands::{Band, Bands};
+pub use bands::{Band, Bands, PlottedSeries};
 pub use figures::GroupBy;
-pub use page::{PageData, PlottedSeries, Shown, page, page_data};
+pub use page::{PageData, Shown, page, page_data};
 pub use print::wrap;
 pub use story::headline;
 pub use strings::Lang;

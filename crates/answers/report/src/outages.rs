@@ -3,7 +3,8 @@
 use crate::both::{has_both, label};
 use crate::number::{count, millis, short};
 use crate::style::{Style, Tone};
-use crate::table::{TableCell, TableColumn, printable, render};
+use crate::table::{TableCell, TableColumn, render};
+use crate::width::printable;
 use result::{FaultResult, FlowOutage, Run, VariantResult};
 
 /// A row to be.

@@ -4,7 +4,8 @@
 use crate::figures::{Figures, GroupBy, Row, groups, rows};
 use crate::number::{alike, count, millis, percent, range, short};
 use crate::style::{Grouping, Style, Tone, tone_of_share};
-use crate::table::{TableCell, TableColumn, printable, render};
+use crate::table::{TableCell, TableColumn, render};
+use crate::width::printable;
 use result::{Run, VariantResult};
 
 /// A row to be.

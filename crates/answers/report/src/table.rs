@@ -2,7 +2,8 @@
 
 use crate::elide::elide;
 use crate::style::{Style, Tone};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use crate::width::{clip, pad};
+use unicode_width::UnicodeWidthStr;
 
 /// No column of names is made narrower than this.
 const NAME: usize = 10;
@@ -62,34 +63,6 @@ impl TableColumn {
             cell.text = text;
         }
     }
-}
-
-/// A sign in the place of each character that cannot be seen: names come from files.
-pub(crate) fn printable(text: &str) -> String {
-    print::without_unseen(text)
-}
-
-/// `text` in at most `width` columns, with an ellipsis where it was cut.
-pub(crate) fn clip(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.into();
-    }
-    let (mut clipped, mut used) = (String::new(), 0);
-    for c in text.chars() {
-        let w = c.width().unwrap_or(0);
-        if used + w + 1 > width {
-            break;
-        }
-        clipped.push(c);
-        used += w;
-    }
-    clipped + "…"
-}
-
-/// `text` padded to `width` columns.
-pub(crate) fn pad(text: &str, width: usize, left: bool) -> String {
-    let fill = " ".repeat(width.saturating_sub(text.width()));
-    if left { format!("{text}{fill}") } else { format!("{fill}{text}") }
 }
 
 /// The table, every line ended, none with blanks at its end.
@@ -192,15 +165,6 @@ mod tests {
         let table = render(columns(30, 26), Style { width: 60, ..Style::default() });
         assert!(table.contains("…cubic") && table.contains(names[1]) && !table.contains("22"), "{table}");
         assert!(table.lines().all(|l| l.width() <= 60), "{table}");
-    }
-
-    #[test]
-    fn wide_characters_count_double_and_long_names_are_cut() {
-        assert_eq!(clip("日本語の名前", 7), "日本語…");
-        assert_eq!(clip("日本語", 6), "日本語");
-        assert_eq!(pad("日本", 6, true), "日本  ");
-        assert_eq!(clip("abcdef", 4), "abc…");
-        assert_eq!(printable("a\x1b[31mb\n"), "a\u{fffd}[31mb\u{fffd}");
     }
 
     #[test]

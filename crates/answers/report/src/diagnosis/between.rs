@@ -1,12 +1,11 @@
 //! What two captures of one path say together: the evidence, and what should be known of their clocks.
 
-use super::facts::said;
-use super::told::FlowGroup;
-use super::words::bytes;
+use super::group::FlowGroup;
+use super::words::{bytes, said};
 use crate::number::{count, millis, percent};
 use crate::spark;
 use crate::strings::Lang;
-use crate::table::{clip, printable};
+use crate::width::{clip, printable};
 use result::diagnosis::{BetweenEnds, BothEndsInfo, LatePart, UdpFlowDiagnosis};
 
 /// Blocks of the curve over time.

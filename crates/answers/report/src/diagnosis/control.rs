@@ -2,7 +2,7 @@
 
 use super::words::{bytes, listed};
 use crate::strings::{Lang, fill};
-use crate::table::printable;
+use crate::width::printable;
 use result::diagnosis::{Cause, Diagnosis, FlowDiagnosis};
 use std::collections::{BTreeMap, HashSet};
 

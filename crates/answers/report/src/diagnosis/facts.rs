@@ -1,12 +1,12 @@
 //! The evidence, a short line each: what was counted and measured of a group of flows.
 
 use super::between;
-use super::told::FlowGroup;
+use super::group::FlowGroup;
 use super::values::shows;
-use super::words::{bytes, cause as cause_name, listed, seconds, share};
+use super::words::{bytes, cause as cause_name, listed, said, seconds, share};
 use crate::number::{count, millis, short};
 use crate::strings::{Lang, fill, text};
-use crate::table::printable;
+use crate::width::printable;
 use result::diagnosis::{ConnectionEnd, Limiter, LinkTakers, PacketProof, ProofKind};
 use result::{Cause, FlowDiagnosis};
 
@@ -244,9 +244,4 @@ fn shown(p: &PacketProof, lang: Lang) -> String {
         ("filter", printable(&p.filter)),
     ];
     said(if p.total > p.packets.len() as u64 { "proof" } else { "proof-all" }, &values, lang)
-}
-
-pub(super) fn said(key: &str, values: &[(&str, String)], lang: Lang) -> String {
-    let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (*k, v.as_str())).collect();
-    fill(&format!("diag.fact.{key}"), lang, &values)
 }

@@ -6,6 +6,7 @@ mod control;
 mod encode;
 mod facts;
 mod figures;
+mod group;
 mod notes;
 pub(crate) mod page;
 mod rows;

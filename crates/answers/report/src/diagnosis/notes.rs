@@ -3,7 +3,7 @@
 use super::words::{bytes, listed};
 use crate::number::count;
 use crate::strings::{Lang, fill, find};
-use crate::table::{clip, printable};
+use crate::width::{clip, printable};
 use result::Diagnosis;
 use result::diagnosis::Counted;
 use std::collections::BTreeMap;

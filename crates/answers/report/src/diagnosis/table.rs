@@ -6,7 +6,8 @@ use super::words::{cause as cause_name, kind, share};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, text};
 use crate::style::{Style, Tone};
-use crate::table::{TableCell, TableColumn, printable, render};
+use crate::table::{TableCell, TableColumn, render};
+use crate::width::printable;
 use result::{Diagnosis, FlowDiagnosis};
 
 /// Below this much of its time a second cause is not named.

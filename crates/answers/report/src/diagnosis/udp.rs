@@ -6,7 +6,8 @@ use super::words::{bytes, kind, share};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, fill, text};
 use crate::style::{Style, Tone};
-use crate::table::{TableCell, TableColumn, printable, render};
+use crate::table::{TableCell, TableColumn, render};
+use crate::width::printable;
 use result::Diagnosis;
 use result::diagnosis::{Limiter, LimiterKind, SpinBit, UdpFlowDiagnosis, UdpLoss};
 

@@ -3,12 +3,11 @@
 //! Of a cause, the first text is told whose placeholders are all known; so a value that makes no sense for these flows is
 //! not in the list, rather than odd.
 
-use super::told::FlowGroup;
+use super::group::FlowGroup;
 use super::words::{bytes, place, seconds};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, filled, placeholders};
-use crate::table::printable;
-use result::cause::Bilingual;
+use crate::width::printable;
 use result::diagnosis::{Aqm, Limiter, Measures, SetupEnd};
 use result::remedy::{Remedy, RemedyUnit};
 use result::{Cause, FlowDiagnosis};
@@ -23,11 +22,6 @@ const IPV4_HEADER: f64 = 20.0;
 
 /// Names and how they are told.
 pub(super) type SentenceValues = Vec<(String, String)>;
-
-/// In this language.
-pub(super) fn of(text: Bilingual, lang: Lang) -> &'static str {
-    if lang == Lang::Zh { text.zh } else { text.en }
-}
 
 /// The first of the texts all of whose placeholders are known, filled; the last as it is where none is.
 pub(super) fn first_known(texts: &[&'static str], values: &SentenceValues) -> String {

@@ -1,8 +1,9 @@
 //! Numbers and names as they stand in sentences.
 
 use crate::number::{count, short};
-use crate::strings::{Lang, text};
+use crate::strings::{Lang, fill, text};
 use result::Cause;
+use result::cause::Bilingual;
 use result::diagnosis::LimiterKind;
 use result::remedy::RemedyPlace;
 
@@ -27,8 +28,19 @@ pub(super) fn seconds(s: f64) -> String {
     if s < 9.995 { format!("{s:.2}") } else { count(s.round() as u64) }
 }
 
+/// The text in this language.
+pub(super) fn in_language(text: Bilingual, lang: Lang) -> &'static str {
+    if lang == Lang::Zh { text.zh } else { text.en }
+}
+
+/// A line of evidence: the text `diag.fact.KEY` with its values.
+pub(super) fn said(key: &str, values: &[(&str, String)], lang: Lang) -> String {
+    let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    fill(&format!("diag.fact.{key}"), lang, &values)
+}
+
 pub(super) fn cause(cause: Cause, lang: Lang) -> &'static str {
-    super::values::of(cause.entry().label, lang)
+    in_language(cause.entry().label, lang)
 }
 
 pub(super) fn kind(kind: LimiterKind, lang: Lang) -> &'static str {

@@ -1,13 +1,16 @@
 //! Flows put together by what they have in common, so that 50 of CUBIC stand beside 50 of BBR.
 
 use super::{Figures, of_flows};
-use crate::story::{ACTIVE, ways};
-use result::{FlowResult, VariantResult};
+use result::{FlowResult, Topology, VariantResult};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Above this many flows a variant is shown in groups, where it has several.
 pub const MANY_FLOWS: usize = 8;
+
+/// Flows whose times are at least this share of the longest one's were there together: what is left is no more than the tenth by
+/// which shares may differ unnoticed.
+pub(crate) const ACTIVE: f64 = 0.9;
 
 /// What flows are put together by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -233,4 +236,33 @@ mod tests {
         assert_eq!(of(&[("site-2", "cubic"), ("site-3", "cubic")]), ["site-2", "site-3"]);
         assert_eq!(of(&[("a-1", "x"), ("a-2", "x"), ("a-1", "y"), ("a-2", "y")]), ["a", "a", "a", "a"]);
     }
+}
+
+/// The directions of links that the flow's data passes, by the fewest links; its ends where the path is not known.
+pub(crate) fn ways(path: Option<&Topology>, flow: &FlowResult) -> Vec<String> {
+    let ends = || vec![format!("{} → {}", flow.from, flow.to)];
+    let Some(path) = path else { return ends() };
+    let mut reached: BTreeMap<&str, Vec<String>> = BTreeMap::from([(flow.from.as_str(), Vec::new())]);
+    let mut edge = vec![flow.from.as_str()];
+    while !edge.is_empty() && !reached.contains_key(flow.to.as_str()) {
+        let mut next = Vec::new();
+        for host in edge {
+            for link in &path.links {
+                let [a, b] = link.between.each_ref().map(String::as_str);
+                let (to, way) = match host {
+                    h if h == a => (b, "forward"),
+                    h if h == b => (a, "backward"),
+                    _ => continue,
+                };
+                if !reached.contains_key(to) {
+                    let mut passed = reached[host].clone();
+                    passed.push(format!("{}.{way}", link.name));
+                    reached.insert(to, passed);
+                    next.push(to);
+                }
+            }
+        }
+        edge = next;
+    }
+    reached.remove(flow.to.as_str()).filter(|w| !w.is_empty()).unwrap_or_else(ends)
 }

@@ -1,8 +1,7 @@
 //! Time series as the page reads them: integers, differences, variable length, deflate, base64.
 //! What a column is: `result::varints`.
 
-use crate::bands::{Band, Bands};
-use crate::page::PlottedSeries;
+use crate::bands::{Band, Bands, PlottedSeries};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use result::varints::{VarintColumn, base64, put_column};

@@ -5,14 +5,14 @@
 
 pub(crate) mod columns;
 
-use crate::bands::Bands;
+use crate::bands::PlottedSeries;
 use crate::both::{has_both, label};
 use crate::figures::VariantFigures;
 use crate::markup::escaped;
 use crate::story::{GoalRow, story};
 use crate::strings::Lang;
 use crate::warnings::warnings;
-use result::{Clock, ElementSeries, FlowSeries, Outcome, Run};
+use result::{Clock, Run};
 use serde::Serialize;
 
 /// The page as `web/build.mjs` leaves it.
@@ -29,17 +29,6 @@ pub struct Shown<'a> {
     pub series: &'a [PlottedSeries<'a>],
 }
 
-/// One variant's series, those of its first repeat, and what all repeats have in common.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PlottedSeries<'a> {
-    /// Of flows.
-    pub flows: &'a [FlowSeries],
-    /// Of elements.
-    pub elements: &'a [ElementSeries],
-    /// Over the repeats; `None` of a single run.
-    pub bands: Option<&'a Bands>,
-}
-
 impl Shown<'_> {
     /// What to call each of the run's variants: with the clock where there are two, with the result where there are
     /// `several`.
@@ -47,13 +36,6 @@ impl Shown<'_> {
         let before = if several { format!("{} ", self.label) } else { String::new() };
         let both = has_both(self.run);
         self.run.variants.iter().map(|v| before.clone() + &label(v, both)).collect()
-    }
-}
-
-impl<'a> PlottedSeries<'a> {
-    /// An outcome's.
-    pub fn of(outcome: &'a Outcome) -> PlottedSeries<'a> {
-        PlottedSeries { flows: &outcome.flow_series, elements: &outcome.element_series, bands: None }
     }
 }
 

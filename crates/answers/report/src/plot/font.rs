@@ -4,7 +4,7 @@
 //! in neither are measured by their class alone, so that a layout is the same on every machine; a PNG
 //! looks for their shapes in the system's fonts, and draws a box where there is none.
 
-use crate::table::printable;
+use crate::width::printable;
 use std::sync::OnceLock;
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 use unicode_width::UnicodeWidthChar;

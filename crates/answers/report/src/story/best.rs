@@ -1,6 +1,6 @@
 //! Which variant does best by a goal, and at what cost.
 
-use super::change::changes;
+use super::changes::changes;
 use super::clause::{Better, Clause, Effect};
 use super::measure::Measure;
 use super::named::{NamedVariant, Others};

@@ -1,8 +1,7 @@
 //! Which flows shared a place of the path on equal terms.
 
-use super::ACTIVE;
-use crate::figures::Row;
-use result::{FlowResult, Topology};
+use crate::figures::{ACTIVE, Row, ways};
+use result::FlowResult;
 use std::collections::BTreeMap;
 
 /// TCP flows that wanted all they could get to the end of the run, for the same time, in the same direction of the same link, under the same
@@ -46,33 +45,4 @@ pub(crate) fn limit(mbps: Option<f64>) -> Option<i64> {
 fn is_greedy(flow: &FlowResult) -> bool {
     let ended = flow.completed.is_some() || flow.completion_s.is_some();
     !flow.is_udp() && !ended && ["", "bulk"].contains(&flow.app.as_str())
-}
-
-/// The directions of links that the flow's data passes, by the fewest links; its ends where the path is not known.
-pub(crate) fn ways(path: Option<&Topology>, flow: &FlowResult) -> Vec<String> {
-    let ends = || vec![format!("{} → {}", flow.from, flow.to)];
-    let Some(path) = path else { return ends() };
-    let mut reached: BTreeMap<&str, Vec<String>> = BTreeMap::from([(flow.from.as_str(), Vec::new())]);
-    let mut edge = vec![flow.from.as_str()];
-    while !edge.is_empty() && !reached.contains_key(flow.to.as_str()) {
-        let mut next = Vec::new();
-        for host in edge {
-            for link in &path.links {
-                let [a, b] = link.between.each_ref().map(String::as_str);
-                let (to, way) = match host {
-                    h if h == a => (b, "forward"),
-                    h if h == b => (a, "backward"),
-                    _ => continue,
-                };
-                if !reached.contains_key(to) {
-                    let mut passed = reached[host].clone();
-                    passed.push(format!("{}.{way}", link.name));
-                    reached.insert(to, passed);
-                    next.push(to);
-                }
-            }
-        }
-        edge = next;
-    }
-    reached.remove(flow.to.as_str()).filter(|w| !w.is_empty()).unwrap_or_else(ends)
 }

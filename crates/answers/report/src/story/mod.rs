@@ -22,10 +22,12 @@
 //! | [`COUNTED_TIMES`] | 1.5 | what both clocks send again is nearer in 29 of 30 cells (docs/fidelity.md); and twice their scatter by chance |
 //! | [`FRAGMENTED`] | 1 % | as [`NOTICED_LOSS`]: a fragment more is a packet that can be lost |
 //! | [`STARVED`], [`STARVED_S`] | 1 %, 1 s | of what the first of a group got, nothing to work with; a lost SYN is sent again after 1 s (RFC 6298) |
-//! | [`ACTIVE`] | 0.9 | flows of a group were there for nearly the same time: the tenth that [`NOTICED_JAIN`] is |
+//! | [`ACTIVE`](crate::figures::ACTIVE) | 0.9 | flows of a group were there for nearly the same time: the tenth that [`NOTICED_JAIN`] is |
 
 mod best;
 mod change;
+mod change_words;
+mod changes;
 mod clause;
 mod clocks;
 mod facts;
@@ -38,12 +40,11 @@ mod setting;
 mod table;
 mod words;
 
-pub use change::{Change, QueueSetting};
+pub use change::{Change, QueueSetting, SettingOf};
 pub use clause::{Better, Clause, Effect};
-pub(crate) use group::ways;
 pub use measure::Measure;
 pub use phrases::ASSUMED;
-pub use setting::{SettingOf, is_named};
+pub use setting::is_named;
 pub(crate) use table::{GoalRow, table};
 
 use crate::distrust;
@@ -69,7 +70,6 @@ const REPAIRED: f64 = 0.25;
 const STOOD: f64 = 1.5;
 const REASON: f64 = 0.5;
 const COUNTED_TIMES: f64 = 1.5;
-pub(crate) const ACTIVE: f64 = 0.9;
 const FRAGMENTED: f64 = 0.01;
 const STARVED: f64 = 0.01;
 const STARVED_S: f64 = 1.0;

@@ -1,28 +1,13 @@
 //! What two scenarios say otherwise beside the path's stages: of flows, hosts, relays, links' ends, the run.
 
-use super::change::Change;
-use super::phrases::{joined, quantity, quoted};
+use super::change::{Change, SettingOf};
+use super::phrases::{cc_name, joined, quantity, quoted};
 use crate::figures::Row;
 use crate::strings::{Lang, fill, find, text};
-use crate::table::{clip, printable};
+use crate::width::{clip, printable};
 use result::VariantResult;
 use result::topology::Setting;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Whose a setting is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SettingOf {
-    /// A host's: its TCP.
-    Host,
-    /// A link's: between whom it is.
-    Link,
-    /// A relay's.
-    Relay,
-    /// A flow's.
-    Flow,
-    /// The whole run's.
-    Run,
-}
 
 /// Keys whose default is said, as everybody has it in mind.
 const DEFAULTS: [(&str, &str); 4] = [("start", "0s"), ("stagger", "0s"), ("dscp", "0"), ("count", "1")];
@@ -176,7 +161,7 @@ fn value(key: &str, value: &str, lang: Lang) -> String {
     match key {
         "via" | "between" => joined(value.split(", ").map(quoted).collect(), lang),
         "from" | "to" | "tool" | "server" => quoted(value),
-        "cc" => super::phrases::cc_name(value, lang),
+        "cc" => cc_name(value, lang),
         _ => quantity(value),
     }
 }

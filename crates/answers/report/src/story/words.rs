@@ -1,8 +1,9 @@
 //! The headline's clauses in words.
 
+use super::change_words::how;
 use super::clause::{Better, Clause, Effect};
 use super::measure::Measure;
-use super::phrases::{cc_name, how, joined, placed, quoted, spaced, times, value};
+use super::phrases::{cc_name, joined, placed, quoted, spaced, times, value};
 use super::{ALIKE, Story};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, fill, text};

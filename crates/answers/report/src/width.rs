@@ -1,0 +1,45 @@
+//! Text that can be printed, as many columns wide as it takes.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// A sign in the place of each character that cannot be seen: names come from files.
+pub(crate) fn printable(text: &str) -> String {
+    print::without_unseen(text)
+}
+
+/// `text` in at most `width` columns, with an ellipsis where it was cut.
+pub(crate) fn clip(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.into();
+    }
+    let (mut clipped, mut used) = (String::new(), 0);
+    for c in text.chars() {
+        let w = c.width().unwrap_or(0);
+        if used + w + 1 > width {
+            break;
+        }
+        clipped.push(c);
+        used += w;
+    }
+    clipped + "…"
+}
+
+/// `text` padded to `width` columns.
+pub(crate) fn pad(text: &str, width: usize, left: bool) -> String {
+    let fill = " ".repeat(width.saturating_sub(text.width()));
+    if left { format!("{text}{fill}") } else { format!("{fill}{text}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_characters_count_double_and_long_names_are_cut() {
+        assert_eq!(clip("日本語の名前", 7), "日本語…");
+        assert_eq!(clip("日本語", 6), "日本語");
+        assert_eq!(pad("日本", 6, true), "日本  ");
+        assert_eq!(clip("abcdef", 4), "abc…");
+        assert_eq!(printable("a\x1b[31mb\n"), "a\u{fffd}[31mb\u{fffd}");
+    }
+}
