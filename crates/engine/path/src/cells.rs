@@ -3,9 +3,10 @@
 //! Everything about handover number k (the first is 0) follows from the seed, a name and k, never
 //! from when one asks: late wake-ups cannot change what fails.
 
-use crate::config::{Problem, misplaced, probability};
+use crate::config::{misplaced, probability};
 use crate::events::{Schedule, Steps, duration};
 use crate::outage::Buffer;
+use crate::problem::Problem;
 use crate::radio;
 use crate::server::Gate;
 use units::{Span, Stream, Time, earliest};

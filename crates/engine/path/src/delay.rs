@@ -1,7 +1,8 @@
 //! A constant delay: no rate, no queue, nothing lost.
 
-use crate::config::{Config, Problem, Words};
+use crate::config::{Config, Words};
 use crate::link::Link;
+use crate::problem::Problem;
 use crate::queue::{Fifo, QueueConfig};
 use crate::{Body, Element};
 use serde::{Deserialize, Serialize};

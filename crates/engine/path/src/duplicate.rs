@@ -1,6 +1,7 @@
 //! Duplication: each packet is sent twice with a probability; the copy follows at once.
 
-use crate::config::{Config, Problem, Words, probability};
+use crate::config::{Config, Words, probability};
+use crate::problem::Problem;
 use crate::{Account, Body, Element, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Stream, Time};

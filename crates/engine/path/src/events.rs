@@ -1,6 +1,6 @@
 //! Times at which something happens to a path: a list, or a period; and the rate as it varies.
 
-use crate::config::Problem;
+use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use units::{Rate, Span, Time};
 

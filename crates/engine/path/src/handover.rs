@@ -26,9 +26,10 @@
 //! nothing that a cell does. The order of packets is kept when the extra delay ends.
 
 use crate::cells::{CellGate, Handovers, Which};
-use crate::config::{Config, Problem, StageLimit, Words, misplaced, rate_above_zero};
+use crate::config::{Config, StageLimit, Words, misplaced, rate_above_zero};
 use crate::events::{INFINITE, RateStep, Schedule, Steps};
 use crate::outage::Buffer;
+use crate::problem::Problem;
 use crate::queue::QueueConfig;
 use crate::server::Server;
 use crate::{Body, Element, SizeLimit, size_limit};

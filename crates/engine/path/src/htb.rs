@@ -15,7 +15,8 @@
 //! | a packet no class matches | passes at once (the "direct" queue) | the same |
 
 use crate::bucket::BYTE;
-use crate::config::{Config, Problem, StageLimit, Words, rate_above_zero};
+use crate::config::{Config, StageLimit, Words, rate_above_zero};
+use crate::problem::Problem;
 use crate::queue::{Queue, QueueConfig};
 use crate::{Account, Body, Element, Gauge, Outbox, Packet};
 use serde::{Deserialize, Serialize};

@@ -14,8 +14,9 @@
 //! come to little in order: every packet waits for the slowest of those just before it, and the
 //! delay stays near its top.
 
-use crate::config::{Config, Problem, Words, misplaced};
+use crate::config::{Config, Words, misplaced};
 use crate::line::DelayLine;
+use crate::problem::Problem;
 use crate::{Account, Body, Element, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Stream, Time};

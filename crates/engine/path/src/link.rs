@@ -5,7 +5,8 @@
 //! caught up from them, and the only wake-up a packet costs is its delivery. With any other queue
 //! the common engine (`server.rs`) does the work. The packet in transmission is not "queued".
 
-use crate::config::{Config, Problem, StageLimit, Words, rate_above_zero};
+use crate::config::{Config, StageLimit, Words, rate_above_zero};
+use crate::problem::Problem;
 use crate::queue::{QueueConfig, QueueLoad};
 use crate::server::{Constant, Server};
 use crate::{Account, Body, DropCause, Element, Gauge, Outbox, Packet, SizeLimit, size_limit};

@@ -9,7 +9,8 @@
 //!
 //! Gilbert-Elliott's long-run share of bad is p / (p + r), a bad spell lasts 1 / r packets.
 
-use crate::config::{Config, Problem, Words, misplaced, probability};
+use crate::config::{Config, Words, misplaced, probability};
+use crate::problem::Problem;
 use crate::{Account, Body, DropCause, Element, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Stream, Time};

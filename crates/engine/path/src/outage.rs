@@ -2,8 +2,9 @@
 //! leaves at once, in order, when the outage is over (the next link spaces it). Packets pass
 //! without delay otherwise.
 
-use crate::config::{Config, Problem, Words};
+use crate::config::{Config, Words};
 use crate::events::Schedule;
+use crate::problem::Problem;
 use crate::queue::QueueConfig;
 use crate::server::{Gate, Server};
 use crate::{Body, Element, SizeLimit};

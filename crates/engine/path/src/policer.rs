@@ -10,7 +10,8 @@
 //! conforms to it. Default burst: Cisco's rate / 32 bytes (250 ms), at least 1500.
 
 use crate::bucket::Bucket;
-use crate::config::{Config, Problem, StageLimit, Words, misplaced, rate_above_zero};
+use crate::config::{Config, StageLimit, Words, misplaced, rate_above_zero};
+use crate::problem::Problem;
 use crate::{Account, Body, DropCause, Element, Gauge, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

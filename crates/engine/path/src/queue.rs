@@ -13,7 +13,7 @@ pub mod pie;
 pub mod red;
 pub mod wfq;
 
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::{Account, Ecn, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Time};

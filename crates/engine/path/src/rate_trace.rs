@@ -8,8 +8,9 @@
 //! `file` names a text with either: one whole number a line is mahimahi's, `2.5s 20Mbit/s` a line
 //! a table; `#` begins a comment. Source: mahimahi `link_queue.cc` (Netravali et al. 2015).
 
-use crate::config::{Config, Problem, StageLimit, Words};
+use crate::config::{Config, StageLimit, Words};
 use crate::events::{RateStep, Steps};
+use crate::problem::Problem;
 use crate::queue::QueueConfig;
 use crate::server::{Gate, Server};
 use crate::{Body, Element, SizeLimit, size_limit};

@@ -1,8 +1,9 @@
 //! Reordering: each packet is held back with a probability, so that others overtake it; the rest pass at
 //! once.
 
-use crate::config::{Config, Problem, Words, probability};
+use crate::config::{Config, Words, probability};
 use crate::line::DelayLine;
+use crate::problem::Problem;
 use crate::{Account, Body, Element, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Stream, Time};

@@ -10,7 +10,8 @@
 //! The packet that waits for tokens counts towards the queue's limit (Linux: `qdisc_peek_head`).
 
 use crate::bucket::{BYTE, Bucket};
-use crate::config::{Config, Problem, StageLimit, Words, misplaced, rate_above_zero};
+use crate::config::{Config, StageLimit, Words, misplaced, rate_above_zero};
+use crate::problem::Problem;
 use crate::queue::{Fifo, QueueConfig};
 use crate::server::{Gate, Server};
 use crate::{Body, Element, SizeLimit};

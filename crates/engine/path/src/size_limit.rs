@@ -4,7 +4,7 @@
 //! "packet too big", RFC 8201). Where a firewall swallows that message, or the router is told not to send it
 //! (`no ip unreachables`), large packets vanish and nobody knows why: a black hole (RFC 2923 section 2.1).
 
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// What fits, and what becomes of the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

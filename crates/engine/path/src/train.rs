@@ -30,10 +30,11 @@
 //! and 1 to 2 s (the study), 15 kHz between subcarriers and 64-QAM (LTE: 3GPP TS 36.211).
 
 use crate::cells::{CellGate, Errors, Handovers, Which};
-use crate::config::{Config, Problem, StageLimit, Words};
+use crate::config::{Config, StageLimit, Words};
 use crate::events::{RateStep, Schedule, Steps};
 use crate::handover::{FAILURE_LASTS, fast_rate};
 use crate::outage::Buffer;
+use crate::problem::Problem;
 use crate::queue::QueueConfig;
 use crate::radio;
 use crate::server::Server;

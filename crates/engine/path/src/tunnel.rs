@@ -8,7 +8,8 @@
 //! Fragments (RFC 791) are cut from the outer packet in multiples of 8 bytes, with 20 B of header
 //! each. A packet that is already a fragment is not cut again but ends here.
 
-use crate::config::{Config, Problem, Words, misplaced};
+use crate::config::{Config, Words, misplaced};
+use crate::problem::Problem;
 use crate::{Account, Body, DropCause, Element, Fragment, Outbox, Packet, SizeLimit, size_limit};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Time};

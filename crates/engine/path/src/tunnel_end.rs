@@ -1,7 +1,8 @@
 //! A tunnel's end: takes the headers off and joins the fragments that the entry cut. It removes all
 //! overhead a packet has: nested tunnels end together.
 
-use crate::config::{Config, Problem, Words};
+use crate::config::{Config, Words};
+use crate::problem::Problem;
 use crate::tunnel::IP;
 use crate::{Account, Body, DropCause, Element, Outbox, Packet};
 use serde::{Deserialize, Serialize};

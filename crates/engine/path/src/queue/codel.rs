@@ -9,7 +9,7 @@
 //! | "one packet left" | backlog <= largest packet seen, at least 1514 B | Linux: device MTU |
 
 use super::{Discipline, Queue, QueueLoad, at_least_one, mark};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::{Account, DropCause, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -2,7 +2,7 @@
 //! `pfifo` and `bfifo` do; with both limits set, both hold.
 
 use super::{Discipline, Queue, QueueLoad, at_least_one};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::{Account, DropCause, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -10,7 +10,7 @@
 use super::codel::{CoDelState, Law, TimedPackets, times};
 use super::drr::quantum;
 use super::{Discipline, Queue, QueueLoad, at_least_one};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::{Account, DropCause, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

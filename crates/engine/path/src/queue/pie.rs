@@ -23,7 +23,7 @@
 //! | turning it off below a third of the buffer (5.3), probability by packet size | optional | no; an option that is off | no |
 
 use super::{Discipline, Queue, QueueLoad, at_least_one, mark};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::{Account, DropCause, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

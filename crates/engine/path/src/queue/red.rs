@@ -7,7 +7,8 @@
 //! queue is idle the average decays as if small packets had passed at `bandwidth` (tc: the same).
 
 use super::{Discipline, Queue, QueueLoad, at_least_one, mark};
-use crate::config::{Problem, probability};
+use crate::config::probability;
+use crate::problem::Problem;
 use crate::{Account, DropCause, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -7,7 +7,7 @@
 
 use super::flows::{Queued, QueuedFlows};
 use super::{Discipline, Queue, QueueLoad, at_least_one};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::{Account, DropCause, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
