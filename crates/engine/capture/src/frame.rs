@@ -2,10 +2,10 @@
 
 mod ip;
 
-use crate::{Addr, Endpoint, IcmpReport, IcmpSays, PacketFragments, PacketOptions, TcpPacket};
+use crate::icmp::{IcmpReport, IcmpSays};
+use crate::packet::{Addr, Endpoint, PacketFragments, PacketOptions, TcpFlags, TcpPacket};
 use std::fmt;
 use std::net::IpAddr;
-use std::ops::BitOr;
 use units::Time;
 
 const TCP_HEADER: usize = 20;
@@ -102,41 +102,6 @@ pub struct UdpFrame {
     pub dport: u16,
     /// Bytes of payload.
     pub payload_len: u32,
-}
-
-/// TCP flags; combine with `|`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpFlags(pub u8);
-
-impl TcpFlags {
-    /// No more data.
-    pub const FIN: TcpFlags = TcpFlags(0x01);
-    /// Synchronise.
-    pub const SYN: TcpFlags = TcpFlags(0x02);
-    /// Reset.
-    pub const RST: TcpFlags = TcpFlags(0x04);
-    /// Push.
-    pub const PSH: TcpFlags = TcpFlags(0x08);
-    /// Acknowledge.
-    pub const ACK: TcpFlags = TcpFlags(0x10);
-    /// Urgent.
-    pub const URG: TcpFlags = TcpFlags(0x20);
-    /// ECN echo (RFC 3168 section 6.1).
-    pub const ECE: TcpFlags = TcpFlags(0x40);
-    /// Congestion window reduced (RFC 3168 section 6.1).
-    pub const CWR: TcpFlags = TcpFlags(0x80);
-
-    /// Whether all of `other`'s flags are set.
-    pub fn has(self, other: TcpFlags) -> bool {
-        self.0 & other.0 == other.0
-    }
-}
-
-impl BitOr for TcpFlags {
-    type Output = TcpFlags;
-    fn bitor(self, other: TcpFlags) -> TcpFlags {
-        TcpFlags(self.0 | other.0)
-    }
 }
 
 /// Why a frame has no bytes.

@@ -5,14 +5,16 @@
 //! [`CaptureReader`] makes [`TcpPacket`]s of captures, whoever wrote them.
 
 mod frame;
+mod icmp;
 mod packet;
 mod pcap;
 mod read;
 
-pub use frame::{Frame, FrameError, Payload, TcpFlags, TcpFrame, TcpOptions, TooBigFrame, UdpFrame};
-pub use packet::{Addr, Endpoint, PacketFragments, PacketOptions, TcpPacket};
+pub use frame::{Frame, FrameError, Payload, TcpFrame, TcpOptions, TooBigFrame, UdpFrame};
+pub use icmp::{IcmpReport, IcmpSays, Unreachable};
+pub use packet::{Addr, Endpoint, PacketFragments, PacketOptions, TcpFlags, TcpPacket};
 pub use pcap::{PcapWriter, SNAPLEN};
 pub use read::{
-    Batch, BatchPart, CaptureReader, DATAGRAM_HEAD, FileDamage, FileInfo, FilterTime, HostPrefix, IcmpReport,
-    IcmpSays, LEFT_OUT, NamedCount, OpenCause, OpenError, PacketFilter, UdpDatagram, Unreachable,
+    Batch, BatchPart, CaptureReader, DATAGRAM_HEAD, FileDamage, FileInfo, FilterTime, HostPrefix, LEFT_OUT,
+    NamedCount, OpenCause, OpenError, PacketFilter, UdpDatagram,
 };

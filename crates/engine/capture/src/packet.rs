@@ -1,8 +1,8 @@
 //! A TCP packet as a capture shows it: what the flow tracker needs of it, without its bytes.
 
-use crate::TcpFlags;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::BitOr;
 use units::Time;
 
 /// An IP address; IPv4 as `::ffff:a.b.c.d`, so that it is one number to compare and hash.
@@ -58,6 +58,41 @@ impl fmt::Display for Endpoint {
             IpAddr::V4(a) => write!(f, "{a}:{}", self.port),
             IpAddr::V6(a) => write!(f, "[{a}]:{}", self.port),
         }
+    }
+}
+
+/// TCP flags; combine with `|`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpFlags(pub u8);
+
+impl TcpFlags {
+    /// No more data.
+    pub const FIN: TcpFlags = TcpFlags(0x01);
+    /// Synchronise.
+    pub const SYN: TcpFlags = TcpFlags(0x02);
+    /// Reset.
+    pub const RST: TcpFlags = TcpFlags(0x04);
+    /// Push.
+    pub const PSH: TcpFlags = TcpFlags(0x08);
+    /// Acknowledge.
+    pub const ACK: TcpFlags = TcpFlags(0x10);
+    /// Urgent.
+    pub const URG: TcpFlags = TcpFlags(0x20);
+    /// ECN echo (RFC 3168 section 6.1).
+    pub const ECE: TcpFlags = TcpFlags(0x40);
+    /// Congestion window reduced (RFC 3168 section 6.1).
+    pub const CWR: TcpFlags = TcpFlags(0x80);
+
+    /// Whether all of `other`'s flags are set.
+    pub fn has(self, other: TcpFlags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for TcpFlags {
+    type Output = TcpFlags;
+    fn bitor(self, other: TcpFlags) -> TcpFlags {
+        TcpFlags(self.0 | other.0)
     }
 }
 

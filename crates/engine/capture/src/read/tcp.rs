@@ -3,7 +3,7 @@
 use super::ip::{self, Net};
 use super::tally::Other;
 use super::walk::Walk;
-use super::{IcmpReport, IcmpSays, Unreachable};
+use crate::icmp::{IcmpReport, IcmpSays, Unreachable};
 use crate::{Addr, Endpoint, PacketFragments, PacketOptions, TcpFlags, TcpPacket};
 use units::Time;
 
