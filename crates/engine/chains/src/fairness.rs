@@ -2,7 +2,7 @@
 //!
 //! A bulk flow beside 200 short transfers has a Jain index of 0.006, which says nothing of either.
 
-use crate::FlowTally;
+use crate::tally::FlowTally;
 use result::{FlowResult, jain};
 use scenario::{PathLimits, Scenario};
 use std::collections::BTreeSet;

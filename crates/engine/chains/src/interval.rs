@@ -3,7 +3,7 @@
 //! Rates of flows that are added must count over the same time: 200 transfers one after the other, each at the full
 //! rate of the link while it lasts, do not carry 200 times the link's rate.
 
-use crate::FlowTally;
+use crate::tally::FlowTally;
 use result::FlowSeries;
 use scenario::Scenario;
 use units::{Span, Time};

@@ -4,7 +4,7 @@
 //! a byte is looked for in the flow's series; datagrams that were due in it and did not arrive are counted. Whether the fault
 //! caused that silence is judged by the flow's own silences outside of faults ([`OrdinarySilences`]).
 
-use crate::FlowTally;
+use crate::tally::FlowTally;
 use result::{FaultResult, FlowOutage, FlowSeries};
 use scenario::Scenario;
 use transport::UdpSource;

@@ -1,6 +1,6 @@
 //! How long transfers, exchanges and pages took.
 
-use crate::FlowTally;
+use crate::tally::FlowTally;
 use result::{Response, TimesSummary};
 use scenario::Scenario;
 use transport::Exchange;
