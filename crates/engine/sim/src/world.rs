@@ -13,6 +13,7 @@
 
 mod actor;
 mod datagram;
+mod error;
 mod figures;
 mod play;
 mod scheme;
@@ -20,7 +21,8 @@ mod tally;
 
 pub use actor::WindowActor;
 pub use datagram::{decode_segment, encode_segment};
+pub use error::WorldError;
 pub use figures::StepFigures;
-pub use play::{World, WorldError, WorldStep, WorldWish};
+pub use play::{World, WorldStep, WorldWish};
 pub use scheme::{ActionSpace, SCHEMES, Scheme, scheme};
 pub use tally::{AckTally, TalliedControl};

@@ -3,8 +3,8 @@
 //! In this order: the end is made with [`WindowActor::control`]; [`WindowActor::begin`], once [`WindowActor::may_begin`]; then by turns
 //! [`WindowActor::act`] and, a step later, [`WindowActor::measure`].
 
+use super::error::WorldError;
 use super::figures::{SenderTotals, StepFigures};
-use super::play::WorldError;
 use super::scheme::{ActionSpace, BOUND, Scheme, scheme};
 use super::tally::{AckTally, TalliedControl};
 use congestion::{Control, Controller};
