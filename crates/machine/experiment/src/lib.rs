@@ -29,10 +29,10 @@ mod warned;
 
 pub use batch::{BatchRunner, Unfinished};
 pub use failure::{FailedRun, Failure};
-pub use one::{CaptureSink, CaptureTap, Captured, simulate};
+pub use one::{CaptureSink, CaptureTap, Captured, ControlMaker, Shown, simulate};
 pub use order::{Order, RunJob, UnknownVariant, choose, known_variants};
 pub use outcomes::{Notice, Outcomes, VariantOutcomes};
 pub use parallel::cores;
 pub use progress::Progress;
-pub use run::{ControlMaker, FinishedRun, Hooks, Shown, Watcher, run};
+pub use run::{FinishedRun, Hooks, Watcher, run};
 pub use warned::warned;

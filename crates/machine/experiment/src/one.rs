@@ -1,11 +1,20 @@
 //! One run of one variant.
 
-use crate::{ControlMaker, Failure, RunJob, Shown};
+use crate::{Failure, RunJob};
+use congestion::Controller;
 use result::{Clock, Outcome};
 use scenario::Variant;
 use std::io;
 use std::ops::ControlFlow;
+use transport::Side;
 use units::Time;
+
+/// Who is given what daemons of a variant's hosts answered after its run on the kernel.
+pub type Shown<'a> = dyn Fn(&str, &str) + Sync + 'a;
+
+/// Makes the controller of one end of a flow in a run: the flow is an index of the scenario's. `None`: the one that the
+/// scenario names.
+pub type ControlMaker<'a> = dyn Fn(&RunJob, usize, Side) -> Option<Box<dyn Controller>> + Sync + 'a;
 
 /// Takes captures of runs: the caller's, who alone knows where they go.
 pub trait CaptureSink: Sync {

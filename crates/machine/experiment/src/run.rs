@@ -4,26 +4,17 @@ use crate::one::{Captured, Ended, One};
 use crate::parallel::{cores, in_parallel};
 use crate::progress::RunGauge;
 use crate::{CaptureSink, FailedRun, Notice, Order, Outcomes, Progress, RunJob};
-use congestion::Controller;
 use result::{Clock, Outcome};
 use scenario::Experiment;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use transport::Side;
 
 /// Who is told how far the runs are; `Break` ends the experiment.
 pub type Watcher<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
 /// Who is given what a run yielded.
 pub type FinishedRun<'a> = dyn Fn(&RunJob, &Outcome) + Sync + 'a;
-
-/// Who is given what daemons of a variant's hosts answered after its run on the kernel.
-pub type Shown<'a> = dyn Fn(&str, &str) + Sync + 'a;
-
-/// Makes the controller of one end of a flow in a run: the flow is an index of the scenario's. `None`: the one that the
-/// scenario names.
-pub type ControlMaker<'a> = dyn Fn(&RunJob, usize, Side) -> Option<Box<dyn Controller>> + Sync + 'a;
 
 /// What the caller has a hand in while runs are under way.
 #[derive(Default)]
