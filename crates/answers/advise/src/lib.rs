@@ -12,6 +12,7 @@ mod actor;
 mod chart;
 mod command;
 mod cure;
+mod error;
 mod measure;
 mod model;
 mod page;
@@ -28,12 +29,13 @@ pub use actor::Actor;
 pub use chart::pareto_svg;
 pub use command::{CommandSet, Platform};
 pub use cure::{CURES, Cure, CureOption, Lever, ScenarioChange, cured, named};
+pub use error::PlanError;
 pub use model::{
     CureEffect, CureProof, CureStep, LeftOutCure, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure,
     SimulatedRuns, VoiceCost,
 };
 pub use page::page;
-pub use plan::{MadePlan, PlanError, plan, screening_time};
+pub use plan::{MadePlan, plan, screening_time};
 pub use situation::{DataWay, Situation, StagePlace};
 pub use story::advised;
 pub use text::{commands, text};

@@ -1,6 +1,6 @@
 //! Runs scenarios through [`experiment`]: many at a time, each once however often it is asked for.
 
-use crate::plan::PlanError;
+use crate::error::PlanError;
 use crate::wish::PlanWish;
 use experiment::{BatchRunner, Watcher};
 use path::Stage;

@@ -1,9 +1,9 @@
 //! Which cures are tried: each alone, then those together that gain.
 
 use crate::cure::{CURES, CureOption};
+use crate::error::PlanError;
 use crate::measure::{self, RunFigures};
 use crate::model::PlanRange;
-use crate::plan::PlanError;
 use crate::runner::{Runner, for_runs};
 use crate::situation::Situation;
 use crate::wish::PlanWish;

@@ -1,8 +1,8 @@
 //! What a cure costs others: a call that goes the same way as the data, in runs of its own.
 
+use crate::error::PlanError;
 use crate::measure;
 use crate::model::VoiceCost;
-use crate::plan::PlanError;
 use crate::runner::{Measured, Runner, for_runs};
 use crate::situation::Situation;
 use result::VariantResult;
