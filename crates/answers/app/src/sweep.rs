@@ -12,6 +12,7 @@ mod axis;
 mod batch;
 mod captures;
 mod cell;
+mod columns;
 mod dataset;
 mod drive;
 mod folder;
@@ -29,7 +30,8 @@ pub use captures::{
     CaptureFigures, CaptureFolder, CaptureRow, CaptureSet, DIAGNOSES_SCHEMA, StoredCapture, diagnose_capture,
 };
 pub use cell::{CellFigures, CellRow, SweptFlow};
-pub use dataset::{AxisSummary, COLUMNS, SWEEP_SCHEMA, SweepColumn, SweepSummary, to_json, write_dataset};
+pub use columns::{COLUMNS, SweepColumn};
+pub use dataset::{AxisSummary, SWEEP_SCHEMA, SweepSummary, to_json, write_dataset};
 pub use drive::{KnownRows, SweepError, SweepProgress, in_order, missing, run_missing};
 pub use folder::{LockedFolder, SweepFolder};
 pub use grid::{GridError, MOST_CELLS, SweepGrid};

@@ -6,6 +6,7 @@
 
 use crate::CommandError;
 use crate::sweep::Axis;
+use crate::sweep::columns::COLUMNS;
 use scenario::{AskedScenario, DocumentError, Experiment};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -114,7 +115,7 @@ impl SweepGrid {
     }
 
     fn check_axes(&self) -> Result<(), String> {
-        let mut names: Vec<&str> = crate::sweep::COLUMNS.iter().map(|c| c.name).collect();
+        let mut names: Vec<&str> = COLUMNS.iter().map(|c| c.name).collect();
         for axis in &self.axes {
             axis.check().map_err(|why| format!("{}: {why}", axis.name))?;
             if names.contains(&axis.name.as_str()) {
