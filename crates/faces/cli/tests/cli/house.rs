@@ -8,7 +8,7 @@ use std::process::Command;
 /// More words than these nobody learns before he begins.
 const MOST_TERMS: usize = 40;
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
@@ -17,10 +17,10 @@ fn read(path: &str) -> String {
 }
 
 /// The floors of `crates/`, lowest first. A crate uses crates of its own floor and of those below.
-const FLOORS: [&str; 5] = ["engine", "machine", "evidence", "answers", "faces"];
+pub const FLOORS: [&str; 5] = ["engine", "machine", "evidence", "answers", "faces"];
 
 /// Every crate of `crates/` with its floor's place in [`FLOORS`].
-fn crates() -> BTreeMap<String, usize> {
+pub fn crates() -> BTreeMap<String, usize> {
     let folders = |path: &str| {
         let entries = fs::read_dir(root().join(path)).expect("there is such a folder").flatten();
         let folders = entries.filter(|e| e.path().is_dir()).filter_map(|e| e.file_name().into_string().ok());

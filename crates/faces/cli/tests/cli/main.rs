@@ -3,6 +3,7 @@
 mod begin;
 mod cc;
 mod check;
+mod circles;
 mod consent;
 mod diagnose;
 mod expect;

@@ -1,0 +1,116 @@
+//! The modules of a crate stand in an order: none uses, over whatever others, one that uses it.
+//!
+//! What counts are paths in code outside of tests, `crate::x` and `super::x`, between the modules that a crate's root
+//! declares; what the root re-exports counts as the module that it comes from. Modules within a module are its own business.
+
+use super::house::{FLOORS, crates, root};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// Crates whose modules still use each other in circles. One that no longer does leaves the list.
+const KNOTTED: [&str; 7] = ["audit", "cli", "import", "lab", "pair", "proxy", "result"];
+
+/// Code without comments and tests.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+fn name(text: &str) -> &str {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default()
+}
+
+/// What stands in the braces that `text` begins with, split at the commas outside of inner braces.
+fn items(text: &str) -> Vec<&str> {
+    let (mut depth, mut from, mut found) = (0, 1, Vec::new());
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 || depth == 1 && c == ',' {
+            found.push(text[from..at].trim());
+            from = at + 1;
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    found
+}
+
+/// The first names of all paths that begin with `root`: of `use crate::{a::B, c}` these are `a` and `c`.
+fn first_names<'a>(code: &'a str, root: &str) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices(root) {
+        let is_inside = code[..at].ends_with(|c: char| c.is_alphanumeric() || "_:".contains(c));
+        match &code[at + root.len()..] {
+            _ if is_inside => {}
+            rest if rest.starts_with('{') => found.extend(items(rest).into_iter().map(name)),
+            rest => found.push(name(rest)),
+        }
+    }
+    found
+}
+
+/// The modules that a crate's root declares, and the module that each name comes from which it re-exports.
+fn modules(root: &str) -> (BTreeSet<&str>, BTreeMap<&str, &str>) {
+    let declared = |line| str::strip_prefix(line, "pub mod ").or(str::strip_prefix(line, "mod "));
+    let modules: BTreeSet<&str> = root.lines().filter_map(declared).map(name).collect();
+    let mut origins = BTreeMap::new();
+    for export in root.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next()) {
+        let Some((module, rest)) = export.split_once("::").filter(|(first, _)| modules.contains(first))
+        else {
+            continue;
+        };
+        let names = if rest.starts_with('{') { items(rest) } else { vec![rest] };
+        origins.extend(names.iter().map(|path| (path.rsplit([' ', ':']).next().unwrap_or_default(), module)));
+    }
+    (modules, origins)
+}
+
+/// All code of a module, or of a folder of it.
+fn read(path: &Path) -> String {
+    if path.is_dir() {
+        let entries = fs::read_dir(path).expect("reads").flatten().map(|entry| entry.path());
+        return entries.map(|path| read(&path)).collect();
+    }
+    let is_code = path.extension().is_some_and(|e| e == "rs") && !path.ends_with("tests.rs");
+    if is_code { code(&fs::read_to_string(path).expect("reads")) } else { String::new() }
+}
+
+/// The modules of a crate that stand in a circle, or use one that does.
+fn circle(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let file = ["lib.rs", "main.rs"].iter().find_map(|name| fs::read_to_string(source.join(name)).ok());
+    let file = code(&file.expect("a crate's root"));
+    let (modules, origins) = modules(&file);
+    let uses = |module: &&str| {
+        let file = fs::read_to_string(source.join(format!("{module}.rs")));
+        let file = file.or_else(|_| fs::read_to_string(source.join(format!("{module}/mod.rs"))));
+        let file = code(&file.unwrap_or_default());
+        let all = file.clone() + &read(&source.join(module));
+        let names = first_names(&all, "crate::").into_iter().chain(first_names(&file, "super::"));
+        let used = names.filter_map(|name| modules.get(name).or_else(|| origins.get(name)).copied());
+        (module.to_string(), used.filter(|used| used != module).map(str::to_string).collect())
+    };
+    let mut left: BTreeMap<String, BTreeSet<String>> = modules.iter().map(uses).collect();
+    loop {
+        let before = left.len();
+        let open: BTreeSet<String> = left.keys().cloned().collect();
+        left.retain(|_, used| !used.is_disjoint(&open));
+        if left.len() == before {
+            return left;
+        }
+    }
+}
+
+#[test]
+fn no_modules_use_each_other_in_a_circle() {
+    for (name, floor) in crates() {
+        let left = circle(&root().join(format!("crates/{}/{name}/src", FLOORS[floor])));
+        let is_knotted = KNOTTED.contains(&name.as_str());
+        assert_eq!(!left.is_empty(), is_knotted, "{name}: {left:#?}");
+    }
+}
