@@ -16,7 +16,7 @@ use experiment::Watcher;
 use path::Stage;
 use scenario::Scenario;
 use std::cmp::Ordering;
-use units::{Goal, Span};
+use units::Span;
 
 /// Seeds of what is screened.
 const SCREEN_SEEDS: u32 = 3;

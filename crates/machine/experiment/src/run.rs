@@ -1,6 +1,6 @@
 //! All runs of an experiment.
 
-use crate::one::{Captured, Ended, One};
+use crate::one::{Captured, ControlMaker, Ended, One, Shown};
 use crate::parallel::{cores, in_parallel};
 use crate::progress::RunGauge;
 use crate::{CaptureSink, FailedRun, Notice, Order, Outcomes, Progress, RunJob};
