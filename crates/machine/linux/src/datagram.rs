@@ -1,0 +1,94 @@
+//! Datagrams with their ECN field (RFC 3168 section 5: the lowest two bits of IPv4's TOS and of IPv6's traffic class).
+
+use crate::check_size;
+use crate::socket::{SocketOption, set_option};
+use std::io;
+use std::mem::zeroed;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// The two bits.
+const ECN: u8 = 0b11;
+/// Room for one control message of an integer each of both kinds (`CMSG_SPACE`: header and value, aligned), in 64-bit words.
+const CONTROL: usize = 6;
+
+/// A field's option of IPv4, and of IPv6: each socket of IPv6 that takes IPv4 has both.
+fn set_each(fd: BorrowedFd<'_>, is_v6: bool, [v4, v6]: [SocketOption; 2], value: i32) -> io::Result<()> {
+    set_option(fd, v4, value)?;
+    if is_v6 { set_option(fd, v6, value) } else { Ok(()) }
+}
+
+/// From now on [`receive_marked`] says what datagrams came with (IP_RECVTOS, IPV6_RECVTCLASS).
+///
+/// # Errors
+/// The system's.
+pub fn report_marks(fd: BorrowedFd<'_>, is_v6: bool) -> io::Result<()> {
+    set_each(fd, is_v6, [SocketOption::IP_RECVTOS, SocketOption::IPV6_RECVTCLASS], 1)
+}
+
+/// What datagrams leave with from now on: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE. The rest of the field is 0.
+///
+/// # Errors
+/// The system's.
+pub fn set_mark(fd: BorrowedFd<'_>, is_v6: bool, mark: u8) -> io::Result<()> {
+    set_each(fd, is_v6, [SocketOption::IP_TOS, SocketOption::IPV6_TCLASS], i32::from(mark & ECN))
+}
+
+/// The next datagram: its length, its sender's address, and its ECN field; 0 where the kernel does not say (recvmsg(2)).
+///
+/// # Errors
+/// The system's; `WouldBlock` where there is none.
+pub fn receive_marked(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr, u8)> {
+    // SAFETY: all zeros is a value of both: numbers, and pointers that are null.
+    let (mut from, mut head): (libc::sockaddr_storage, libc::msghdr) = unsafe { (zeroed(), zeroed()) };
+    let mut control = [0u64; CONTROL];
+    let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    head.msg_name = (&raw mut from).cast();
+    head.msg_namelen = size_of_val(&from) as libc::socklen_t;
+    (head.msg_iov, head.msg_iovlen) = (&raw mut piece, 1);
+    head.msg_control = control.as_mut_ptr().cast();
+    head.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: address, buffer and control messages outlive the call, each with its length.
+    let n = check_size(unsafe { libc::recvmsg(fd.as_raw_fd(), &mut head, 0) })?;
+    Ok((n, address(&from)?, mark_of(&head)))
+}
+
+fn address(from: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
+    match from.ss_family as i32 {
+        libc::AF_INET => {
+            // SAFETY: the storage is as large as either kind of address and aligned for both; the family says that the kernel
+            // wrote this one, which holds numbers only.
+            let a = unsafe { &*(&raw const *from).cast::<libc::sockaddr_in>() };
+            let ip = Ipv4Addr::from(a.sin_addr.s_addr.to_ne_bytes());
+            Ok(SocketAddr::new(ip.into(), u16::from_be(a.sin_port)))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as of IPv4.
+            let a = unsafe { &*(&raw const *from).cast::<libc::sockaddr_in6>() };
+            let (ip, port) = (Ipv6Addr::from(a.sin6_addr.s6_addr), u16::from_be(a.sin6_port));
+            Ok(SocketAddrV6::new(ip, port, a.sin6_flowinfo, a.sin6_scope_id).into())
+        }
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+/// The ECN field among the control messages.
+fn mark_of(head: &libc::msghdr) -> u8 {
+    // SAFETY: the kernel has written whole control messages, `msg_controllen` bytes of them.
+    let mut at = unsafe { libc::CMSG_FIRSTHDR(head) };
+    while !at.is_null() {
+        // SAFETY: where it is not null, it points to a whole header within the control messages, aligned as those are; the value
+        // that the kernel writes behind it is one byte of IPv4 (`ip_cmsg_recv_tos`) and an integer of IPv6
+        // (`ip6_datagram_recv_specific_ctl`), and the next step stays within `msg_controllen`.
+        unsafe {
+            match ((*at).cmsg_level, (*at).cmsg_type) {
+                (libc::SOL_IP, libc::IP_TOS) => return *libc::CMSG_DATA(at) & ECN,
+                (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
+                    return libc::CMSG_DATA(at).cast::<libc::c_int>().read_unaligned() as u8 & ECN;
+                }
+                _ => at = libc::CMSG_NXTHDR(head, at),
+            }
+        }
+    }
+    0
+}

@@ -1,0 +1,134 @@
+//! Network devices: TUN, and requests about a device by its name (netdevice(7)).
+
+use crate::check;
+use crate::file::set_nonblocking;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::fs::File;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// `SIOCETHTOOL` (linux/sockios.h).
+const SIOCETHTOOL: u64 = 0x8946;
+/// `TUNSETIFF` and `TUNSETOFFLOAD` (linux/if_tun.h).
+const TUNSETIFF: u64 = 0x4004_54ca;
+const TUNSETOFFLOAD: u64 = 0x4004_54d0;
+
+/// What a TUN device leaves to its reader (linux/if_tun.h): `TUN_F_CSUM`, `TUN_F_TSO4`, `TUN_F_TSO_ECN`.
+pub const TUN_OFFLOADS_V4: u32 = 1 | 2 | 8;
+/// The same, and super-packets of TCP over IPv6: `TUN_F_TSO6`.
+pub const TUN_OFFLOADS: u32 = TUN_OFFLOADS_V4 | 4;
+
+/// `struct ifreq`: a device's name and one value.
+struct Request(libc::ifreq);
+
+/// The values that the kernel reads or writes beside the name.
+enum Value {
+    None,
+    Flags(libc::c_int),
+    QueueLength(libc::c_int),
+    Address(Ipv4Addr),
+}
+
+impl Request {
+    /// `None`: no device can have such a name, which is too long.
+    fn new(device: &str, value: Value) -> Option<Request> {
+        // SAFETY: all zeros is a value of `ifreq`: a name without letters and a union of numbers and pointers.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        // The name ends with zero.
+        if device.len() >= request.ifr_name.len() {
+            return None;
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
+            *to = from as libc::c_char;
+        }
+        match value {
+            Value::None => {}
+            Value::Flags(flags) => request.ifr_ifru.ifru_flags = flags as libc::c_short,
+            Value::QueueLength(packets) => request.ifr_ifru.ifru_metric = packets,
+            Value::Address(address) => {
+                let mut a =
+                    libc::sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: [0; 14] };
+                // `sockaddr_in`: the port comes before the address.
+                for (to, from) in a.sa_data[2..].iter_mut().zip(address.octets()) {
+                    *to = from as libc::c_char;
+                }
+                request.ifr_ifru.ifru_addr = a;
+            }
+        }
+        Some(Request(request))
+    }
+
+    /// # Safety
+    /// The request's value is the one that the kernel reads or writes at this number: for one that is an address of memory,
+    /// that memory is as large as the kernel takes it to be, and lives until the call returns.
+    unsafe fn send(&mut self, to: BorrowedFd<'_>, number: u64) -> io::Result<()> {
+        // SAFETY: the kernel reads and writes the `ifreq` that it is given, which outlives the call; the rest is the caller's
+        // promise.
+        check(unsafe { libc::ioctl(to.as_raw_fd(), number as _, &raw mut self.0) }.into()).map(drop)
+    }
+}
+
+fn too_long() -> io::Error {
+    io::ErrorKind::InvalidInput.into()
+}
+
+/// Creates a TUN device in the calling thread's network namespace, with a virtio header before each packet, that leaves
+/// `offloads` to its reader. Non-blocking. It vanishes with the descriptor.
+pub fn open_tun(name: &str, offloads: u32) -> io::Result<OwnedFd> {
+    let file = File::options().read(true).write(true).open("/dev/net/tun")?;
+    let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+    let mut request = Request::new(name, Value::Flags(flags)).ok_or_else(too_long)?;
+    // SAFETY: TUNSETIFF reads the flags and writes the device's name.
+    unsafe { request.send(file.as_fd(), TUNSETIFF)? };
+    // SAFETY: the argument of TUNSETOFFLOAD is a number.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETOFFLOAD as _, offloads as libc::c_ulong) }.into())?;
+    set_nonblocking(file.as_fd())?;
+    Ok(file.into())
+}
+
+fn control_socket() -> io::Result<OwnedFd> {
+    let (family, kind) = (AddressFamily::INET, SocketType::DGRAM);
+    Ok(rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Gives a device an address in a network of 256, a queue of so many packets, and brings it up (netdevice(7)).
+pub fn set_up(device: &str, address: Ipv4Addr, queue: i32) -> io::Result<()> {
+    let socket = control_socket()?;
+    let requests = [
+        (libc::SIOCSIFADDR, Value::Address(address)),
+        (libc::SIOCSIFNETMASK, Value::Address(Ipv4Addr::new(255, 255, 255, 0))),
+        (libc::SIOCSIFTXQLEN, Value::QueueLength(queue)),
+        (libc::SIOCSIFFLAGS, Value::Flags(libc::IFF_UP | libc::IFF_RUNNING)),
+    ];
+    for (number, value) in requests {
+        let mut request = Request::new(device, value).ok_or_else(too_long)?;
+        // SAFETY: each of these requests reads the value that stands beside it, which is no address of memory.
+        unsafe { request.send(socket.as_fd(), number as u64)? };
+    }
+    Ok(())
+}
+
+/// A number that a device's driver gives (`ETHTOOL_G...` with `ethtool_value`, linux/ethtool.h); `None` where it cannot.
+pub fn ethtool_value(device: &str, command: EthtoolQuestion) -> Option<u32> {
+    let socket = control_socket().ok()?;
+    let mut request = Request::new(device, Value::None)?;
+    let mut value: [u32; 2] = [command as u32, 0];
+    request.0.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: SIOCETHTOOL follows `ifru_data`. The commands of `EthtoolQuestion` read and write an `ethtool_value` there, which
+    // is two 32-bit numbers (`ethtool_get_value`, net/ethtool/ioctl.c); they outlive the call.
+    unsafe { request.send(socket.as_fd(), SIOCETHTOOL).ok()? };
+    Some(value[1])
+}
+
+/// What [`ethtool_value`] can ask a device for (linux/ethtool.h).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum EthtoolQuestion {
+    /// Whether TCP segments are cut by the device (`ETHTOOL_GTSO`).
+    SegmentationOffload = 0x1e,
+    /// Whether segments are cut late in software (`ETHTOOL_GGSO`).
+    GenericSegmentation = 0x23,
+    /// Whether segments that arrive are joined (`ETHTOOL_GGRO`).
+    GenericReceive = 0x2b,
+}

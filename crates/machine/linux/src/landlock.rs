@@ -1,0 +1,85 @@
+//! Writes, signals and local sockets limited by the kernel, whoever a program runs as (landlock(7)).
+
+use crate::check;
+use rustix::fs::{Mode, OFlags};
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::null;
+
+/// `struct landlock_ruleset_attr` (linux/landlock.h).
+#[repr(C)]
+struct RulesetAttributes {
+    files: u64,
+    net: u64,
+    scoped: u64,
+}
+
+/// `struct landlock_path_beneath_attr` (linux/landlock.h).
+#[repr(C, packed)]
+struct PathBeneath {
+    allowed: u64,
+    parent: i32,
+}
+
+const CREATE_RULESET_VERSION: libc::c_uint = 1;
+const RULE_PATH_BENEATH: libc::c_uint = 1;
+/// WRITE_FILE, and bits 4 to 12: remove and make files of every kind.
+const WRITES: u64 = 1 << 1 | 0x1ff0;
+const REFER: u64 = 1 << 13;
+const TRUNCATE: u64 = 1 << 14;
+const IOCTL_DEV: u64 = 1 << 15;
+/// Abstract local sockets, signals.
+const SCOPES: u64 = 0b11;
+
+/// Which version of Landlock this kernel has; 0: none. May be called between `clone` and `execve`.
+pub fn landlock_version() -> i64 {
+    let nothing: *const libc::c_void = null();
+    // SAFETY: with this flag the kernel reads no attributes and makes no descriptor.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0usize, CREATE_RULESET_VERSION) };
+    version.max(0)
+}
+
+/// From now on the calling thread and all it starts write beneath `writable` and `/dev` only (`None`: wherever its user
+/// may), and send neither signals nor messages to abstract sockets outside. What the kernel lacks of it is left out. May be
+/// called between `clone` and `execve`.
+pub fn limit_writes(writable: Option<&[&CStr]>) -> io::Result<()> {
+    let version = landlock_version();
+    let since = |first: i64, right: u64| if version >= first { right } else { 0 };
+    let rights = WRITES | since(2, REFER) | since(3, TRUNCATE) | since(5, IOCTL_DEV);
+    let files = if writable.is_some() { rights } else { 0 };
+    let attributes = RulesetAttributes { files, net: 0, scoped: since(6, SCOPES) };
+    if version < 1 || files | attributes.scoped == 0 {
+        return Ok(());
+    }
+    let ruleset = create(&attributes)?;
+    if files != 0 {
+        for path in writable.unwrap_or_default().iter().chain(&[c"/dev"]) {
+            allow_beneath(&ruleset, path, files);
+        }
+    }
+    // SAFETY: the call takes numbers, and only ever takes rights away.
+    check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0u32) }).map(drop)
+}
+
+fn create(attributes: &RulesetAttributes) -> io::Result<OwnedFd> {
+    // Older kernels know fewer fields, and take more where those are 0.
+    let size = size_of::<RulesetAttributes>();
+    // SAFETY: the kernel reads as many bytes of the structure as it is told.
+    let fd = check(unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, &raw const *attributes, size, 0u32)
+    })?;
+    // SAFETY: the descriptor was just made and has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Adds a rule; a folder that is not there needs none.
+fn allow_beneath(ruleset: &OwnedFd, path: &CStr, allowed: u64) {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let Ok(parent) = rustix::fs::open(path, flags, Mode::empty()) else { return };
+    let rule = PathBeneath { allowed, parent: parent.as_raw_fd() };
+    let (ruleset, kind) = (ruleset.as_raw_fd(), RULE_PATH_BENEATH);
+    // SAFETY: the kernel reads a structure of this kind, which outlives the call.
+    unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset, kind, &raw const rule, 0u32) };
+}

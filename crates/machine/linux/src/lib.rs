@@ -1,0 +1,67 @@
+//! Every system call of longfat, behind safe functions. Empty where there is no Linux.
+//!
+//! A module is a subject; a function cites the man page or the kernel function that it relies on. Functions that the proxy
+//! calls for each packet ([`epoll`], [`pipe`], [`socket`], [`file`]) allocate nothing, and neither does any function whose
+//! documentation says that it may be called between `clone` and `execve`.
+//!
+//! `rustix` makes the calls where it has them: on Linux it enters the kernel itself, without the C library. These it lacks,
+//! and they go through `libc`:
+//!
+//! | call | module |
+//! |---|---|
+//! | `bpf` | [`bpf`] |
+//! | `clone3`, `fork`, `execve`, `_exit`, `close_range` | [`process`] |
+//! | signal dispositions, masks, `signalfd`, `sigwait` | [`signal`], [`interrupt`] |
+//! | `mount_setattr` | [`mount`] |
+//! | `seccomp`, `PR_SET_SECCOMP`, Landlock | [`seccomp`], [`landlock`] |
+//! | `sched_setscheduler` | [`schedule`] |
+//! | `epoll_pwait2`, which rustix makes only where no older kernel is to be served | [`epoll`] |
+//! | socket options by number (`SO_MAX_PACING_RATE`, `TCP_INFO`, `IP_TRANSPARENT`, ...) | [`socket`] |
+//! | `recvmsg` with the ECN field, packet sockets, `recv` of a stream without a buffer | [`datagram`], [`packet`], [`socket`] |
+//! | requests about network devices (`ioctl`) | [`device`] |
+//! | users by name and number, `setresuid` of all threads | [`user`] |
+
+#![cfg(target_os = "linux")]
+// The one crate of the workspace that makes system calls: each block says why it is sound.
+#![allow(unsafe_code)]
+#![deny(clippy::undocumented_unsafe_blocks, clippy::missing_safety_doc)]
+
+#[cfg(target_endian = "little")]
+pub mod bpf;
+pub mod clock;
+pub mod datagram;
+pub mod device;
+pub mod epoll;
+pub mod file;
+pub mod idmap;
+pub mod interrupt;
+pub mod landlock;
+pub mod mount;
+pub mod namespace;
+pub mod netlink;
+pub mod packet;
+pub mod pipe;
+pub mod poll;
+pub mod privilege;
+pub mod process;
+pub mod schedule;
+pub mod seccomp;
+pub mod service;
+pub mod signal;
+pub mod socket;
+pub mod tcp_info;
+pub mod terminal;
+pub mod user;
+pub mod wake;
+
+use std::io;
+
+/// The result of a C function or system call that returns -1 on failure and sets `errno`.
+fn check(code: libc::c_long) -> io::Result<libc::c_int> {
+    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code as libc::c_int) }
+}
+
+/// The result of a C function that returns a number of bytes, or -1 on failure and sets `errno`.
+fn check_size(n: libc::ssize_t) -> io::Result<usize> {
+    if n < 0 { Err(io::Error::last_os_error()) } else { Ok(n as usize) }
+}

@@ -1,0 +1,167 @@
+//! Messages and attributes of netlink (netlink(7)), as bytes: what asks for lists and reads them, whoever holds the socket.
+//!
+//! A datagram is a row of messages, a message a header of 16 bytes and a body, a body fixed fields and attributes; each begins at a
+//! multiple of four. What is cut short or not understood is left out: lengths come from elsewhere.
+
+mod socket;
+
+pub use socket::{NetlinkSocket, Service};
+
+use std::io;
+
+/// `nlmsghdr` (linux/netlink.h).
+pub const HEADER: usize = 16;
+/// A request.
+pub const NLM_F_REQUEST: u16 = 1;
+/// Of all there is, not of one.
+pub const NLM_F_DUMP: u16 = 0x300;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+/// Flags in an attribute's type: nested, in network order.
+const KIND: u16 = 0x3fff;
+
+/// The question for a list: its kind, and what follows its header.
+pub fn question(kind: u16, body: &[u8]) -> Vec<u8> {
+    asked(kind, NLM_F_REQUEST | NLM_F_DUMP, body)
+}
+
+/// The question for one thing.
+pub fn question_of_one(kind: u16, body: &[u8]) -> Vec<u8> {
+    asked(kind, NLM_F_REQUEST, body)
+}
+
+fn asked(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
+    let mut m = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
+    m.extend(kind.to_ne_bytes());
+    m.extend(flags.to_ne_bytes());
+    m.resize(HEADER, 0);
+    m.extend(body);
+    m
+}
+
+/// Reads one datagram: kind and body of each message go to `each`; whether the list is at its end, or the request is acknowledged.
+///
+/// # Errors
+/// What the kernel says.
+pub fn messages(mut bytes: &[u8], each: &mut dyn FnMut(u16, &[u8])) -> io::Result<bool> {
+    while bytes.len() >= HEADER {
+        let (len, kind) = (u32_at(bytes, 0) as usize, u16_at(bytes, 4));
+        let Some(message) = bytes.get(HEADER..len) else { break };
+        match kind {
+            NLMSG_DONE => return Ok(true),
+            NLMSG_ERROR => {
+                return match message.first_chunk().map_or(0, |b| i32::from_ne_bytes(*b)) {
+                    0 => Ok(true),
+                    code => Err(io::Error::from_raw_os_error(code.saturating_neg())),
+                };
+            }
+            _ => each(kind, message),
+        }
+        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(false)
+}
+
+/// The attributes of a message: kind and value.
+pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let len = usize::from(bytes.first_chunk().map(|b| u16::from_ne_bytes(*b))?);
+        let (kind, value) = (u16_at(bytes.get(..4)?, 2) & KIND, bytes.get(4..len)?);
+        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
+/// The value of one attribute.
+pub fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
+    attributes(bytes).find(|(k, _)| *k == kind).map(|(_, value)| value)
+}
+
+/// An attribute as it is written, to the multiple of four behind it.
+pub fn written(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut a = (4 + value.len() as u16).to_ne_bytes().to_vec();
+    a.extend(kind.to_ne_bytes());
+    a.extend(value);
+    a.resize(a.len().next_multiple_of(4), 0);
+    a
+}
+
+/// A text that ends with 0.
+pub fn text(value: &[u8]) -> String {
+    String::from_utf8_lossy(value.split(|b| *b == 0).next().unwrap_or_default()).into_owned()
+}
+
+/// A number at the begin of a value.
+pub fn number(value: &[u8]) -> Option<u32> {
+    value.first_chunk().map(|b| u32::from_ne_bytes(*b))
+}
+
+/// The same of 64 bits.
+pub fn number64(value: &[u8]) -> Option<u64> {
+    value.first_chunk().map(|b| u64::from_ne_bytes(*b))
+}
+
+/// Two bytes at a place that is there; 0 where none is.
+pub fn u16_at(b: &[u8], at: usize) -> u16 {
+    b.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u16::from_ne_bytes(*b))
+}
+
+/// Four bytes at a place that is there; 0 where none is.
+pub fn u32_at(b: &[u8], at: usize) -> u32 {
+    b.get(at..).and_then(number).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Not permitted (errno-base.h).
+    const EPERM: i32 = 1;
+
+    fn message(kind: u16, body: &[u8]) -> Vec<u8> {
+        let mut m = question(kind, body);
+        m.resize(m.len().next_multiple_of(4), 0);
+        m
+    }
+
+    #[test]
+    fn lists_are_read_to_their_end() {
+        let bytes =
+            [message(99, b"one"), message(98, b"two"), message(NLMSG_DONE, &[0; 4]), message(99, b"late")]
+                .concat();
+        let mut seen = Vec::new();
+        assert!(messages(&bytes, &mut |kind, m| seen.push((kind, m.to_vec()))).unwrap());
+        assert_eq!(seen, [(99, b"one".to_vec()), (98, b"two".to_vec())]);
+        let error = messages(&message(NLMSG_ERROR, &(-EPERM).to_ne_bytes()), &mut |_, _| ());
+        assert_eq!(error.unwrap_err().raw_os_error(), Some(EPERM));
+        assert!(
+            messages(&message(NLMSG_ERROR, &0i32.to_ne_bytes()), &mut |_, _| ()).unwrap(),
+            "acknowledged"
+        );
+        assert!(!messages(&message(99, b"one"), &mut |_, _| ()).unwrap(), "more is to come");
+    }
+
+    #[test]
+    fn attributes_are_found_and_damage_is_left_out() {
+        let bytes = [written(1, b"a\0"), written(2 | 0x8000, &7u32.to_ne_bytes()), written(3, b"")].concat();
+        assert_eq!(attribute(&bytes, 1).map(text), Some("a".into()));
+        assert_eq!(attribute(&bytes, 2).and_then(number), Some(7));
+        assert_eq!(attributes(&bytes).count(), 3);
+        for n in 0..bytes.len() {
+            attributes(&bytes[..n]).count();
+        }
+        // Lengths that lie: shorter than a header, longer than what is there.
+        for len in [0u16, 3, u16::MAX] {
+            let mut bad = bytes.clone();
+            bad[..2].copy_from_slice(&len.to_ne_bytes());
+            assert_eq!(attributes(&bad).count(), 0);
+        }
+        for len in [0u32, 15, u32::MAX] {
+            let mut bad = message(99, b"one");
+            bad[..4].copy_from_slice(&len.to_ne_bytes());
+            let mut seen = 0;
+            assert!(!messages(&bad, &mut |_, _| seen += 1).unwrap());
+            assert_eq!(seen, 0);
+        }
+    }
+}

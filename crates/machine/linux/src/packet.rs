@@ -1,0 +1,90 @@
+//! Copies of a namespace's packets (packet(7)).
+
+use crate::{check, check_size};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// Classic BPF: an instruction, and the operations that filters are made of.
+pub use libc::{
+    BPF_ABS, BPF_ALU, BPF_B, BPF_H, BPF_IND, BPF_JA, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_LDX,
+    BPF_MSH, BPF_RET, BPF_RSH, sock_filter as FilterStep,
+};
+
+/// In which direction a packet went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Received {
+    /// To this host.
+    Here,
+    /// Out of it.
+    Outgoing,
+    /// To others.
+    Other,
+}
+
+/// A packet socket that a filter stands before. Non-blocking, closed on exec.
+pub struct PacketSocket(OwnedFd);
+
+impl PacketSocket {
+    /// Copies of the packets that a classic BPF program lets by, from and to a device of the calling thread's namespace, or
+    /// any of them for device 0, without their link header.
+    pub fn new(filter: &[FilterStep], device: u32) -> io::Result<PacketSocket> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        // Protocol 0 receives nothing yet: the filter comes first.
+        let socket = rustix::net::socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)?;
+        attach(&socket, filter)?;
+        bind(&socket, device)?;
+        Ok(PacketSocket(socket))
+    }
+
+    /// The beginning of the next packet, and in which direction it went.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
+        // SAFETY: all zeros is a value of `sockaddr_ll`, which holds numbers only.
+        let mut from: libc::sockaddr_ll = unsafe { zeroed() };
+        let mut size = size_of_val(&from) as libc::socklen_t;
+        let (at, len) = (buffer.as_mut_ptr().cast(), buffer.len());
+        // SAFETY: the kernel writes at most `len` bytes to the buffer, and at most `size` bytes of an address to `from`; a packet
+        // socket's address is a `sockaddr_ll`.
+        check_size(unsafe {
+            libc::recvfrom(self.0.as_raw_fd(), at, len, 0, (&raw mut from).cast(), &mut size)
+        })?;
+        Ok(match from.sll_pkttype {
+            libc::PACKET_HOST => Received::Here,
+            libc::PACKET_OUTGOING => Received::Outgoing,
+            _ => Received::Other,
+        })
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// SO_ATTACH_FILTER (socket(7)).
+fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> io::Result<()> {
+    let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
+    let (at, size) = ((&raw const program).cast(), size_of_val(&program) as libc::socklen_t);
+    // SAFETY: the kernel reads the structure, whose size is given, and copies as many instructions as it says, which is as many
+    // as there are; it writes to neither.
+    check(
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, at, size) }
+            .into(),
+    )
+    .map(drop)
+}
+
+fn bind(socket: &OwnedFd, device: u32) -> io::Result<()> {
+    // SAFETY: all zeros is a value of `sockaddr_ll`, which holds numbers only.
+    let mut a: libc::sockaddr_ll = unsafe { zeroed() };
+    a.sll_family = libc::AF_PACKET as libc::c_ushort;
+    // What leaves is shown only to those that take every protocol.
+    a.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    a.sll_ifindex = device as libc::c_int;
+    let size = size_of_val(&a) as libc::socklen_t;
+    // SAFETY: the kernel reads the address, whose size is given.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const a).cast(), size) }.into()).map(drop)
+}

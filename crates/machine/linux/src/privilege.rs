@@ -1,0 +1,62 @@
+//! Capabilities (capabilities(7)): which the calling thread has, and giving them up.
+
+use rustix::process::{Gid, Uid, geteuid};
+use rustix::thread::{
+    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
+    set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
+use std::io;
+
+/// A capability's number (linux/capability.h).
+pub const CAP_NET_ADMIN: u32 = 12;
+const CAP_SYS_ADMIN: u32 = 21;
+
+/// Whether a capability is in the effective set of this thread.
+pub fn has_capability(number: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let set = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
+    set.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|caps| caps >> number & 1 == 1)
+}
+
+/// Whether this thread may make namespaces and devices.
+pub fn may_build() -> bool {
+    has_capability(CAP_SYS_ADMIN) && has_capability(CAP_NET_ADMIN)
+}
+
+/// Keeps CAP_NET_ADMIN of the calling thread's capabilities and drops all others (capset(2)).
+pub(crate) fn keep_net_admin() -> io::Result<()> {
+    keep_only(CapabilitySet::NET_ADMIN)
+}
+
+fn keep_only(kept: CapabilitySet) -> io::Result<()> {
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    Ok(set_capabilities(None, sets)?)
+}
+
+/// Drops every privilege of the calling thread for good: after this no program, whatever its file says, gains any capability.
+/// It becomes `user` and group, where they are given, and loses root's groups where `drop_groups` says so. May be called
+/// between `clone` and `execve`: the C library's own calls would wait for threads that the copy does not have.
+pub fn drop_all(user: Option<(u32, u32)>, drop_groups: bool) -> io::Result<()> {
+    for number in 0..64 {
+        match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number)) {
+            // The kernel has no more.
+            Err(rustix::io::Errno::INVAL) => break,
+            other => other?,
+        }
+    }
+    clear_ambient_capability_set()?;
+    // Not "keep capabilities" locked: ping sets that, and gives up where it may not.
+    set_capabilities_secure_bits(CapabilitiesSecureBits::NO_ROOT | CapabilitiesSecureBits::NO_ROOT_LOCKED)?;
+    // Groups are rights too (docker, disk, sudo). A user's own are not this process's to drop.
+    if drop_groups && geteuid().is_root() {
+        set_thread_groups(&[])?;
+    }
+    if let Some((uid, gid)) = user {
+        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+        set_thread_res_gid(gid, gid, gid)?;
+        set_thread_res_uid(uid, uid, uid)?;
+    }
+    keep_only(CapabilitySet::empty())?;
+    Ok(set_no_new_privs(true)?)
+}

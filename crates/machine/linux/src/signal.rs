@@ -1,0 +1,142 @@
+//! Signals of this process (signal(7)).
+
+use crate::check;
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::ptr::null_mut;
+
+/// The signals' numbers.
+pub use libc::{SIGCHLD, SIGHUP, SIGINT, SIGKILL, SIGPIPE, SIGQUIT, SIGTERM, SIGTSTP, SIGTTOU};
+
+/// What a process does at a signal.
+#[derive(Clone, Copy)]
+struct Disposition(libc::sighandler_t);
+
+impl Disposition {
+    const DEFAULT: Disposition = Disposition(libc::SIG_DFL);
+    const IGNORED: Disposition = Disposition(libc::SIG_IGN);
+
+    /// Sets it; what was set before, if the signal can be changed.
+    fn set(self, signal: i32) -> Option<Disposition> {
+        // SAFETY: the fields of `Disposition` are SIG_DFL, SIG_IGN or what this call has returned earlier: a handler that was
+        // installed in this program, whose code stays where it is.
+        let before = unsafe { libc::signal(signal, self.0) };
+        (before != libc::SIG_ERR).then_some(Disposition(before))
+    }
+}
+
+/// Takes the default action at this signal again. May be called between `clone` and `execve`.
+pub fn default_action(signal: i32) {
+    Disposition::DEFAULT.set(signal);
+}
+
+/// Signals that the process ignores for as long as this lives.
+pub struct Ignored(Vec<(i32, Option<Disposition>)>);
+
+impl Ignored {
+    /// Ignores these signals.
+    pub fn new(signals: &[i32]) -> Ignored {
+        Ignored(signals.iter().map(|&signal| (signal, Disposition::IGNORED.set(signal))).collect())
+    }
+
+    /// Ignores what the terminal's keys send: it is for the command that runs in the foreground.
+    pub fn terminal_keys() -> Ignored {
+        Ignored::new(&[SIGINT, SIGQUIT, SIGTSTP])
+    }
+}
+
+impl Drop for Ignored {
+    fn drop(&mut self) {
+        for (signal, before) in &self.0 {
+            before.map(|before| before.set(*signal));
+        }
+    }
+}
+
+/// Stops this process as the terminal's suspend key does, until it is continued. Where nobody could continue it (an orphaned
+/// process group, POSIX 2.4.3) the kernel does not stop it.
+pub fn suspend() {
+    let before = Disposition::DEFAULT.set(SIGTSTP);
+    // SAFETY: the signal's action is the default one: no code of this program runs.
+    unsafe { libc::raise(SIGTSTP) };
+    before.map(|before| before.set(SIGTSTP));
+}
+
+/// A set of signals.
+fn set_of(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: all zeros is a value of `sigset_t`, an array of numbers; the calls write to the one they are given.
+    unsafe {
+        let mut set: libc::sigset_t = zeroed();
+        libc::sigemptyset(&mut set);
+        for &signal in signals {
+            libc::sigaddset(&mut set, signal);
+        }
+        set
+    }
+}
+
+fn set_mask(how: libc::c_int, set: &libc::sigset_t) {
+    // SAFETY: reads the set; a null pointer says that the old mask is not wanted. Which signals are blocked decides when
+    // handlers run, and those of this program are safe at any moment.
+    unsafe { libc::pthread_sigmask(how, set, null_mut()) };
+}
+
+/// Blocks every signal in the calling thread. May be called between `clone` and `execve`.
+pub fn block_all() {
+    // SAFETY: as of `set_of`.
+    let all = unsafe {
+        let mut all: libc::sigset_t = zeroed();
+        libc::sigfillset(&mut all);
+        all
+    };
+    set_mask(libc::SIG_SETMASK, &all);
+}
+
+/// Blocks no signal in the calling thread. May be called between `clone` and `execve`.
+pub fn block_none() {
+    set_mask(libc::SIG_SETMASK, &set_of(&[]));
+}
+
+/// A descriptor that can be read when a child has changed (signalfd(2), SIGCHLD, which must be blocked). Non-blocking, closed on
+/// exec. May be called between `clone` and `execve`.
+pub fn child_descriptor() -> io::Result<OwnedFd> {
+    let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+    // SAFETY: reads the set, which outlives the call.
+    let fd = check(unsafe { libc::signalfd(-1, &set_of(&[SIGCHLD]), flags) }.into())?;
+    // SAFETY: the descriptor was just made and has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Bytes of what is read from [`child_descriptor`].
+pub const CHILD_RECORD: usize = size_of::<libc::signalfd_siginfo>();
+
+/// The signals that a service heeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceSignal {
+    /// SIGTERM or SIGINT.
+    End,
+    /// SIGHUP.
+    Reload,
+}
+
+const HEEDED: [i32; 3] = [SIGTERM, SIGINT, SIGHUP];
+
+/// From now on SIGTERM, SIGINT and SIGHUP wait for [`next_signal`], in this thread and those it starts.
+pub fn hold_signals() {
+    set_mask(libc::SIG_BLOCK, &set_of(&HEEDED));
+}
+
+/// Waits for one of the signals that are held (sigwait(3)).
+pub fn next_signal() -> ServiceSignal {
+    loop {
+        let mut signal = 0;
+        // SAFETY: reads the set and writes the signal's number; both outlive the call.
+        let code = unsafe { libc::sigwait(&set_of(&HEEDED), &mut signal) };
+        match (code, signal) {
+            (0, SIGHUP) => return ServiceSignal::Reload,
+            (0, _) => return ServiceSignal::End,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! `TCP_INFO` (linux/tcp.h), read by offset: newer kernels append to it, older ones end earlier.
+
+use crate::socket::{SocketOption, get_bytes};
+use std::os::fd::BorrowedFd;
+
+/// What we want of a connection's state.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TcpInfo {
+    /// State of the congestion control's machine: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+    pub ca_state: u8,
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// `None` before there is one (`TCP_INFINITE_SSTHRESH`).
+    pub ssthresh: Option<u32>,
+    /// Segments in flight.
+    pub inflight: u32,
+    /// Smoothed RTT, µs; 0 before the first sample.
+    pub rtt_us: u32,
+    /// Smallest RTT, µs.
+    pub min_rtt_us: u32,
+    /// Bytes per second; `None` for no limit (all ones).
+    pub pacing_rate: Option<u64>,
+    /// Bytes per second (kernel 4.9 and later); `None` before the first sample.
+    pub delivery_rate: Option<u64>,
+    /// Payload of a full segment.
+    pub snd_mss: u32,
+    /// Of the end that opened, the SYN counts too.
+    pub bytes_acked: u64,
+    /// Bytes received in order.
+    pub bytes_received: u64,
+    /// Payload sent, retransmissions included (kernel 4.19 and later).
+    pub bytes_sent: u64,
+    /// Payload of these retransmissions.
+    pub bytes_retrans: u64,
+    /// Data segments sent, retransmissions included.
+    pub data_segs_out: u32,
+    /// Segments retransmitted.
+    pub total_retrans: u32,
+    /// Retransmission timeouts (kernel 6.7 and later).
+    pub total_rto: u16,
+    /// Time in which data was outstanding, µs (kernel 4.10 and later; so the two below).
+    pub busy_us: u64,
+    /// Of it, the time in which the receiver's window was full, µs.
+    pub rwnd_limited_us: u64,
+    /// Of it, the time in which the send buffer was full and nothing more could be sent, µs.
+    pub sndbuf_limited_us: u64,
+    /// Payload written and not sent yet.
+    pub notsent_bytes: u32,
+    /// Smoothed RTT as the receiver sees it, µs; 0 before the first sample.
+    pub rcv_rtt_us: u32,
+    /// Segments received out of order (kernel 5.4 and later).
+    pub rcv_out_of_order: u32,
+    /// Data segments received.
+    pub data_segs_in: u32,
+    /// BBR's model; only when asked for.
+    pub bbr: Option<BbrInfo>,
+}
+
+/// `tcp_bbr_info` (linux/inet_diag.h).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BbrInfo {
+    /// BtlBw, bytes per second.
+    pub bw: u64,
+    /// RTprop, µs.
+    pub min_rtt_us: u32,
+    /// Gain of the pacing rate, 256 = 1.
+    pub pacing_gain: u32,
+    /// Gain of the congestion window, 256 = 1.
+    pub cwnd_gain: u32,
+}
+
+/// More than any `tcp_info` yet.
+const SIZE: usize = 256;
+
+impl TcpInfo {
+    /// Of a connection, with BBR's model where that is asked for; `None` when the kernel says no.
+    pub fn of(socket: BorrowedFd<'_>, bbr: bool) -> Option<TcpInfo> {
+        let mut b = [0u8; SIZE];
+        let n = get_bytes(socket, SocketOption::TCP_INFO, &mut b).ok()?;
+        let mut info = TcpInfo::parse(&b[..n]);
+        let mut cc = [0u8; 64];
+        if bbr && let Ok(n) = get_bytes(socket, SocketOption::TCP_CC_INFO, &mut cc) {
+            info.bbr = BbrInfo::parse(&cc[..n]);
+        }
+        Some(info)
+    }
+
+    /// Of the bytes of a `tcp_info`, as many as this kernel has.
+    pub fn parse(bytes: &[u8]) -> TcpInfo {
+        let mut b = [0u8; SIZE];
+        let n = bytes.len().min(SIZE);
+        b[..n].copy_from_slice(&bytes[..n]);
+        let u16 = |at: usize| u16::from_ne_bytes([b[at], b[at + 1]]);
+        let u32 = |at: usize| u32::from_ne_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
+        let u64 = |at: usize| b[at..at + 8].first_chunk().map_or(0, |c| u64::from_ne_bytes(*c));
+        let (unacked, sacked, lost, retrans) = (u32(24), u32(28), u32(32), u32(36));
+        TcpInfo {
+            ca_state: b[1],
+            cwnd: u32(80),
+            ssthresh: Some(u32(76)).filter(|&n| n < i32::MAX as u32),
+            inflight: (unacked + retrans).saturating_sub(sacked + lost),
+            rtt_us: u32(68),
+            min_rtt_us: u32(148),
+            pacing_rate: Some(u64(104)).filter(|&rate| rate != u64::MAX),
+            delivery_rate: Some(u64(160)).filter(|&rate| rate > 0),
+            snd_mss: u32(16),
+            bytes_acked: u64(120),
+            bytes_received: u64(128),
+            bytes_sent: u64(200),
+            bytes_retrans: u64(208),
+            data_segs_out: u32(156),
+            total_retrans: u32(100),
+            total_rto: u16(240),
+            busy_us: u64(168),
+            rwnd_limited_us: u64(176),
+            sndbuf_limited_us: u64(184),
+            notsent_bytes: u32(144),
+            rcv_rtt_us: u32(92),
+            rcv_out_of_order: u32(224),
+            data_segs_in: u32(152),
+            bbr: None,
+        }
+    }
+
+    /// Payload bytes sent, each counted once.
+    pub fn sent_once(&self) -> u64 {
+        self.bytes_sent.saturating_sub(self.bytes_retrans)
+    }
+
+    /// Payload bytes acknowledged, of the end that `opened` the connection or of the other.
+    pub fn payload_acked(&self, opened: bool) -> u64 {
+        // A FIN counts too.
+        self.bytes_acked.saturating_sub(opened.into()).min(self.sent_once())
+    }
+
+    /// The state's name, as the simulator's series have it.
+    pub fn state(&self) -> &'static str {
+        match (self.ca_state, self.bbr) {
+            (4, _) => "loss",
+            // BBR: by the gains of its modes (2/ln 2, its inverse, 1 and 2).
+            (_, Some(bbr)) => match (bbr.pacing_gain, bbr.cwnd_gain) {
+                (p, w) if p > 512 && w > 512 => "STARTUP",
+                (p, w) if p < 128 && w > 512 => "DRAIN",
+                (_, w) if w <= 256 => "PROBE_RTT",
+                _ => "PROBE_BW",
+            },
+            (1, _) => "disorder",
+            (2, _) => "cwr",
+            (3, _) => "recovery",
+            _ if self.ssthresh.is_none_or(|most| self.cwnd < most) => "slow start",
+            _ => "avoidance",
+        }
+    }
+}
+
+impl BbrInfo {
+    /// Of the bytes of a `tcp_bbr_info`; `None` when there are too few.
+    pub fn parse(bytes: &[u8]) -> Option<BbrInfo> {
+        let at = |i: usize| Some(u32::from_ne_bytes(*bytes.get(i..)?.first_chunk()?));
+        Some(BbrInfo {
+            bw: at(0)? as u64 | (at(4)? as u64) << 32,
+            min_rtt_us: at(8)?,
+            pacing_gain: at(12)?,
+            cwnd_gain: at(16)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    /// `struct tcp_info` (include/uapi/linux/tcp.h), names without their `tcpi_`.
+    #[repr(C)]
+    struct Header {
+        state_to_options: [u8; 6],
+        wscales: u8,
+        /// Bit 0: `delivery_rate_app_limited`.
+        app_limited: u8,
+        rto_to_retrans: [u32; 8],
+        fackets_to_rcv_ssthresh: [u32; 7],
+        rtt: u32,
+        rttvar_to_total_retrans: [u32; 8],
+        pacing_rate: u64,
+        max_pacing_rate: u64,
+        bytes_acked: u64,
+        bytes_received: u64,
+        segs_out_to_notsent_bytes: [u32; 3],
+        min_rtt: u32,
+        data_segs_in_and_out: [u32; 2],
+        delivery_rate: u64,
+    }
+
+    #[test]
+    fn rates_are_read_where_the_header_has_them() {
+        let mut bytes = [0; size_of::<Header>()];
+        assert_eq!(TcpInfo::parse(&bytes).delivery_rate, None, "no sample yet");
+        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        put(offset_of!(Header, pacing_rate), u64::MAX);
+        put(offset_of!(Header, bytes_acked), 1448);
+        put(offset_of!(Header, delivery_rate), 2_500_000);
+        let info = TcpInfo::parse(&bytes);
+        assert_eq!((info.delivery_rate, info.pacing_rate, info.bytes_acked), (Some(2_500_000), None, 1448));
+        assert_eq!(
+            TcpInfo::parse(&bytes[..offset_of!(Header, delivery_rate)]).delivery_rate,
+            None,
+            "Linux 4.8"
+        );
+    }
+}
