@@ -38,8 +38,6 @@ mod private;
 mod registry;
 #[cfg(all(target_os = "linux", target_endian = "little"))]
 mod shared;
-#[cfg(target_os = "linux")]
-mod sys;
 
 #[cfg(not(all(target_os = "linux", target_endian = "little")))]
 pub use absent::{Loaded, load_for_all, parameters, parameters_of};

@@ -1,8 +1,8 @@
 //! A program into the kernel: checked, then registered.
 
 use crate::object::{Btf, Code, Opened, Operation, StructOpsPlan, describe, join, plan};
-use crate::sys::bpf::{self, Refused};
 use crate::{ControlError, capabilities, diagnose, names};
+use linux::bpf::{self, Refused};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

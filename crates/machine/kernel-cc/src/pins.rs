@@ -39,13 +39,13 @@ pub fn pinned() -> Vec<String> {
 /// What the kernel says, mostly that this process may not.
 #[cfg(target_os = "linux")]
 pub fn mount() -> Result<bool, ControlError> {
-    use crate::sys;
+    use linux::mount;
     let path = Path::new(BPFFS);
     let failed = || ControlError::system(format!("mounting a bpf file system on {BPFFS}"));
-    if sys::is_bpffs(path).map_err(failed())? {
+    if mount::is_bpffs(path).map_err(failed())? {
         return Ok(false);
     }
-    sys::mount_bpffs(path).map_err(failed())?;
+    mount::mount_bpffs(path).map_err(failed())?;
     Ok(true)
 }
 

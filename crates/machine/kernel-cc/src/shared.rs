@@ -2,8 +2,8 @@
 
 use crate::load::Registered;
 use crate::object::{Btf, CONSTANTS, Opened, described};
-use crate::sys::bpf;
 use crate::{Before, ControlError, Done, Parameter, kernel_name, object_of, pins};
+use linux::bpf;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
