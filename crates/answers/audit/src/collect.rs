@@ -13,11 +13,12 @@ mod list;
 mod namespaces;
 mod procfs;
 mod sock_diag;
-mod sys;
 
 use crate::facts::{HostFacts, NamespaceFacts, TcpMemory};
+use linux::namespace::within;
 use namespaces::FoundNamespace;
 use std::fs;
+use std::os::fd::AsFd;
 
 /// Looks at every network namespace that a process is in or that has a name under /run/netns.
 ///
@@ -63,7 +64,7 @@ fn look(namespace: &FoundNamespace) -> Result<(NamespaceFacts, Vec<String>), Str
     if namespace.own {
         return Ok(look());
     }
-    let entered = namespace.open().and_then(|file| sys::in_network(&file, look));
+    let entered = namespace.open().and_then(|file| within(file.as_fd(), look));
     entered.map_err(|e| match e.raw_os_error() {
         Some(libc::EPERM) => "entering it needs root (CAP_SYS_ADMIN)".into(),
         _ => e.to_string(),
@@ -102,6 +103,6 @@ fn tcp_memory(initial: &NamespaceFacts) -> Option<TcpMemory> {
         low_pages: marks(0)?,
         pressure_pages: marks(1)?,
         high_pages: marks(2)?,
-        page_bytes: sys::page_bytes(),
+        page_bytes: linux::process::page_bytes(),
     })
 }

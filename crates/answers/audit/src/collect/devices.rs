@@ -2,9 +2,9 @@
 
 use super::htb;
 use super::list::{TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG, dump};
-use super::sys::ethtool_value;
 use crate::facts::{DeviceFacts, ShaperFacts};
-use netlink::{attribute, number, number64, text, u32_at};
+use linux::device::{EthtoolQuestion, ethtool_value};
+use linux::netlink::{Service, attribute, number, number64, text, u32_at};
 use std::collections::BTreeMap;
 use std::io;
 
@@ -21,10 +21,6 @@ const IFLA_GSO_MAX_SIZE: u16 = 41;
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_BURST: u16 = 6;
-/// linux/ethtool.h.
-const ETHTOOL_GTSO: u32 = 0x1e;
-const ETHTOOL_GGSO: u32 = 0x23;
-const ETHTOOL_GGRO: u32 = 0x2b;
 
 /// All, in the kernel's order.
 ///
@@ -32,16 +28,20 @@ const ETHTOOL_GGRO: u32 = 0x2b;
 /// What the kernel says.
 pub fn devices() -> io::Result<Vec<DeviceFacts>> {
     let mut links = Vec::new();
-    dump(libc::NETLINK_ROUTE, RTM_GETLINK, &[0; IFINFO], &mut |m| links.extend(link(m)))?;
+    dump(Service::Route, RTM_GETLINK, &[0; IFINFO], &mut |m| links.extend(link(m)))?;
     let mut queues = Queues::default();
-    dump(libc::NETLINK_ROUTE, RTM_GETQDISC, &[0; TCMSG], &mut |m| queues.read(m))?;
+    dump(Service::Route, RTM_GETQDISC, &[0; TCMSG], &mut |m| queues.read(m))?;
     let device = |(index, mut d): (u32, DeviceFacts)| {
         (d.qdisc, d.shaper) = queues.of(index);
         if d.qdisc == "htb" {
             d.classes = htb::classes(index)?;
         }
         let on = |command| ethtool_value(&d.name, command).map(|n| n != 0);
-        (d.tso, d.gso, d.gro) = (on(ETHTOOL_GTSO), on(ETHTOOL_GGSO), on(ETHTOOL_GGRO));
+        (d.tso, d.gso, d.gro) = (
+            on(EthtoolQuestion::SegmentationOffload),
+            on(EthtoolQuestion::GenericSegmentation),
+            on(EthtoolQuestion::GenericReceive),
+        );
         Ok(d)
     };
     links.into_iter().map(device).collect()
@@ -125,7 +125,7 @@ fn tbf(options: &[u8]) -> Option<ShaperFacts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netlink::written;
+    use linux::netlink::written;
 
     fn tc(index: u32, parent: u32, kind: &str) -> Vec<u8> {
         let mut m = vec![0; TCMSG];

@@ -7,7 +7,7 @@
 //! | iptables-legacy `-j TCPMSS` | the namespace has tables of its own (/proc/net/ip_tables_names) and the kernel the target: whether a rule uses it is not looked up, and nothing is claimed |
 
 use super::list::dump;
-use netlink::{attribute, attributes, text};
+use linux::netlink::{Service, attribute, attributes, text};
 use std::{fs, io};
 
 /// `NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETRULE` (linux/netfilter/nf_tables.h).
@@ -33,7 +33,7 @@ pub fn clamps_mss() -> Option<bool> {
         return None;
     }
     let mut found = false;
-    let asked = dump(libc::NETLINK_NETFILTER, GETRULE, &[0; NFGEN], &mut |m| found |= rule(m));
+    let asked = dump(Service::Netfilter, GETRULE, &[0; NFGEN], &mut |m| found |= rule(m));
     match asked {
         Ok(()) => Some(found),
         // A kernel without nftables has no such rules.
@@ -77,7 +77,7 @@ fn expression(e: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netlink::written;
+    use linux::netlink::written;
 
     fn with(name: &str, data: &[Vec<u8>]) -> Vec<u8> {
         let e = [

@@ -2,7 +2,7 @@
 
 use super::list::{TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG, dump};
 use crate::facts::HtbClassFacts;
-use netlink::{attribute, number, number64, text, u32_at};
+use linux::netlink::{Service, attribute, number, number64, text, u32_at};
 use std::io;
 
 const RTM_GETTCLASS: u16 = 42;
@@ -20,7 +20,7 @@ pub fn classes(index: u32) -> io::Result<Vec<HtbClassFacts>> {
     let mut asked = [0; TCMSG];
     asked[4..8].copy_from_slice(&index.to_ne_bytes());
     let mut all = Vec::new();
-    dump(libc::NETLINK_ROUTE, RTM_GETTCLASS, &asked, &mut |m| all.extend(class(m)))?;
+    dump(Service::Route, RTM_GETTCLASS, &asked, &mut |m| all.extend(class(m)))?;
     Ok(all)
 }
 
@@ -53,7 +53,7 @@ fn class(message: &[u8]) -> Option<HtbClassFacts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netlink::written;
+    use linux::netlink::written;
 
     #[test]
     fn a_class_is_read_whole_or_not_at_all() {

@@ -1,8 +1,11 @@
 //! Lists from the kernel (netlink(7)): a question, and the body of each message that answers it.
 
-use super::sys::NetlinkSocket;
-use netlink::{messages, question};
+use linux::netlink::{NetlinkSocket, Service, messages, question};
 use std::io;
+use std::time::Duration;
+
+/// How long netlink may be silent before the question is given up.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// `tcmsg` without attributes, and what queueing disciplines and classes have in common: linux/rtnetlink.h, linux/pkt_sched.h.
 pub const TCMSG: usize = 20;
@@ -14,8 +17,8 @@ pub const TC_H_ROOT: u32 = u32::MAX;
 ///
 /// # Errors
 /// What the kernel says.
-pub fn dump(protocol: i32, kind: u16, body: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-    let socket = NetlinkSocket::new(protocol)?;
+pub fn dump(service: Service, kind: u16, body: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    let socket = NetlinkSocket::with_patience(service, PATIENCE)?;
     socket.send(&question(kind, body))?;
     let mut buffer = vec![0; 256 << 10];
     loop {

@@ -162,7 +162,7 @@ fn named() -> BTreeMap<u64, PathBuf> {
     for folder in NAMED {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            if super::sys::is_network(&path)
+            if linux::namespace::is_namespace(&path)
                 && let Ok(m) = fs::metadata(&path)
             {
                 all.entry(m.ino()).or_insert(path);

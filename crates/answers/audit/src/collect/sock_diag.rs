@@ -2,7 +2,7 @@
 
 use super::list::dump;
 use crate::facts::SocketFacts;
-use netlink::{attribute, number64, text, u32_at};
+use linux::netlink::{Service, attribute, number64, text, u32_at};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -29,7 +29,7 @@ pub fn sockets() -> io::Result<Vec<SocketFacts>> {
         (body[0], body[1], body[2]) = (family as u8, libc::IPPROTO_TCP as u8, wanted);
         let states: u32 = !(1 << TCP_TIME_WAIT | 1 << TCP_NEW_SYN_RECV);
         body[4..8].copy_from_slice(&states.to_ne_bytes());
-        dump(libc::NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, &body, &mut |m| all.extend(socket(m)))?;
+        dump(Service::SocketDiagnosis, SOCK_DIAG_BY_FAMILY, &body, &mut |m| all.extend(socket(m)))?;
     }
     Ok(all)
 }
@@ -63,7 +63,7 @@ fn socket(message: &[u8]) -> Option<SocketFacts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netlink::written;
+    use linux::netlink::written;
 
     fn message(family: i32, state: u8) -> Vec<u8> {
         let mut m = vec![0; MESSAGE];
