@@ -20,11 +20,12 @@ use crate::resolve::Resolver;
 use crate::serving::Serving;
 use crate::socket::QuicSocket;
 use crate::transport::transport;
+use linux::epoll::{EventQueue, EventWatch, Readiness};
+use linux::schedule::exact_timers;
+use linux::wake::take_wakes;
 use noq_proto::crypto::rustls::QuicServerConfig;
 use noq_proto::{ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, FourTuple, ServerConfig, VarInt};
-use proxy::{
-    ClientPlaces, EventQueue, EventWatch, PairBoard, PairConfig, Readiness, exact_timers, take_wakes,
-};
+use proxy::{ClientPlaces, PairBoard, PairConfig};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;

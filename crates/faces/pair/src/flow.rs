@@ -1,7 +1,7 @@
 //! Datagrams of one client to one upstream, as this end knows them.
 
+use linux::epoll::{EventQueue, EventWatch};
 use noq_proto::{ConnectionHandle, StreamId, VarInt};
-use proxy::{EventQueue, EventWatch};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;

@@ -6,8 +6,9 @@
 use crate::entrance::Entrance;
 use crate::reader::{StreamRead, StreamReader};
 use bytes::Bytes;
+use linux::socket::reset_on_close;
 use noq_proto::{Connection, ConnectionHandle, StreamId, VarInt, WriteError};
-use proxy::{ClientPlace, reset_on_close};
+use proxy::ClientPlace;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;

@@ -1,6 +1,7 @@
 //! Names to addresses, in a thread of its own: the system's resolver waits.
 
-use proxy::{HostPort, wake};
+use linux::wake::wake;
+use proxy::HostPort;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;

@@ -4,8 +4,9 @@
 //! field is the socket's until another is wanted: peers whose path carries ECN and others that share a socket cost a call each
 //! time they take turns.
 
+use linux::datagram::{receive_marked, report_marks, set_mark};
+use linux::socket::{SocketOption, bind_to, set_option, udp_socket};
 use noq_proto::EcnCodepoint;
-use proxy::{ask_marks, bind_to, receive_marked, set_mark, set_option, udp_socket};
 use std::cell::Cell;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -14,12 +15,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// Room for what arrives while the loop does something else: half a second of 100 Mbit/s (the kernel takes at most
 /// `net.core.rmem_max`).
 const RECEIVE_BUFFER: i32 = 6_250_000;
-/// SOL_SOCKET and SO_RCVBUF, SO_SNDBUF (asm-generic/socket.h).
-const SOL_SOCKET: i32 = 1;
-const SO_SNDBUF: i32 = 7;
-const SO_RCVBUF: i32 = 8;
-/// IPPROTO_IP, IP_MTU_DISCOVER and IPPROTO_IPV6, IPV6_MTU_DISCOVER (linux/in.h, linux/in6.h).
-const MTU_DISCOVER: [(i32, i32); 2] = [(0, 10), (41, 23)];
 /// Nothing is fragmented, and what the kernel believes of the path's MTU is not asked (IP_PMTUDISC_PROBE).
 const PROBE: i32 = 3;
 
@@ -48,13 +43,16 @@ impl QuicSocket {
     fn bound(at: SocketAddr) -> io::Result<QuicSocket> {
         let socket = udp_socket(at.is_ipv6())?;
         bind_to(socket.as_fd(), at)?;
-        for (level, name) in MTU_DISCOVER {
-            let _ = set_option(socket.as_fd(), level, name, PROBE);
+        for (option, value) in [
+            (SocketOption::IP_MTU_DISCOVER, PROBE),
+            (SocketOption::IPV6_MTU_DISCOVER, PROBE),
+            (SocketOption::SO_RCVBUF, RECEIVE_BUFFER),
+            (SocketOption::SO_SNDBUF, RECEIVE_BUFFER),
+        ] {
+            let _ = set_option(socket.as_fd(), option, value);
         }
-        let _ = set_option(socket.as_fd(), SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER);
-        let _ = set_option(socket.as_fd(), SOL_SOCKET, SO_SNDBUF, RECEIVE_BUFFER);
         // Where the kernel refuses, nothing is said of marks, and the library stops to ask for them.
-        let _ = ask_marks(socket.as_fd(), at.is_ipv6());
+        let _ = report_marks(socket.as_fd(), at.is_ipv6());
         Ok(QuicSocket { socket: socket.into(), is_v6: at.is_ipv6(), mark: Cell::new(0) })
     }
 

@@ -7,8 +7,8 @@ use crate::error::ProxyError;
 use crate::first::NameRoutes;
 use crate::shared::{BoundAddress, ListenerState, RunningConfig};
 use crate::side::{ProxyControls, SideOptions};
-use crate::sys;
 use crate::upstream::UpstreamState;
+use linux::socket::{self, SocketOption};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -149,7 +149,7 @@ impl Assembly {
                 let mut address = *address;
                 for _ in 0..self.loops {
                     let socket = listening(address, transparent).map_err(failed)?;
-                    address = sys::local_address(socket.as_fd()).map_err(failed)?;
+                    address = socket::local_address(socket.as_fd()).map_err(failed)?;
                     sockets.push(Arc::new(socket));
                 }
             }
@@ -158,9 +158,9 @@ impl Assembly {
             options
                 .apply(socket.as_fd())
                 .map_err(|e| ProxyError::Setting { key: key.into(), why: e.to_string() })?;
-            sys::listen(socket.as_fd()).map_err(failed)?;
+            socket::listen(socket.as_fd()).map_err(failed)?;
         }
-        let address = sys::local_address(sockets[0].as_fd()).map_err(failed)?;
+        let address = socket::local_address(sockets[0].as_fd()).map_err(failed)?;
         Ok(BoundAddress { wanted: at.clone(), address, transparent, sockets })
     }
 }
@@ -179,13 +179,13 @@ fn taken_over(
 
 /// A socket bound to an address that others may be bound to as well, of the same user (SO_REUSEPORT, socket(7)).
 fn listening(address: SocketAddr, transparent: bool) -> std::io::Result<OwnedFd> {
-    let socket = sys::tcp_socket(address.is_ipv6())?;
+    let socket = socket::tcp_socket(address.is_ipv6())?;
     let fd = socket.as_fd();
-    sys::set_option(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
-    sys::set_option(fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
+    socket::set_option(fd, SocketOption::SO_REUSEADDR, 1)?;
+    socket::set_option(fd, SocketOption::SO_REUSEPORT, 1)?;
     if transparent {
-        sys::be_transparent(fd, &address)?;
+        socket::be_transparent(fd, &address)?;
     }
-    sys::bind_to(fd, address)?;
+    socket::bind_to(fd, address)?;
     Ok(socket)
 }

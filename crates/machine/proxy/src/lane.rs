@@ -5,7 +5,7 @@
 //! window closes. A lane that waits, and holds nothing, owns neither buffer nor pipe.
 
 use crate::pipes::{PipePool, SplicePipe};
-use crate::sys;
+use linux::socket;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -132,7 +132,7 @@ impl Lane {
             if self.ended {
                 self.let_go(tools.pipes);
                 if !self.shut && !tools.is_last {
-                    sys::end_stream(sink.socket.as_fd()).map_err(|_| LaneFault::Sink)?;
+                    socket::end_stream(sink.socket.as_fd()).map_err(|_| LaneFault::Sink)?;
                 }
                 self.shut = true;
                 return Ok(LaneState::Done);
@@ -157,7 +157,7 @@ impl Lane {
             let done = match &mut self.pipe {
                 Some(pipe) if pipe.held() > 0 => pipe.drain(&sink.socket),
                 _ => {
-                    let sent = sys::send(sink.socket.as_fd(), &self.held);
+                    let sent = socket::send(sink.socket.as_fd(), &self.held);
                     if let Ok(n) = sent {
                         self.held.drain(..n);
                     }
@@ -188,7 +188,7 @@ impl Lane {
         }
         let taken = match &mut self.pipe {
             Some(pipe) if self.splices => pipe.fill(&source.socket),
-            _ => sys::receive(source.socket.as_fd(), tools.buffer, false),
+            _ => socket::receive(source.socket.as_fd(), tools.buffer, false),
         };
         let n = match taken {
             Ok(0) => {
@@ -219,7 +219,7 @@ impl Lane {
     /// Sends what was read, and holds what the sink does not take.
     fn copy_on(&mut self, sink: &mut ProxyEnd, mut bytes: &[u8]) -> io::Result<()> {
         while sink.writable && !bytes.is_empty() {
-            match sys::send(sink.socket.as_fd(), bytes) {
+            match socket::send(sink.socket.as_fd(), bytes) {
                 Ok(n) => {
                     self.moved += n as u64;
                     bytes = &bytes[n..];

@@ -60,10 +60,6 @@ mod stats;
 #[cfg(target_os = "linux")]
 mod status;
 #[cfg(target_os = "linux")]
-mod sys;
-#[cfg(target_os = "linux")]
-mod systemd;
-#[cfg(target_os = "linux")]
 mod upstream;
 #[cfg(target_os = "linux")]
 mod worker;
@@ -82,8 +78,3 @@ pub use shared::LogSink;
 pub use slow::{DirectionEvidence, SlowCause, SlowEnd, slow_end};
 #[cfg(target_os = "linux")]
 pub use stats::{PathStats, ProxyCounter, SideGauges};
-#[cfg(target_os = "linux")]
-pub use sys::{
-    EventQueue, EventWatch, Readiness, ask_marks, bind_to, connect_to, exact_timers, listen, receive_marked,
-    reset_on_close, set_mark, set_option, take_error, take_wakes, tcp_socket, udp_socket, wake, wake_counter,
-};

@@ -61,7 +61,7 @@ impl StatusView {
             servers,
             paths: paths.map(|((network, upstream), path)| (network.to_string(), upstream, path)).collect(),
             links: shared.board().map_or(Vec::new(), |board| board.read()),
-            resident_bytes: crate::sys::resident(),
+            resident_bytes: linux::process::resident(),
         }
     }
 }

@@ -3,9 +3,9 @@
 //! A pipe is two descriptors and pins pages, of which an unprivileged user has 16,384 (`fs.pipe-user-pages-soft`, pipe(7)): so
 //! no connection owns one. A loop keeps what came back, up to [`SPARE`]; more are closed.
 
-use crate::sys;
+use linux::pipe;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 /// Bytes of a pipe: as much as one turn moves. 64 pages: 256 of these are all that an unprivileged user may have.
 pub const PIPE_BYTES: usize = 256 << 10;
@@ -35,14 +35,14 @@ impl SplicePipe {
     /// mean either end.
     pub fn fill(&mut self, from: &OwnedFd) -> io::Result<usize> {
         debug_assert_eq!(self.held, 0);
-        let n = sys::splice(from.as_raw_fd(), self.write.as_raw_fd(), self.size)?;
+        let n = pipe::splice(from.as_fd(), self.write.as_fd(), self.size)?;
         self.held = n;
         Ok(n)
     }
 
     /// Gives to a socket what it takes in one go.
     pub fn drain(&mut self, to: &OwnedFd) -> io::Result<usize> {
-        let n = sys::splice(self.read.as_raw_fd(), to.as_raw_fd(), self.held)?;
+        let n = pipe::splice(self.read.as_fd(), to.as_fd(), self.held)?;
         self.held -= n;
         Ok(n)
     }
@@ -62,7 +62,7 @@ impl PipePool {
             Some(pipe) => pipe,
             None if self.lent >= MOST => return None,
             None => {
-                let (read, write, size) = sys::pipe(PIPE_BYTES).ok()?;
+                let (read, write, size) = pipe::sized_pipe(PIPE_BYTES).ok()?;
                 if size < LEAST_BYTES {
                     return None;
                 }

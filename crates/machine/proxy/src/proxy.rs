@@ -8,7 +8,8 @@ use crate::shared::{LogSink, ProxyShared, RunningConfig, Stopping};
 use crate::side::{ProxyControls, SideOptions};
 use crate::stats::{PathStats, ProxyCounter};
 use crate::worker::ProxyLoop;
-use crate::{chores, status, sys};
+use crate::{chores, status};
+use linux::{process, schedule, user};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -41,10 +42,10 @@ impl Proxy {
         activated: BTreeMap<String, Vec<OwnedFd>>,
         log: LogSink,
     ) -> Result<Proxy, ProxyError> {
-        let cores = sys::cores();
+        let cores = schedule::cores();
         let loops = config.workers.unwrap_or(cores.len());
         let pin = move |i: usize| {
-            cores.get(i).filter(|_| loops <= cores.len()).copied().into_iter().for_each(sys::pin)
+            cores.get(i).filter(|_| loops <= cores.len()).copied().into_iter().for_each(schedule::pin)
         };
         Proxy::start_in(config, activated, log, Arc::new(pin))
     }
@@ -60,9 +61,9 @@ impl Proxy {
         log: LogSink,
         settle: Arc<dyn Fn(usize) + Send + Sync>,
     ) -> Result<Proxy, ProxyError> {
-        let loops = config.workers.unwrap_or_else(|| sys::cores().len());
+        let loops = config.workers.unwrap_or_else(|| schedule::cores().len());
         let wanted = config.max_connections as u64 * DESCRIPTORS_EACH + DESCRIPTORS_SPARE;
-        let descriptors = sys::raise_descriptors(wanted);
+        let descriptors = process::raise_descriptors(wanted);
         let shared = Arc::new(ProxyShared::new(loops, log)?);
         if descriptors < wanted {
             let details = json!({ "descriptors": descriptors, "wanted": wanted });
@@ -209,10 +210,10 @@ fn sides(config: &ProxyConfig) -> impl Iterator<Item = (String, &SideConfig)> {
 /// # Errors
 /// There is no such user, or the system says no.
 pub fn become_configured(config: &ProxyConfig) -> Result<(), ProxyError> {
-    let Some(user) = config.user.as_deref().filter(|_| sys::is_root()) else { return Ok(()) };
+    let Some(user) = config.user.as_deref().filter(|_| user::is_root()) else { return Ok(()) };
     let (uid, gid) =
-        sys::user(user).map_err(|e| ProxyError::Setting { key: "user".into(), why: e.to_string() })?;
-    Ok(sys::become_user(uid, gid, needs_net_admin(config))?)
+        user::user(user).map_err(|e| ProxyError::Setting { key: "user".into(), why: e.to_string() })?;
+    Ok(user::become_user(uid, gid, needs_net_admin(config))?)
 }
 
 /// That the kernel takes all options of this user.

@@ -3,8 +3,8 @@
 use crate::lane::Lane;
 use crate::slow::DirectionEvidence;
 use crate::stats::{PathStats, SideGauges};
+use linux::tcp_info::TcpInfo;
 use std::os::fd::{AsFd, OwnedFd};
-use tcp_info::TcpInfo;
 
 /// What was known of a connection at the last look.
 #[derive(Default)]

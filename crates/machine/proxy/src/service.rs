@@ -5,8 +5,8 @@
 use crate::config::{ConfigError, ProxyConfig};
 use crate::proxy::Proxy;
 use crate::shared::LogSink;
-use crate::sys::{Signal, hold_signals, next_signal};
-use crate::systemd::{handed_over, notify};
+use linux::service::{handed_over, notify};
+use linux::signal::{ServiceSignal, hold_signals, next_signal};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -97,7 +97,7 @@ pub fn serve<S: ProxyService, E>(
     let mut ends_at: Option<Instant> = None;
     loop {
         match signals.recv_timeout(if ends_at.is_some() { END_CHECK } else { END_CHECK * 10 }) {
-            Ok(Signal::Reload) if ends_at.is_none() => {
+            Ok(ServiceSignal::Reload) if ends_at.is_none() => {
                 notify("RELOADING=1");
                 match reload(&mut service, &read) {
                     Ok(next) => config = next,
@@ -105,13 +105,13 @@ pub fn serve<S: ProxyService, E>(
                 }
                 notify("READY=1");
             }
-            Ok(Signal::Reload) => {}
-            Ok(Signal::End) if ends_at.is_none() => {
+            Ok(ServiceSignal::Reload) => {}
+            Ok(ServiceSignal::End) if ends_at.is_none() => {
                 notify("STOPPING=1");
                 service.drain();
                 ends_at = Some(Instant::now() + Duration::from_nanos(config.drain_timeout.as_nanos()));
             }
-            Ok(Signal::End) => service.stop(),
+            Ok(ServiceSignal::End) => service.stop(),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
         if ends_at.is_some_and(|at| at <= Instant::now()) {

@@ -6,8 +6,8 @@ use crate::first::NameRoutes;
 use crate::places::ClientPlaces;
 use crate::side::SideOptions;
 use crate::stats::{LoopStats, PathTable};
-use crate::sys;
 use crate::upstream::UpstreamState;
+use linux::wake::{wake, wake_counter};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -105,7 +105,7 @@ impl ProxyShared {
             log,
             board: Mutex::default(),
             started: Instant::now(),
-            wakes: (0..loops).map(|_| sys::wake_counter()).collect::<Result<_, _>>()?,
+            wakes: (0..loops).map(|_| wake_counter()).collect::<Result<_, _>>()?,
             loops: (0..loops).map(|_| LoopStats::default()).collect(),
             paths: PathTable::default(),
         })
@@ -159,7 +159,7 @@ impl ProxyShared {
     }
 
     fn wake_all(&self) {
-        self.wakes.iter().for_each(|fd| sys::wake(fd.as_fd()));
+        self.wakes.iter().for_each(|fd| wake(fd.as_fd()));
     }
 
     /// Tells something to whoever reads the log.

@@ -3,8 +3,8 @@
 
 use crate::config::SideConfig;
 use crate::error::ProxyError;
-use crate::sys;
 use kernel_cc::{Kernel, Loaded};
+use linux::socket::{SocketOption, set_bytes, set_option, tcp_socket};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -16,7 +16,7 @@ const PROBES: u64 = 3;
 /// Options, ready to be set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SideOptions {
-    list: Vec<(i32, i32, Vec<u8>)>,
+    list: Vec<(SocketOption, Vec<u8>)>,
 }
 
 /// The congestion controls of a proxy: the kernel's, and longfat's eBPF programs loaded for this process. They stay loaded as
@@ -57,43 +57,42 @@ impl SideOptions {
     /// A congestion control that cannot be had.
     pub fn of(side: &SideConfig, key: &str, controls: &mut ProxyControls) -> Result<SideOptions, ProxyError> {
         let mut list = Vec::new();
-        let mut set = |level, name, value: u64| {
+        let mut set = |option, value: u64| {
             let value = value.min(i32::MAX as u64) as i32;
-            list.push((level, name, value.to_ne_bytes().to_vec()));
+            list.push((option, value.to_ne_bytes().to_vec()));
         };
-        let (socket, tcp) = (libc::SOL_SOCKET, libc::IPPROTO_TCP);
         // A proxy's writes are whole as they come: Nagle's algorithm would only wait.
-        set(tcp, libc::TCP_NODELAY, 1);
+        set(SocketOption::TCP_NODELAY, 1);
         if let Some(bytes) = side.send_buffer {
-            set(socket, libc::SO_SNDBUF, bytes.get());
+            set(SocketOption::SO_SNDBUF, bytes.get());
         }
         if let Some(bytes) = side.receive_buffer {
-            set(socket, libc::SO_RCVBUF, bytes.get());
+            set(SocketOption::SO_RCVBUF, bytes.get());
         }
         if let Some(bytes) = side.notsent_lowat {
-            set(tcp, libc::TCP_NOTSENT_LOWAT, bytes.get());
+            set(SocketOption::TCP_NOTSENT_LOWAT, bytes.get());
         }
         if let Some(time) = side.keep_alive {
             let seconds = |t: Span| (t.as_nanos() / 1_000_000_000).max(1);
-            set(socket, libc::SO_KEEPALIVE, 1);
-            set(tcp, libc::TCP_KEEPIDLE, seconds(time));
-            set(tcp, libc::TCP_KEEPINTVL, seconds(time / PROBES));
-            set(tcp, libc::TCP_KEEPCNT, PROBES);
+            set(SocketOption::SO_KEEPALIVE, 1);
+            set(SocketOption::TCP_KEEPIDLE, seconds(time));
+            set(SocketOption::TCP_KEEPINTVL, seconds(time / PROBES));
+            set(SocketOption::TCP_KEEPCNT, PROBES);
         }
         if let Some(rate) = side.pace {
             let bytes_per_second = (rate.as_bps() / 8).max(1);
-            list.push((socket, libc::SO_MAX_PACING_RATE, bytes_per_second.to_ne_bytes().to_vec()));
+            list.push((SocketOption::SO_MAX_PACING_RATE, bytes_per_second.to_ne_bytes().to_vec()));
         }
         if let Some(name) = &side.cc {
             let name = controls.kernel_name(name, &format!("{key}.cc"))?;
-            list.push((tcp, libc::TCP_CONGESTION, name.into_bytes()));
+            list.push((SocketOption::TCP_CONGESTION, name.into_bytes()));
         }
         Ok(SideOptions { list })
     }
 
     /// Sets them.
     pub fn apply(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
-        self.list.iter().try_for_each(|(level, name, value)| sys::set_bytes(socket, *level, *name, value))
+        self.list.iter().try_for_each(|(option, value)| set_bytes(socket, *option, value))
     }
 
     /// Sets them on a socket that has those of `before`: what is no longer set becomes the system's again.
@@ -101,23 +100,17 @@ impl SideOptions {
     /// # Errors
     /// A buffer's size that is no longer set: the kernel tunes such a buffer never again; or what it does not take.
     pub fn replace(&self, before: &SideOptions, socket: BorrowedFd<'_>) -> io::Result<()> {
-        let (sockets, tcp) = (libc::SOL_SOCKET, libc::IPPROTO_TCP);
-        let gone =
-            before.list.iter().filter(|(l, n, _)| !self.list.iter().any(|(l2, n2, _)| (l, n) == (l2, n2)));
-        for (level, name, _) in gone {
-            match (*level, *name) {
-                (l, libc::SO_KEEPALIVE) if l == sockets => sys::set_option(socket, l, libc::SO_KEEPALIVE, 0)?,
-                (l, libc::SO_MAX_PACING_RATE) if l == sockets => {
-                    sys::set_bytes(socket, l, libc::SO_MAX_PACING_RATE, &u64::MAX.to_ne_bytes())?;
-                }
-                (l, libc::TCP_CONGESTION) if l == tcp => {
-                    sys::set_bytes(socket, l, libc::TCP_CONGESTION, Kernel::now().default.as_bytes())?;
+        let gone = before.list.iter().filter(|(option, _)| !self.list.iter().any(|(o, _)| o == option));
+        for &(option, _) in gone {
+            match option {
+                SocketOption::SO_KEEPALIVE => set_option(socket, option, 0)?,
+                SocketOption::SO_MAX_PACING_RATE => set_bytes(socket, option, &u64::MAX.to_ne_bytes())?,
+                SocketOption::TCP_CONGESTION => {
+                    set_bytes(socket, option, Kernel::now().default.as_bytes())?;
                 }
                 // 0: the sysctl's (tcp_notsent_lowat, include/net/tcp.h).
-                (l, libc::TCP_NOTSENT_LOWAT) if l == tcp => {
-                    sys::set_option(socket, l, libc::TCP_NOTSENT_LOWAT, 0)?
-                }
-                (l, libc::SO_SNDBUF | libc::SO_RCVBUF) if l == sockets => {
+                SocketOption::TCP_NOTSENT_LOWAT => set_option(socket, option, 0)?,
+                SocketOption::SO_SNDBUF | SocketOption::SO_RCVBUF => {
                     return Err(io::Error::other("a buffer's size can be unset by a restart only"));
                 }
                 _ => {}
@@ -131,19 +124,19 @@ impl SideOptions {
     /// # Errors
     /// The option that it does not take.
     pub fn try_out(&self, key: &str) -> Result<(), ProxyError> {
-        let socket = sys::tcp_socket(false).map_err(ProxyError::Io)?;
+        let socket = tcp_socket(false).map_err(ProxyError::Io)?;
         let socket = std::os::fd::AsFd::as_fd(&socket);
-        for (level, name, value) in &self.list {
-            let Err(e) = sys::set_bytes(socket, *level, *name, value) else { continue };
-            let (key, why) = match (*level, *name) {
-                (libc::IPPROTO_TCP, libc::TCP_CONGESTION) => (
+        for (option, value) in &self.list {
+            let Err(e) = set_bytes(socket, *option, value) else { continue };
+            let (key, why) = match *option {
+                SocketOption::TCP_CONGESTION => (
                     format!("{key}.cc"),
                     format!(
                         "{}: {e} (sysctl net.ipv4.tcp_allowed_congestion_control says which need no CAP_NET_ADMIN)",
                         String::from_utf8_lossy(value)
                     ),
                 ),
-                _ => (key.into(), format!("socket option {name}: {e}")),
+                _ => (key.into(), format!("socket option {}: {e}", option.number())),
             };
             return Err(ProxyError::Setting { key, why });
         }

@@ -15,7 +15,9 @@ use crate::pipes::PipePool;
 use crate::session::{Session, SessionStage, Whose};
 use crate::shared::{ProxyShared, RunningConfig, Stopping};
 use crate::stats::ProxyCounter;
-use crate::sys::{self, EventQueue, Readiness};
+use linux::epoll::{EventQueue, EventWatch, Readiness};
+use linux::socket::reset_on_close;
+use linux::wake::take_wakes;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io;
@@ -103,7 +105,7 @@ impl ProxyLoop {
     /// The loop of this number.
     pub fn new(index: usize, shared: Arc<ProxyShared>) -> io::Result<ProxyLoop> {
         let queue = EventQueue::new()?;
-        queue.watch(shared.wakes[index].as_fd(), TokenOwner::Wake.token(), sys::EventWatch::Read)?;
+        queue.watch(shared.wakes[index].as_fd(), TokenOwner::Wake.token(), EventWatch::Read)?;
         Ok(ProxyLoop {
             index,
             running: Arc::default(),
@@ -189,7 +191,7 @@ impl ProxyLoop {
 
     fn handle(&mut self, event: Readiness) {
         match TokenOwner::of(event.token) {
-            TokenOwner::Wake => sys::take_wakes(self.shared.wakes[self.index].as_fd()),
+            TokenOwner::Wake => take_wakes(self.shared.wakes[self.index].as_fd()),
             TokenOwner::Listener(i) => self.accept_some(i),
             TokenOwner::Session(i, generation, whose) => {
                 let Some(session) = self.sessions.get_mut(i).and_then(Option::as_deref_mut) else { return };
@@ -301,7 +303,7 @@ impl ProxyLoop {
         session.down.let_go(&mut self.pipes);
         if let Ending::Reset(counter) = ending {
             let ends = [Some(&session.client), session.server.as_ref()];
-            ends.into_iter().flatten().for_each(|end| sys::reset_on_close(end.socket.as_fd()));
+            ends.into_iter().flatten().for_each(|end| reset_on_close(end.socket.as_fd()));
             self.count(counter, 1);
         } else {
             self.count(ProxyCounter::Finished, 1);
@@ -346,7 +348,7 @@ impl ProxyLoop {
     /// Watches a new socket of a connection.
     fn watch_end(&self, socket: &OwnedFd, i: usize, generation: u32, whose: Whose) -> io::Result<()> {
         let token = TokenOwner::Session(i, generation, whose).token();
-        self.queue.watch(socket.as_fd(), token, sys::EventWatch::Stream)
+        self.queue.watch(socket.as_fd(), token, EventWatch::Stream)
     }
 }
 

@@ -49,7 +49,7 @@ fn one_direction_ends_and_the_other_goes_on() {
 /// Closes with a reset.
 fn reset(tcp: std::net::TcpStream) {
     use std::os::fd::AsFd;
-    proxy::reset_on_close(tcp.as_fd());
+    linux::socket::reset_on_close(tcp.as_fd());
 }
 
 #[test]

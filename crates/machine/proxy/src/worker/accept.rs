@@ -6,7 +6,8 @@ use crate::lane::{Lane, ProxyEnd};
 use crate::session::{Route, Session, SessionStage, Whose};
 use crate::shared::ListenerState;
 use crate::stats::ProxyCounter;
-use crate::sys::{self, EventWatch};
+use linux::epoll::EventWatch;
+use linux::socket;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -148,7 +149,7 @@ impl ProxyLoop {
                 self.shared.connections.fetch_sub(1, Relaxed);
                 return self.pause_accepting();
             }
-            match sys::accept(listener.socket.as_fd()) {
+            match socket::accept(listener.socket.as_fd()) {
                 Ok((socket, peer)) => {
                     let state = listener.state.clone();
                     self.count(ProxyCounter::Accepted, 1);
@@ -156,19 +157,9 @@ impl ProxyLoop {
                 }
                 Err(e) => {
                     self.shared.connections.fetch_sub(1, Relaxed);
-                    match e.raw_os_error() {
-                        // One that was reset in the queue, or errors of its network that Linux tells here (accept(2)).
-                        Some(
-                            libc::EINTR
-                            | libc::ECONNABORTED
-                            | libc::EPROTO
-                            | libc::ENETDOWN
-                            | libc::EHOSTUNREACH
-                            | libc::ENETUNREACH
-                            | libc::EHOSTDOWN
-                            | libc::EPERM,
-                        ) => continue,
-                        _ if e.kind() == io::ErrorKind::WouldBlock => return,
+                    match e.kind() {
+                        _ if socket::is_of_one_connection(&e) => continue,
+                        io::ErrorKind::WouldBlock => return,
                         _ => return self.pause_accepting(),
                     }
                 }
@@ -179,7 +170,7 @@ impl ProxyLoop {
     /// Gives a connection its place, or none.
     fn admit(&mut self, socket: OwnedFd, peer: SocketAddr, listener: Arc<ListenerState>) {
         let refuse = |this: &Self, socket: &OwnedFd, counter| {
-            sys::reset_on_close(socket.as_fd());
+            socket::reset_on_close(socket.as_fd());
             this.count(counter, 1);
             this.shared.connections.fetch_sub(1, Relaxed);
         };

@@ -7,7 +7,7 @@ use crate::lane::{Lane, ProxyEnd};
 use crate::session::{Route, Session, SessionStage, Whose};
 use crate::side::SideOptions;
 use crate::stats::ProxyCounter;
-use crate::sys;
+use linux::socket::{self, SocketOption};
 use serde_json::json;
 use std::io;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ impl ProxyLoop {
         let Some(session) = self.sessions[i].as_deref_mut() else { return };
         let listener = &session.listener;
         if !listener.config.transparent.is_empty() {
-            let to = sys::local_address(session.client.socket.as_fd()).map(plain).ok();
+            let to = socket::local_address(session.client.socket.as_fd()).map(plain).ok();
             let may = |to: &SocketAddr| listener.config.transparent.iter().any(|net| net.contains(to.ip()));
             // Connections made to the proxy itself were not on their way to anybody: they would come here again and again.
             let meets_itself = |to: &SocketAddr| {
@@ -93,7 +93,7 @@ impl ProxyLoop {
         }
         // What failed says so in its events too (EPOLLERR, EPOLLHUP): no call is needed for what did not.
         if server.ends
-            && let Some(e) = sys::take_error(server.socket.as_fd())
+            && let Some(e) = socket::take_error(server.socket.as_fd())
         {
             return self.handle_connect_failure(i, &e.to_string());
         }
@@ -108,7 +108,7 @@ impl ProxyLoop {
                 self.shared.tell("server-up", details);
             }
             if let Some(version) = upstream.config.proxy_protocol {
-                let own = || sys::local_address(session.client.socket.as_fd()).map(plain);
+                let own = || socket::local_address(session.client.socket.as_fd()).map(plain);
                 let to = session.destination.or_else(|| own().ok()).unwrap_or(session.peer);
                 session.up = Lane::beginning_with(version.write(session.client_address, to));
             }
@@ -146,7 +146,7 @@ impl ProxyLoop {
 
 /// Begins to connect to a server, with its side's options.
 fn begin(session: &Session, to: SocketAddr) -> io::Result<OwnedFd> {
-    let socket = sys::tcp_socket(to.is_ipv6())?;
+    let socket = socket::tcp_socket(to.is_ipv6())?;
     let fd = socket.as_fd();
     let options: &SideOptions = match &session.route {
         Route::Upstream(upstream) => &upstream.options,
@@ -154,11 +154,11 @@ fn begin(session: &Session, to: SocketAddr) -> io::Result<OwnedFd> {
     };
     options.apply(fd)?;
     if session.listener.config.keep_client_address {
-        sys::be_transparent(fd, &to)?;
-        sys::set_option(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
-        sys::bind_to(fd, session.client_address)?;
+        socket::be_transparent(fd, &to)?;
+        socket::set_option(fd, SocketOption::SO_REUSEADDR, 1)?;
+        socket::bind_to(fd, session.client_address)?;
     }
-    sys::connect_to(fd, to)?;
+    socket::connect_to(fd, to)?;
     Ok(socket)
 }
 

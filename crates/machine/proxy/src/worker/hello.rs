@@ -4,7 +4,7 @@ use super::{Ending, ProxyLoop};
 use crate::address::plain;
 use crate::first::{FirstStep, first_step};
 use crate::stats::ProxyCounter;
-use crate::sys;
+use linux::socket::receive;
 use std::io;
 use std::os::fd::AsFd;
 
@@ -33,7 +33,7 @@ impl ProxyLoop {
             return FirstStep::Route(None);
         }
         let socket = session.client.socket.as_fd();
-        let bytes = match sys::receive(socket, &mut self.peeked, true) {
+        let bytes = match receive(socket, &mut self.peeked, true) {
             Ok(n) => &self.peeked[..n],
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return FirstStep::Wait,
             Err(_) => return FirstStep::Refuse,
@@ -42,7 +42,7 @@ impl ProxyLoop {
         let is_all = session.client.ends || bytes.len() == self.peeked.len();
         let step = first_step(bytes, is_all, session.awaits_header, wants_name);
         if let FirstStep::Header(length, between) = step {
-            let taken = sys::receive(socket, &mut self.peeked[..length], false);
+            let taken = receive(socket, &mut self.peeked[..length], false);
             session.awaits_header = false;
             if let Some((from, to)) = between {
                 session.client_address = plain(from);
