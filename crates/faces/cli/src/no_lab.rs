@@ -5,7 +5,7 @@
 mod interrupt;
 // The lab's own: it needs no more than a Unix.
 #[cfg(unix)]
-#[path = "../../../machine/lab/src/sys/interrupt.rs"]
+#[path = "../../../machine/linux/src/interrupt.rs"]
 #[allow(unsafe_code)]
 mod interrupt;
 

@@ -6,7 +6,8 @@
 
 use crate::LabError;
 use crate::shell::Tell;
-use crate::sys::{self, Forked};
+use linux::process::{self, Forked, Pid};
+use linux::{namespace, pipe, signal};
 use result::{Outcome, Packer, Unpacker};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -58,7 +59,7 @@ pub fn run_apart(
             Ok(Message::Suspend | Message::Ended(_)) | Err(_) => break Err(LabError::Killed),
         }
     };
-    sys::reap(pid, true);
+    process::reap(pid);
     outcome
 }
 
@@ -77,13 +78,13 @@ pub fn shell_apart(
         };
         work(&mut tell).map(Message::Ended)
     })?;
-    let _keys = sys::Ignored::terminal_keys();
+    let _keys = signal::Ignored::terminal_keys();
     let code = loop {
         match receive(&mut reading) {
             Ok(Message::Notice(text)) => notice(&text),
             Ok(Message::Suspend) => {
-                sys::suspend();
-                sys::resume(pid);
+                signal::suspend();
+                process::resume(pid);
             }
             Ok(Message::Ended(code)) => break Ok(code),
             Ok(Message::Failed(error)) => break Err(error),
@@ -92,7 +93,7 @@ pub fn shell_apart(
             }
         }
     };
-    sys::reap(pid, true);
+    process::reap(pid);
     code
 }
 
@@ -104,32 +105,32 @@ pub fn try_apart(work: impl FnOnce() -> Result<(), LabError>) -> Result<(), LabE
         Ok(Message::Failed(error)) => Err(error),
         _ => Err(LabError::Killed),
     };
-    sys::reap(pid, true);
+    process::reap(pid);
     told
 }
 
 /// Forks a process that becomes root of a user namespace and sends what `work` yields, last.
 /// The process and the pipe it sends through.
-fn apart(work: impl FnOnce(&mut File) -> Result<Message, LabError>) -> Result<(i32, File), LabError> {
-    let (reading, writing) = sys::pipe().map_err(LabError::system("a pipe"))?;
-    let parent = std::process::id() as i32;
-    match sys::fork().map_err(LabError::system("forking"))? {
+fn apart(work: impl FnOnce(&mut File) -> Result<Message, LabError>) -> Result<(Pid, File), LabError> {
+    let (reading, writing) = pipe::pipe().map_err(LabError::system("a pipe"))?;
+    let parent = process::own_id();
+    match process::fork().map_err(LabError::system("forking"))? {
         Forked::Child => {
             drop(reading);
-            sys::die_with_parent();
-            if sys::parent() == parent {
+            process::die_with_parent();
+            if process::parent() == Some(parent) {
                 let mut pipe = File::from(writing);
-                let entered = sys::enter_new_user().map_err(|e| LabError::Permission {
+                let entered = namespace::enter_new_user().map_err(|e| LabError::Permission {
                     missing: "CAP_SYS_ADMIN".into(),
                     why: format!(
                         "it makes network namespaces; a user namespace instead was refused: {}",
-                        sys::namespace_refusal(&e, "user")
+                        namespace::refusal(&e, "user")
                     ),
                 });
                 let last = entered.and_then(|()| work(&mut pipe)).unwrap_or_else(Message::Failed);
                 drop(send(&mut pipe, &last));
             }
-            sys::exit_now(0)
+            process::exit_now(0)
         }
         Forked::Parent(pid) => Ok((pid, File::from(reading))),
     }
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn what_the_child_tells_arrives() {
-        let (reading, writing) = sys::pipe().unwrap();
+        let (reading, writing) = pipe::pipe().unwrap();
         let (mut reading, mut writing) = (File::from(reading), File::from(writing));
         let mut o = Outcome::default();
         o.variant.name = "v".into();

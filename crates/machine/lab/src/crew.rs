@@ -6,7 +6,7 @@
 //! and then the whole window at once. So a single burst counts, not the mean. Hosts that only send or
 //! receive datagrams need none of this.
 
-use crate::sys::{self, Cpus};
+use linux::schedule::{self, Cpus};
 use std::sync::{Mutex, PoisonError};
 
 /// Packets in a window of 10 ms that are too many for one CPU to move, send and receive.
@@ -32,12 +32,12 @@ pub struct Muster<'a> {
 impl Crew {
     /// Of no thread yet.
     pub fn new() -> Crew {
-        Crew { members: Mutex::default(), all: sys::cpus_of(0) }
+        Crew { members: Mutex::default(), all: schedule::cpus() }
     }
 
     /// The calling thread belongs to it.
     pub fn join(&self) {
-        self.admit(sys::thread_id());
+        self.admit(schedule::thread_id());
     }
 
     /// So does this one.
@@ -48,9 +48,9 @@ impl Crew {
     fn assign(&self, cpus: &Cpus) {
         for &thread in self.members.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             // One that has ended needs none.
-            sys::assign(thread, cpus);
+            schedule::assign(thread, cpus);
         }
-        sys::assign(0, cpus);
+        schedule::assign(0, cpus);
     }
 }
 
@@ -74,7 +74,7 @@ impl<'a> Muster<'a> {
         }
         self.gathered = gather;
         match (&self.crew.all, self.gathered) {
-            (_, true) => self.crew.assign(&sys::own_cpu()),
+            (_, true) => self.crew.assign(&schedule::own_cpu()),
             (Some(all), false) => self.crew.assign(all),
             (None, false) => {}
         }

@@ -26,9 +26,9 @@ use crate::network::LabNetwork;
 use crate::plan::FlowPlan;
 use crate::program::found;
 use crate::routing::{install, routes_through};
-use crate::sys;
 pub use config::esp_port;
 use console::DaemonConsole;
+use linux::namespace;
 use scenario::{Scenario, Service};
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -256,7 +256,7 @@ enum FaultAct {
 /// Installs a host's routes into its tunnels, whose devices are there.
 fn lead_into_tunnels(scenario: &Scenario, network: &LabNetwork, host: usize) -> Result<(), LabError> {
     let into = || Netlink::new().and_then(|netlink| install(scenario, host, &netlink, true));
-    let done = sys::within(network.namespaces[host].as_fd(), into).and_then(|done| done);
+    let done = namespace::within(network.namespaces[host].as_fd(), into).and_then(|done| done);
     done.map_err(failed(scenario, host, "routes into its tunnels"))
 }
 

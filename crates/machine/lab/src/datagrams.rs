@@ -3,9 +3,10 @@
 
 use crate::options::receive_buffer;
 use crate::plan::PlannedFlow;
-use crate::sys::{KernelSocket, Received};
 use crate::wire::ip_header;
+use linux::packet::{self, FilterStep, PacketSocket, Received};
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
 use units::Time;
 
@@ -18,15 +19,15 @@ const HEADERS: usize = 68;
 
 /// One end of a flow.
 pub struct Datagrams {
-    socket: KernelSocket,
+    socket: PacketSocket,
     sends: bool,
 }
 
 impl Datagrams {
     /// Those to this port that leave (`sends`) or reach the host whose namespace the thread is in.
     pub fn new(port: u16, sends: bool) -> io::Result<Datagrams> {
-        let socket = KernelSocket::packets(&filter(port), 0)?;
-        receive_buffer(&socket, 8 << 20)?;
+        let socket = PacketSocket::new(&filter(port), 0)?;
+        receive_buffer(socket.as_fd(), 8 << 20)?;
         Ok(Datagrams { socket, sends })
     }
 
@@ -34,7 +35,7 @@ impl Datagrams {
     pub fn look(&self, flow: &PlannedFlow, now: Time) -> io::Result<()> {
         let mut header = [0; HEADERS];
         loop {
-            let way = match self.socket.recv_packet(&mut header) {
+            let way = match self.socket.receive(&mut header) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 // The device went down, or a copy was dropped for want of room.
                 Err(e) if matches!(e.raw_os_error(), Some(libc::ENETDOWN | libc::ENOBUFS)) => continue,
@@ -60,27 +61,27 @@ fn payload(ip: &[u8]) -> Option<u64> {
 
 /// Classic BPF over an IP packet: UDP to this port, and the first piece of what is in pieces. The kernel puts no other header
 /// between those of IPv6 and UDP, but of pieces; iperf3 sends none.
-fn filter(port: u16) -> [libc::sock_filter; 16] {
-    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+fn filter(port: u16) -> [FilterStep; 16] {
+    let step = |code: u32, jt, jf, k| FilterStep { code: code as u16, jt, jf, k };
     [
-        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K, 0, 0, 4),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 7, 0, 6),
+        step(packet::BPF_LD | packet::BPF_B | packet::BPF_ABS, 0, 0, 0),
+        step(packet::BPF_ALU | packet::BPF_RSH | packet::BPF_K, 0, 0, 4),
+        step(packet::BPF_JMP | packet::BPF_JEQ | packet::BPF_K, 7, 0, 6),
         // IPv4.
-        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, 9),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 10, UDP),
-        step(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, 6),
-        step(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 8, 0, 0x1fff),
-        step(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0, 0, 0),
-        step(libc::BPF_LD | libc::BPF_H | libc::BPF_IND, 0, 0, 2),
-        step(libc::BPF_JMP | libc::BPF_JA, 0, 0, 3),
+        step(packet::BPF_LD | packet::BPF_B | packet::BPF_ABS, 0, 0, 9),
+        step(packet::BPF_JMP | packet::BPF_JEQ | packet::BPF_K, 0, 10, UDP),
+        step(packet::BPF_LD | packet::BPF_H | packet::BPF_ABS, 0, 0, 6),
+        step(packet::BPF_JMP | packet::BPF_JSET | packet::BPF_K, 8, 0, 0x1fff),
+        step(packet::BPF_LDX | packet::BPF_B | packet::BPF_MSH, 0, 0, 0),
+        step(packet::BPF_LD | packet::BPF_H | packet::BPF_IND, 0, 0, 2),
+        step(packet::BPF_JMP | packet::BPF_JA, 0, 0, 3),
         // IPv6.
-        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, 6),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 3, UDP),
-        step(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, 42),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, port as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, HEADERS as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+        step(packet::BPF_LD | packet::BPF_B | packet::BPF_ABS, 0, 0, 6),
+        step(packet::BPF_JMP | packet::BPF_JEQ | packet::BPF_K, 0, 3, UDP),
+        step(packet::BPF_LD | packet::BPF_H | packet::BPF_ABS, 0, 0, 42),
+        step(packet::BPF_JMP | packet::BPF_JEQ | packet::BPF_K, 0, 1, port as u32),
+        step(packet::BPF_RET | packet::BPF_K, 0, 0, HEADERS as u32),
+        step(packet::BPF_RET | packet::BPF_K, 0, 0, 0),
     ]
 }
 

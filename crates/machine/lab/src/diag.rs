@@ -8,12 +8,12 @@
 //! `tcp_info` shorter than the one it knows (its issue 22; older kernels send such), does not know
 //! the fields of newer ones, and has no destroy group.
 
-use crate::sys::KernelSocket;
-use ::netlink::{attributes, messages, question, question_of_one, text, u32_at};
+use linux::netlink::{NetlinkSocket, Service, attributes, messages, question, question_of_one, text, u32_at};
+use linux::tcp_info::{BbrInfo, TcpInfo};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use tcp_info::{BbrInfo, TcpInfo};
+use std::os::fd::AsFd;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const SKNLGRP_INET_TCP_DESTROY: u32 = 1;
@@ -52,8 +52,8 @@ impl Sock {
 
 /// A namespace's sockets.
 pub struct Diag {
-    questions: KernelSocket,
-    ends: KernelSocket,
+    questions: NetlinkSocket,
+    ends: NetlinkSocket,
     buffer: Vec<u8>,
 }
 
@@ -62,10 +62,10 @@ impl Diag {
     pub fn new() -> io::Result<Diag> {
         // Joined by binding: the kernel tells groups nothing through a socket without an address.
         let groups = [SKNLGRP_INET_TCP_DESTROY, SKNLGRP_INET6_TCP_DESTROY].iter().map(|g| 1 << (g - 1)).sum();
-        let ends = KernelSocket::netlink_groups(libc::NETLINK_SOCK_DIAG, groups)?;
+        let ends = NetlinkSocket::listening(Service::SocketDiagnosis, groups)?;
         // A server that resets a thousand connections at once must not make us miss one.
-        let _ = crate::options::receive_buffer(&ends, 4 << 20);
-        let questions = KernelSocket::netlink_of(libc::NETLINK_SOCK_DIAG)?;
+        let _ = crate::options::receive_buffer(ends.as_fd(), 4 << 20);
+        let questions = NetlinkSocket::new(Service::SocketDiagnosis)?;
         Ok(Diag { questions, ends, buffer: vec![0; 64 << 10] })
     }
 
@@ -201,7 +201,7 @@ fn plain(ip: [u8; 16]) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::netlink::written;
+    use linux::netlink::written;
 
     const NLMSG_ERROR: u16 = 2;
     const NLMSG_DONE: u16 = 3;

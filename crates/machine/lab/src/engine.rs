@@ -12,15 +12,16 @@ use crate::network::LabNetwork;
 use crate::pcap::Recorder;
 use crate::plan::FlowPlan;
 use crate::resent::ResentWatch;
-use crate::sys;
 use crate::torn::TornPackets;
 use crate::wire::{self, Pool, VIRTIO, Wire};
+use linux::poll::PollSet;
+use linux::{clock, file, schedule};
 use path::{Outbox, Packet};
 use result::{ElementResult, ElementSeries, Histogram, Resent};
 use scenario::Scenario;
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use units::{Span, Time, earliest};
@@ -47,13 +48,13 @@ const JOINED: u32 = 64;
 const NAP: Duration = Duration::from_millis(50);
 
 /// One direction of a link, between two devices.
-struct EngineWay {
+struct EngineWay<'a> {
     along: chains::LinkWay<Wire>,
     /// Number of its first element among all.
     first: usize,
     /// Where its packets come from, and where they go.
-    from: RawFd,
-    to: RawFd,
+    from: BorrowedFd<'a>,
+    to: BorrowedFd<'a>,
     /// Fragments of packets that no tunnel end has joined: how many came, and the bytes.
     partial: BTreeMap<u64, (u8, Wire)>,
     /// When the device that they come from was last seen empty.
@@ -102,7 +103,7 @@ pub struct EngineReport {
 /// The path's engine.
 pub struct Engine<'a> {
     plan: &'a FlowPlan,
-    ways: Vec<EngineWay>,
+    ways: Vec<EngineWay<'a>>,
     clock: WallClock,
     /// `None`: until told to stop.
     end: Option<Time>,
@@ -145,14 +146,14 @@ impl<'a> Engine<'a> {
     /// Ends with the scenario's duration.
     pub fn new(
         scenario: &Scenario,
-        network: &LabNetwork,
+        network: &'a LabNetwork,
         plan: &'a FlowPlan,
         seed: u64,
         clock: WallClock,
         recorder: Option<Recorder>,
     ) -> Engine<'a> {
         let watched = recorder.as_ref().is_some_and(Recorder::watches_stages);
-        let fds = network.tuns.iter().map(|ends| ends.each_ref().map(AsRawFd::as_raw_fd));
+        let fds = network.tuns.iter().map(|ends| ends.each_ref().map(AsFd::as_fd));
         // Forward and backward, as the ways come.
         let fds = fds.flat_map(|[a, b]| [[a, b], [b, a]]);
         let (mut ways, mut first) = (Vec::new(), 0);
@@ -214,12 +215,11 @@ impl<'a> Engine<'a> {
     /// Moves packets until the end, or until told to stop.
     /// `crew` are the threads that send and receive.
     pub fn run(mut self, stop: &AtomicBool, crew: &Crew) -> io::Result<EngineReport> {
-        self.punctuality.real_time = sys::be_punctual(Some(PRIORITY));
+        self.punctuality.real_time = schedule::be_punctual(Some(PRIORITY));
         let mut muster = Muster::new(crew, self.punctuality.real_time);
         let mut windows = self.windows;
-        let cpu = sys::thread_cpu();
-        let fds: Vec<RawFd> = self.ways.iter().map(|w| w.from).collect();
-        let mut ready = vec![true; fds.len()];
+        let cpu = clock::thread_cpu();
+        let mut devices = PollSet::new(self.ways.iter().map(|w| w.from));
         let mut rested = Time::ZERO;
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now();
@@ -251,18 +251,18 @@ impl<'a> Engine<'a> {
                 self.taken_in = 0;
                 self.ways.iter_mut().for_each(|w| w.begun = Begun::Not);
             } else if now.since(rested) >= SHIFT {
-                sys::give_way();
+                schedule::give_way();
                 rested = now;
             }
-            sys::poll_readable(&fds, &mut ready, wait)?;
+            devices.wait(wait)?;
             let now = self.clock.now();
-            for (way, ready) in self.ways.iter_mut().zip(&ready) {
+            for (number, way) in self.ways.iter_mut().enumerate() {
                 // A sleep ends when the first packet comes.
-                if !ready || !wait.is_zero() {
+                if !devices.is_ready(number) || !wait.is_zero() {
                     way.empty = now;
                 }
             }
-            for (way, _) in ready.iter().enumerate().filter(|(_, ready)| **ready) {
+            for way in (0..self.ways.len()).filter(|&way| devices.is_ready(way)) {
                 self.read(way)?;
             }
         }
@@ -271,7 +271,7 @@ impl<'a> Engine<'a> {
             self.ways[way].along.chain.catch_up(self.end.unwrap_or(now), &mut self.outbox);
             self.deliver(way);
         }
-        self.punctuality.cpu = Span::from_nanos(sys::thread_cpu() - cpu);
+        self.punctuality.cpu = Span::from_nanos(clock::thread_cpu() - cpu);
         let elements = chains::elements(self.ways.iter().map(|w| &w.along));
         let resent = self.watch.map(ResentWatch::finish).unwrap_or_default();
         Ok(EngineReport { elements, series: self.series, resent, punctuality: self.punctuality })
@@ -295,7 +295,7 @@ impl<'a> Engine<'a> {
     /// Reads what one device has; stops for what is due.
     fn read(&mut self, way: usize) -> io::Result<()> {
         for _ in 0..BATCH {
-            let n = match sys::read(self.ways[way].from, &mut self.frame) {
+            let n = match file::read(self.ways[way].from, &mut self.frame) {
                 Ok(n) => n,
                 Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                     self.ways[way].empty = self.clock.now();
@@ -387,19 +387,19 @@ impl<'a> Engine<'a> {
             if dense {
                 p.late.record(now.since(due));
                 if !self.joiner.add(frame) {
-                    p.refused += u64::from(sys::write(w.to, self.joiner.finish()).is_err());
+                    p.refused += u64::from(file::write(w.to, self.joiner.finish()).is_err());
                     self.joiner.clear();
                     self.joiner.add(frame);
                 }
             } else {
                 p.late.record(self.clock.now().since(due));
-                p.refused += u64::from(sys::write(w.to, frame).is_err());
+                p.refused += u64::from(file::write(w.to, frame).is_err());
             }
             self.pool.give(packet.body);
         }
         if dense {
             let last = self.joiner.finish();
-            p.refused += u64::from(!last.is_empty() && sys::write(w.to, last).is_err());
+            p.refused += u64::from(!last.is_empty() && file::write(w.to, last).is_err());
             self.joiner.clear();
         }
         for (_, packet, _) in self.outbox.dropped.drain(..) {
@@ -413,7 +413,7 @@ impl<'a> Engine<'a> {
         }
         for (_, packet, mtu) in self.outbox.bounced.drain(..) {
             if let Some(icmp) = wire::too_big(packet.body.ip(), mtu) {
-                p.refused += u64::from(sys::write(w.from, &icmp).is_err());
+                p.refused += u64::from(file::write(w.from, &icmp).is_err());
                 if let Some(recorder) = &mut self.recorder {
                     recorder.host(now, w.along.hosts[0], &icmp[VIRTIO..]);
                 }
@@ -444,7 +444,7 @@ impl<'a> Engine<'a> {
 /// Sets of fragments kept at a way's end, at most; the oldest packet gives way.
 const MOST_PARTIAL: usize = 1024;
 
-impl EngineWay {
+impl EngineWay<'_> {
     /// Whether a fragment is its packet's last to arrive; then it has the whole packet's bytes.
     fn is_whole(&mut self, packet: &mut Packet<Wire>) -> bool {
         let Some(fragment) = packet.fragment else { return true };

@@ -12,17 +12,20 @@ use crate::plan::{FlowPlan, Leg, PlannedFlow};
 use crate::relay::RunningRelay;
 use crate::series::{self, Point};
 use crate::sources::{DatagramSink, DatagramSource};
-use crate::sys::{self, Epoll, Event, KernelSocket};
+use linux::epoll::{EventQueue, EventWatch, Readiness};
+use linux::schedule;
+use linux::socket::KernelSocket;
+use linux::tcp_info::TcpInfo;
 use result::FlowSeries;
 use scenario::Scenario;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use tcp_info::TcpInfo;
 use transport::DatagramPattern;
 use units::{Span, Time};
 
@@ -133,7 +136,7 @@ pub struct LabHost<'a> {
     host: usize,
     clock: WallClock,
     end: Time,
-    epoll: Epoll,
+    epoll: EventQueue,
     connections: Vec<Connection>,
     /// By flow.
     askers: BTreeMap<usize, AskingApp>,
@@ -166,7 +169,7 @@ impl<'a> LabHost<'a> {
             host,
             clock,
             end: Time::ZERO + scenario.duration,
-            epoll: Epoll::new().map_err(LabError::system("epoll"))?,
+            epoll: EventQueue::new().map_err(LabError::system("epoll"))?,
             connections: Vec::new(),
             askers: BTreeMap::new(),
             listeners: Vec::new(),
@@ -208,7 +211,7 @@ impl<'a> LabHost<'a> {
         if let Some(pattern) = flow.datagrams() {
             let sink = DatagramSink::open(leg, self.plan.addresses[leg.from], flow, &pattern)?;
             let owner = Owner::Sink(self.sinks.len());
-            self.epoll.set(sink.socket.fd(), owner.token(), true, false, true).map_err(failed())?;
+            self.epoll.watch(sink.socket.as_fd(), owner.token(), EventWatch::Read).map_err(failed())?;
             self.sinks.push(sink);
             return Ok(());
         }
@@ -217,7 +220,7 @@ impl<'a> LabHost<'a> {
         prepare(&socket, &self.scenario.hosts[self.host].stack, flow, leg, false)?;
         socket.bind(own, leg.port).and_then(|()| socket.listen()).map_err(failed())?;
         let owner = Owner::Listener(self.listeners.len());
-        self.epoll.set(socket.fd(), owner.token(), true, false, true).map_err(failed())?;
+        self.epoll.watch(socket.as_fd(), owner.token(), EventWatch::Read).map_err(failed())?;
         self.listeners.push((socket, i));
         Ok(())
     }
@@ -235,7 +238,7 @@ impl<'a> LabHost<'a> {
         let owner = Owner::Source(self.sources.len());
         if pattern.answered {
             let failed = LabError::system(format!("flow {}: waiting for answers", flow.name));
-            self.epoll.set(source.socket.fd(), owner.token(), true, false, true).map_err(failed)?;
+            self.epoll.watch(source.socket.as_fd(), owner.token(), EventWatch::Read).map_err(failed)?;
         }
         self.timers.push(Reverse((flow.start, owner)));
         self.sources.push(source);
@@ -244,9 +247,9 @@ impl<'a> LabHost<'a> {
 
     /// Plays until the scenario's end, or until told to stop.
     pub fn run(mut self, stop: &AtomicBool) -> Result<HostReport, LabError> {
-        sys::be_punctual(None);
+        schedule::be_punctual(None);
         std::thread::sleep(self.clock.until(Time::ZERO));
-        let mut events: Vec<Event> = Vec::new();
+        let mut events: Vec<Readiness> = Vec::new();
         while !stop.load(Relaxed) {
             let now = self.clock.now();
             if now >= self.end {
@@ -261,8 +264,10 @@ impl<'a> LabHost<'a> {
                 wake = wake.min(*t);
             }
             let wait = self.clock.until(wake).min(NAP);
-            self.epoll.wait(wait, &mut events).map_err(LabError::system("waiting for sockets"))?;
-            for &(token, read, write) in &events {
+            self.epoll
+                .wait_exactly(&mut events, Some(wait))
+                .map_err(LabError::system("waiting for sockets"))?;
+            for &Readiness { token, readable: read, writable: write, .. } in &events {
                 match Owner::of(token) {
                     Owner::Connection(i) => self.handle_socket(i, read, write),
                     Owner::Listener(i) => self.handle_listener(i),
@@ -396,7 +401,7 @@ impl<'a> LabHost<'a> {
         let at = self.connections.len();
         let awaits = (true, opens);
         let sends = opens != self.plan.flows[self.plan.legs[leg].flow].answers();
-        self.epoll.set(socket.fd(), Owner::Connection(at).token(), awaits.0, awaits.1, true)?;
+        self.epoll.watch(socket.as_fd(), Owner::Connection(at).token(), watch(awaits))?;
         self.connections.push(Connection {
             socket,
             leg,
@@ -451,7 +456,7 @@ impl<'a> LabHost<'a> {
         self.notices.push(text);
         self.connections[i].dead = true;
         let c = &self.connections[i];
-        let _ = self.epoll.set(c.socket.fd(), Owner::Connection(i).token(), false, false, false);
+        let _ = self.epoll.change(c.socket.as_fd(), Owner::Connection(i).token(), watch((false, false)));
     }
 
     fn read(&mut self, i: usize) {
@@ -522,7 +527,7 @@ impl<'a> LabHost<'a> {
         let awaits = (true, !c.up || c.io.to_write > 0);
         if awaits != c.awaits && !c.dead {
             c.awaits = awaits;
-            let _ = self.epoll.set(c.socket.fd(), Owner::Connection(i).token(), awaits.0, awaits.1, false);
+            let _ = self.epoll.change(c.socket.as_fd(), Owner::Connection(i).token(), watch(awaits));
         }
     }
 
@@ -614,4 +619,9 @@ impl<'a> LabHost<'a> {
             flow.timeouts.fetch_add(info.total_rto as u64, Relaxed);
         }
     }
+}
+
+/// How a connection is watched that awaits this: reading, writing.
+fn watch((read, write): (bool, bool)) -> EventWatch {
+    EventWatch::Level { read, write }
 }

@@ -6,7 +6,7 @@ use crate::crew::Crew;
 use crate::host::{HostReport, LabHost};
 use crate::network::LabNetwork;
 use crate::plan::FlowPlan;
-use crate::sys;
+use linux::namespace::enter_network;
 use scenario::Scenario;
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicBool;
@@ -33,7 +33,7 @@ impl<'a> PlayingHosts<'a> {
 
     fn play(self, host: usize) -> Result<HostReport, LabError> {
         let namespace = self.network.namespaces[host].as_fd();
-        sys::enter_network(namespace).map_err(LabError::system("entering a namespace"))?;
+        enter_network(namespace).map_err(LabError::system("entering a namespace"))?;
         if self.plan.connects(host) {
             self.crew.join();
         }

@@ -14,7 +14,8 @@
 //! said; programs of a scenario are given nothing.
 
 use crate::LabError;
-use crate::sys::{self, UserAccount};
+use linux::user::{self, UserAccount};
+use linux::{file, idmap, landlock};
 use std::ffi::OsString;
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -82,7 +83,7 @@ impl Identity {
     /// # Errors
     /// There is no such user, or this process cannot become another.
     pub(crate) fn of(user: Option<&str>) -> Result<Identity, LabError> {
-        let is_root = sys::effective_ids().0 == 0;
+        let is_root = user::effective_ids().0 == 0;
         let own_name = outside_ids();
         let plain = Identity { account: None, own_name, confined: false, unasked: false };
         if own_name.is_some() || !is_root {
@@ -123,7 +124,7 @@ impl Identity {
         if !self.confined {
             return Ok(None);
         }
-        let roots_home = PathBuf::from(sys::account(0).map_or_else(|| "/root".into(), |a| a.home));
+        let roots_home = PathBuf::from(user::account(0).map_or_else(|| "/root".into(), |a| a.home));
         let roots_home = Some(roots_home).filter(|home| home.parent().is_some() && home.is_dir());
         let mut list: Vec<(PathBuf, bool)> = PUBLIC.iter().map(|p| (PathBuf::from(p), false)).collect();
         let mapped = author == Author::User;
@@ -135,7 +136,7 @@ impl Identity {
         }
         list.extend(named.iter().map(|path| (folder.join(path), true)));
         // Not in all of the machine, where one of these is `/`; what is mounted read-only stays so.
-        list.retain(|(path, _)| path.is_dir() && path.parent().is_some() && !sys::is_read_only(path));
+        list.retain(|(path, _)| path.is_dir() && path.parent().is_some() && !file::is_read_only(path));
         list.sort_by_key(|(path, _)| path.components().count());
         list.dedup_by(|later, first| {
             first.1 |= later.0 == first.0 && later.1;
@@ -157,10 +158,10 @@ impl Identity {
         }
         let give = |(path, mapped): (PathBuf, bool)| {
             let to = self.account.as_ref().filter(|_| mapped && !self.may_write(&path));
-            let made = sys::folder_for(&path, to.map(|a| (a.uid, a.gid)));
+            let made = idmap::folder_for(&path, to.map(|a| (a.uid, a.gid)));
             // Who asked for a user gets that one, with the folder as it is.
             let plain = to.is_some() && !self.unasked;
-            match made.or_else(|e| if plain { sys::folder_for(&path, None) } else { Err(e) }) {
+            match made.or_else(|e| if plain { idmap::folder_for(&path, None) } else { Err(e) }) {
                 Ok(tree) => Ok(Gift { path, tree }),
                 Err(e) => Err(GiftError { path, why: e.to_string() }),
             }
@@ -193,7 +194,11 @@ pub fn guards() -> Guards {
     let refusal = me.zip(std::env::current_dir().ok()).and_then(|(me, folder)| {
         me.gifts(Author::User, &folder, &[]).err().map(|e| format!("{}: {}", e.path.display(), e.why))
     });
-    Guards { seccomp: sys::filters_calls(), landlock: sys::landlock_version(), folder: refusal }
+    Guards {
+        seccomp: crate::launch::guard::filters_calls(),
+        landlock: landlock::landlock_version(),
+        folder: refusal,
+    }
 }
 
 /// A folder that cannot be given to another user.
@@ -227,9 +232,9 @@ fn named(text: &str) -> Result<UserAccount, LabError> {
     let account = match who.parse::<u32>() {
         // By definition no user (setresuid(2) takes it for "as it is").
         Ok(u32::MAX) => return Err(wrong("no user has this number".into())),
-        Ok(uid) => sys::account(uid).unwrap_or_else(|| nameless(uid, uid)),
+        Ok(uid) => user::account(uid).unwrap_or_else(|| nameless(uid, uid)),
         Err(_) => {
-            sys::account_named(who).ok_or_else(|| wrong(format!("this machine has no user `{who}`")))?
+            user::account_named(who).ok_or_else(|| wrong(format!("this machine has no user `{who}`")))?
         }
     };
     let Some(group) = group else { return Ok(account) };
@@ -245,7 +250,7 @@ fn nameless(uid: u32, gid: u32) -> UserAccount {
 }
 
 fn nobody() -> UserAccount {
-    let account = sys::account(NOBODY).unwrap_or_else(|| nameless(NOBODY, NOBODY));
+    let account = user::account(NOBODY).unwrap_or_else(|| nameless(NOBODY, NOBODY));
     UserAccount { home: "/".into(), shell: "/bin/sh".into(), ..account }
 }
 
@@ -257,7 +262,7 @@ fn sudo_ids() -> Option<(u32, u32)> {
 /// The user who called sudo, where that is how this process became root.
 fn sudo_user() -> Option<UserAccount> {
     let (uid, gid) = sudo_ids()?;
-    Some(sys::account(uid).map_or_else(|| nameless(uid, gid), |account| UserAccount { gid, ..account }))
+    Some(user::account(uid).map_or_else(|| nameless(uid, gid), |account| UserAccount { gid, ..account }))
 }
 
 /// In a user namespace of one user (ours): the ids outside that its root stands for.

@@ -14,8 +14,9 @@ use crate::daemon::{esp_port, tunnel_device};
 use crate::netlink::Netlink;
 use crate::network::LabNetwork;
 use crate::options::receive_buffer;
-use crate::sys::{self, KernelSocket, Received};
 use crate::wire::{self, Wire};
+use linux::namespace::within;
+use linux::packet::{self, FilterStep, PacketSocket, Received};
 use path::{Packet, Tunnel};
 use scenario::Scenario;
 use std::collections::{BTreeMap, VecDeque};
@@ -72,7 +73,7 @@ impl InnerQueue {
 
 /// One direction of a tunnel.
 struct TunnelTap {
-    socket: Option<KernelSocket>,
+    socket: Option<PacketSocket>,
     namespace: OwnedFd,
     device: String,
     tunnel: Tunnel,
@@ -84,15 +85,15 @@ struct TunnelTap {
 impl TunnelTap {
     fn open(&mut self) {
         let device = &self.device;
-        let open = || -> io::Result<KernelSocket> {
+        let open = || -> io::Result<PacketSocket> {
             let index = Netlink::new()?.index(device)?;
-            let all = (libc::BPF_RET | libc::BPF_K) as u16;
-            let all = libc::sock_filter { code: all, jt: 0, jf: 0, k: HEAD as u32 };
-            let socket = KernelSocket::packets(&[all], index)?;
-            receive_buffer(&socket, 8 << 20)?;
+            let all = (packet::BPF_RET | packet::BPF_K) as u16;
+            let all = FilterStep { code: all, jt: 0, jf: 0, k: HEAD as u32 };
+            let socket = PacketSocket::new(&[all], index)?;
+            receive_buffer(socket.as_fd(), 8 << 20)?;
             Ok(socket)
         };
-        self.socket = sys::within(self.namespace.as_fd(), open).ok().and_then(Result::ok);
+        self.socket = within(self.namespace.as_fd(), open).ok().and_then(Result::ok);
     }
 
     /// Takes up what has entered since.
@@ -104,7 +105,7 @@ impl TunnelTap {
         }
         while let Some(socket) = &self.socket {
             let mut head = [0; HEAD];
-            match socket.recv_packet(&mut head) {
+            match socket.receive(&mut head) {
                 Ok(Received::Outgoing) => {}
                 Ok(_) => continue,
                 Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) => {

@@ -1,22 +1,29 @@
 //! Starts a user's program inside a host, without any rights over the lab.
 //!
 //! The program gets the host's network namespace, a mount namespace in which `/etc/hosts` has the
-//! scenario's names, and a process-id namespace whose first process ([`sys::Orders`]) takes every
+//! scenario's names, and a process-id namespace whose first process ([`Orders`]) takes every
 //! descendant along when the program ends, when [`Running`] is dropped, or when this process is
 //! gone, however that happened. Its files, its directory and its terminal are the caller's.
 //!
 //! Whom it runs as says [`crate::identity`]. Nothing it starts can gain privileges again (`no_new_privs`, an empty
-//! bounding set): sudo, su and the like do not work inside. What the kernel refuses it besides: `sys/guard.rs`.
+//! bounding set): sudo, su and the like do not work inside. What the kernel refuses it besides: `launch/guard.rs`.
+
+mod confine;
+pub(crate) mod guard;
+mod init;
 
 use crate::LabError;
 use crate::identity::{Author, Gifts, Identity, users_shell};
-use crate::sys::{self, CONTINUE, Confinement, LaunchStep, MountStep, Orders, STOPPED, Wait};
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-use std::ffi::{CString, OsStr, OsString};
+use confine::{Confinement, MountStep};
+use init::{CONTINUE, LaunchStep, Orders, STOPPED};
+use linux::process::{Pid, TextList, Wait};
+use linux::terminal::Foreground;
+use linux::{file, pipe, poll, process, signal};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,7 +52,7 @@ pub(crate) struct Launch<'a> {
 /// session of its own, out of reach of the terminal's keys.
 pub(crate) enum Output {
     /// Those of this process. Where its terminal's foreground is ours, it becomes the command's:
-    /// keep a [`sys::Foreground`] meanwhile.
+    /// keep a [`Foreground`] meanwhile.
     Inherit,
     /// Both stdout and stderr are written there.
     Capture(OwnedFd),
@@ -62,7 +69,7 @@ pub(crate) enum Output {
 
 /// A started command and all it starts. Dropped, they are killed and gone when the drop returns.
 pub(crate) struct Running {
-    pid: libc::pid_t,
+    pid: Pid,
     lifeline: OwnedFd,
     ended: Option<i32>,
 }
@@ -105,39 +112,40 @@ impl Launch<'_> {
 
         let failed = || LabError::system("starting a command");
         let null = File::options().read(true).write(true).open("/dev/null").map_err(failed())?;
-        let null = null.as_raw_fd();
+        let null = null.as_fd();
         let inherits = matches!(self.output, Output::Inherit);
         let stdio = match &self.output {
-            Output::Inherit => [-1; 3],
-            Output::Capture(both) => [null, both.as_raw_fd(), both.as_raw_fd()],
+            Output::Inherit => [None; 3],
+            Output::Capture(both) => [null, both.as_fd(), both.as_fd()].map(Some),
             Output::Split { stdin, stdout, stderr } => {
-                let stdin = stdin.as_ref().map_or(null, AsRawFd::as_raw_fd);
-                [stdin, stdout.as_raw_fd(), stderr.as_raw_fd()]
+                let stdin = stdin.as_ref().map_or(null, AsFd::as_fd);
+                [stdin, stdout.as_fd(), stderr.as_fd()].map(Some)
             }
         };
-        let (lifeline, theirs) = sys::socket_pair().map_err(failed())?;
-        let (reading, writing) = sys::pipe().map_err(failed())?;
+        let (lifeline, theirs) = process::socket_pair().map_err(failed())?;
+        let (reading, writing) = pipe::pipe().map_err(failed())?;
+        let writable = mounts.as_ref().map(Mounts::writable).unwrap_or_default();
         let orders = Orders {
-            confined: mounts.as_ref().map(Mounts::confinement),
-            calls: sys::filter().filter(|_| !privileged),
+            confined: mounts.as_ref().map(|m| m.confinement(&writable)),
+            calls: guard::filter().filter(|_| !privileged),
             privileged,
-            network: self.namespace.as_raw_fd(),
+            network: self.namespace,
             stdio,
-            lifeline: theirs.as_raw_fd(),
-            errors: writing.as_raw_fd(),
+            lifeline: theirs.as_fd(),
+            errors: Some(writing),
             hosts_file: self.hosts_file.as_bytes(),
             account: identity.account.as_ref(),
             own_name: maps.as_ref().map(|m| [m[0].as_bytes(), m[1].as_bytes()]),
             own_session: !inherits,
-            foreground: inherits && sys::Foreground::of(io::stdin().as_fd()).is_some(),
-            die_with_thread: sys::is_main_thread(),
-            paths: &pointers(&paths),
-            argv: &pointers(&argv),
-            script: &mut pointers(&script),
-            env: &pointers(&env),
+            foreground: inherits && Foreground::of(io::stdin().as_fd()).is_some(),
+            die_with_thread: process::is_main_thread(),
+            paths: &paths,
+            argv: list(&argv),
+            script: list(&script),
+            env: list(&env),
         };
         let pid = orders.start().map_err(failed())?;
-        drop((theirs, writing));
+        drop(theirs);
         let running = Running { pid, lifeline, ended: None };
         let mut report = [0; 8];
         match File::from(reading).read_exact(&mut report) {
@@ -171,69 +179,55 @@ impl Launch<'_> {
 /// What a confined command is to see, laid out for [`Orders`].
 struct Mounts {
     steps: Vec<MountStep>,
-    writable: Vec<*const libc::c_char>,
     home: Option<PathBuf>,
-    /// What the pointers are to.
     folder: CString,
     spare: CString,
-    _texts: Vec<CString>,
-    _gifts: Gifts,
 }
 
 impl Mounts {
     fn new(gifts: Gifts, folder: &Path) -> Result<Mounts, LabError> {
-        let mut kept: Vec<CString> = Vec::new();
-        // The text stays where it is when the list grows.
-        let mut keep = |text: &OsStr| -> Result<*const libc::c_char, LabError> {
-            kept.extend(texts([text.into()])?);
-            Ok(kept.last().map_or(std::ptr::null(), |text| text.as_ptr()))
-        };
-        let (mut steps, mut writable) = (Vec::new(), Vec::new());
-        let mut made: BTreeSet<&Path> = BTreeSet::new();
+        let mut steps = Vec::new();
+        let mut made: BTreeSet<PathBuf> = BTreeSet::new();
         for (path, options) in &gifts.covers {
-            let (at, options) = (keep(path.as_os_str())?, keep(options.as_ref())?);
+            let (at, options) = (text(path.into())?, text(options.into())?);
             if gifts.home.as_ref() == Some(path) {
-                writable.push(at);
                 steps.push((depth(path), MountStep::Home(at, options)));
             } else {
                 steps.push((depth(path), MountStep::Cover(at, options)));
             }
         }
-        for gift in &gifts.folders {
+        for gift in gifts.folders {
             // Where something covers the folders around it, they are made anew.
             let covered = |path: &&Path| {
                 gifts.covers.iter().any(|(cover, _)| *path != cover && path.starts_with(cover))
             };
             for path in gift.path.ancestors().filter(covered) {
-                if made.insert(path) {
-                    steps.push((depth(path), MountStep::Folder(keep(path.as_os_str())?)));
+                if made.insert(path.to_path_buf()) {
+                    steps.push((depth(path), MountStep::Folder(text(path.into())?)));
                 }
             }
-            let at = keep(gift.path.as_os_str())?;
-            writable.push(at);
-            steps.push((depth(&gift.path), MountStep::Given(at, gift.tree.as_raw_fd())));
+            let depth = depth(&gift.path);
+            steps.push((depth, MountStep::Given(text(gift.path.into())?, gift.tree)));
         }
         // What is around before what is in it; a folder before what is mounted there.
         steps.sort_by_key(|(depth, step)| (*depth, matches!(step, MountStep::Given(..))));
-        let spare = gifts.home.clone().unwrap_or_else(|| "/tmp".into());
+        let home = gifts.home;
+        let spare = home.clone().unwrap_or_else(|| "/tmp".into());
         Ok(Mounts {
             steps: steps.into_iter().map(|(_, step)| step).collect(),
-            writable,
-            home: gifts.home.clone(),
+            home,
             folder: text(folder.into())?,
             spare: text(spare.into_os_string())?,
-            _texts: kept,
-            _gifts: gifts,
         })
     }
 
-    fn confinement(&self) -> Confinement<'_> {
-        Confinement {
-            steps: &self.steps,
-            folder: self.folder.as_ptr(),
-            spare: self.spare.as_ptr(),
-            writable: &self.writable,
-        }
+    /// All that it may write to.
+    fn writable(&self) -> Vec<&CStr> {
+        self.steps.iter().filter_map(MountStep::writable).collect()
+    }
+
+    fn confinement<'a>(&'a self, writable: &'a [&'a CStr]) -> Confinement<'a> {
+        Confinement { steps: &self.steps, folder: &self.folder, spare: &self.spare, writable }
     }
 }
 
@@ -261,8 +255,8 @@ fn texts(all: impl IntoIterator<Item = OsString>) -> Result<Vec<CString>, LabErr
     all.into_iter().map(text).collect()
 }
 
-fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
-    texts.iter().map(|t| t.as_ptr()).chain([std::ptr::null()]).collect()
+fn list(texts: &[CString]) -> TextList<'_> {
+    TextList::new(texts.iter().map(CString::as_c_str))
 }
 
 fn explain(
@@ -300,7 +294,7 @@ impl Running {
     /// Waits for its end; the exit code.
     pub(crate) fn wait(&mut self) -> io::Result<i32> {
         // The lifeline's other end may be full of news nobody reads; that stops nothing.
-        self.take(Wait::Block).map(|code| code.unwrap_or(128 + libc::SIGKILL))
+        self.take(Wait::Block).map(|code| code.unwrap_or(128 + signal::SIGKILL))
     }
 
     /// Waits for news, at most as long as told.
@@ -308,14 +302,12 @@ impl Running {
         if let Some(code) = self.ended {
             return Ok(Some(CommandNews::Ended(code)));
         }
-        let fd = self.lifeline.as_raw_fd();
-        let mut ready = Vec::new();
-        sys::poll_readable(&[fd], &mut ready, most)?;
-        if ready != [true] {
+        let lifeline = self.lifeline.as_fd();
+        if !poll::wait_readable(lifeline, most)? {
             return Ok(None);
         }
         let mut word = [0];
-        match sys::read(fd, &mut word) {
+        match file::read(lifeline, &mut word) {
             Ok(1) if word[0] == STOPPED => Ok(Some(CommandNews::Stopped)),
             Ok(n) if n > 0 => Ok(None),
             _ => self.wait().map(|code| Some(CommandNews::Ended(code))),
@@ -325,20 +317,20 @@ impl Running {
     /// Continues a stopped command.
     pub(crate) fn resume(&self) {
         // Where nobody is left to read it there is nothing to continue.
-        let _ = sys::send(self.lifeline.as_fd(), &[CONTINUE]);
+        let _ = process::send_message(self.lifeline.as_fd(), &[CONTINUE]);
     }
 
     /// Kills it and everything it started; afterwards they are gone.
     pub(crate) fn kill(&mut self) {
         if self.ended.is_none() {
-            sys::kill(self.pid);
+            process::kill(self.pid);
             let _ = self.wait();
         }
     }
 
     fn take(&mut self, wait: Wait) -> io::Result<Option<i32>> {
         if self.ended.is_none() {
-            self.ended = sys::wait_for(self.pid, wait)?;
+            self.ended = process::wait_for(self.pid, wait)?;
         }
         Ok(self.ended)
     }

@@ -2,7 +2,7 @@
 //! what the kernel's own queues in the run's namespaces lost (`/proc/net/dev`, `/proc/net/snmp`).
 
 use crate::network::LabNetwork;
-use crate::sys;
+use linux::namespace::within;
 use std::fs;
 use std::os::fd::AsFd;
 use units::Span;
@@ -57,7 +57,7 @@ fn read_wait(schedstat: &str) -> Option<Span> {
 /// Packets that devices and sockets of the namespaces lost for want of room, since the namespaces were made.
 pub fn lost_packets(network: &LabNetwork) -> u64 {
     let read = |what| fs::read_to_string(format!("/proc/thread-self/net/{what}")).unwrap_or_default();
-    let of = |namespace| sys::within(namespace, || device_drops(&read("dev")) + socket_drops(&read("snmp")));
+    let of = |namespace| within(namespace, || device_drops(&read("dev")) + socket_drops(&read("snmp")));
     network.namespaces.iter().map(|namespace| of(namespace.as_fd()).unwrap_or(0)).sum()
 }
 

@@ -1,6 +1,6 @@
 //! As much rtnetlink as setting up a namespace takes: link up, address, route.
 
-use crate::sys::KernelSocket;
+use linux::netlink::{NetlinkSocket, Service, messages, written};
 use scenario::Prefix;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -67,12 +67,12 @@ impl Request {
     }
 
     fn attribute(mut self, kind: u16, value: &[u8]) -> Request {
-        self.0.extend(::netlink::written(kind, value));
+        self.0.extend(written(kind, value));
         self
     }
 
     /// Sends it; what the kernel answers besides the acknowledgement.
-    fn send(mut self, socket: &KernelSocket) -> io::Result<Vec<u8>> {
+    fn send(mut self, socket: &NetlinkSocket) -> io::Result<Vec<u8>> {
         let len = self.0.len() as u32;
         self.0[0..4].copy_from_slice(&len.to_ne_bytes());
         socket.send(&self.0)?;
@@ -81,7 +81,7 @@ impl Request {
         loop {
             let n = socket.recv(&mut buffer)?;
             let bytes = &buffer[..n.min(buffer.len())];
-            if ::netlink::messages(bytes, &mut |_, body| answer.extend_from_slice(body))? {
+            if messages(bytes, &mut |_, body| answer.extend_from_slice(body))? {
                 return Ok(answer);
             }
         }
@@ -106,11 +106,11 @@ fn link(index: u32, flags: u32) -> Vec<u8> {
 }
 
 /// A connection to the namespace's rtnetlink.
-pub struct Netlink(KernelSocket);
+pub struct Netlink(NetlinkSocket);
 
 impl Netlink {
     pub fn new() -> io::Result<Netlink> {
-        KernelSocket::netlink().map(Netlink)
+        NetlinkSocket::new(Service::Route).map(Netlink)
     }
 
     /// The index of the device of this name.

@@ -6,7 +6,9 @@
 use crate::LabError;
 use crate::netlink::{DeviceRoute, MAIN, Netlink};
 use crate::routing::{install, outgoing, own_of, rules};
-use crate::sys;
+use linux::device::{TUN_OFFLOADS, open_tun};
+use linux::namespace;
+use linux::privilege::{CAP_NET_ADMIN, has_capability};
 use scenario::{Prefix, Scenario};
 use std::fs;
 use std::io;
@@ -17,6 +19,8 @@ use transport::{Profile, Stack};
 const MTU: u32 = 1500;
 /// Packets a TUN device holds for the engine: more than any socket may have below it.
 const TUN_QUEUE: u32 = 5000;
+/// Devices that the engine polls at once.
+const MAX_DEVICES: usize = 512;
 
 /// The running hosts.
 pub struct LabNetwork {
@@ -44,8 +48,8 @@ fn mtu(scenario: &Scenario, host: usize, link: usize) -> u32 {
 impl LabNetwork {
     /// Makes namespaces, devices, addresses and routes. The calling thread stays where it is.
     pub fn build(scenario: &Scenario) -> Result<LabNetwork, LabError> {
-        if 2 * scenario.links.len() > sys::MOST_POLLED {
-            return Err(LabError::unsupported("links", format!("at most {}", sys::MOST_POLLED / 2)));
+        if 2 * scenario.links.len() > MAX_DEVICES {
+            return Err(LabError::unsupported("links", format!("at most {}", MAX_DEVICES / 2)));
         }
         let mut namespaces = Vec::new();
         let mut ends: Vec<[Option<OwnedFd>; 2]> = scenario.links.iter().map(|_| [None, None]).collect();
@@ -72,8 +76,8 @@ type Devices = Vec<(usize, usize, OwnedFd)>;
 fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), LabError> {
     let name = &scenario.hosts[host].name;
     let stack = &scenario.hosts[host].stack;
-    sys::enter_new_network().map_err(namespace_error)?;
-    let namespace = sys::own_network().map_err(LabError::system("its namespace"))?;
+    namespace::enter_new_network().map_err(namespace_error)?;
+    let namespace = namespace::own_network().map_err(LabError::system("its namespace"))?;
     let failed = |what: &str| LabError::system(format!("host {name}: {what}"));
     let routes: Vec<_> = (0..scenario.hosts.len()).map(|to| scenario.route(host, to)).collect();
     let hops = routes.iter().flatten().map(|way| way.len()).max().unwrap_or(0);
@@ -95,7 +99,7 @@ fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Lab
     let mut devices = Vec::new();
     for (i, link) in scenario.links.iter().enumerate() {
         let Some(side) = link.between.iter().position(|&h| h == host) else { continue };
-        let tun = sys::open_tun(&device(i)).map_err(tun_error)?;
+        let tun = open_tun(&device(i), TUN_OFFLOADS).map_err(tun_error)?;
         let index = netlink.index(&device(i)).map_err(failed("finding its TUN device"))?;
         netlink
             .configure(index, mtu(scenario, host, i), TUN_QUEUE, segments)
@@ -131,7 +135,7 @@ pub fn is_restricted(cc: &str) -> bool {
 
 fn namespace_error(source: io::Error) -> LabError {
     let (missing, why) = match source.raw_os_error() {
-        Some(libc::ENOSPC) => ("network namespaces", sys::namespace_refusal(&source, "net")),
+        Some(libc::ENOSPC) => ("network namespaces", namespace::refusal(&source, "net")),
         _ if source.kind() == io::ErrorKind::PermissionDenied => {
             ("CAP_SYS_ADMIN", "a network namespace for each host needs it".into())
         }
@@ -142,7 +146,7 @@ fn namespace_error(source: io::Error) -> LabError {
 
 fn tun_error(source: io::Error) -> LabError {
     let why = match source.kind() {
-        io::ErrorKind::PermissionDenied if sys::has_capability(12) => {
+        io::ErrorKind::PermissionDenied if has_capability(CAP_NET_ADMIN) => {
             "this user may not open the device that makes TUN interfaces (usually mode 0666)"
         }
         io::ErrorKind::PermissionDenied => {

@@ -2,11 +2,10 @@
 
 use crate::LabError;
 use crate::plan::{Leg, PlannedFlow};
-use crate::sys::KernelSocket;
+use linux::socket::{KernelSocket, SocketOption, get_option, set_option};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use transport::Stack;
-
-const TCP_DELACK_MAX_US: i32 = 46;
 
 /// Prepares a socket before it connects or listens; accepted connections inherit all of it.
 pub fn prepare(
@@ -17,39 +16,38 @@ pub fn prepare(
     opens: bool,
 ) -> Result<(), LabError> {
     let failed = |what: &str| LabError::system(format!("flow {}: {what}", flow.name));
-    let tcp = |name: i32, value: u64| socket.set(libc::IPPROTO_TCP, name, value.min(i32::MAX as u64) as u32);
+    let tcp = |option: SocketOption, value: u64| socket.set(option, value.min(i32::MAX as u64) as u32);
     let cc = &leg.cc[usize::from(!opens)].name;
     // Before the connection is made: a control that is replaced later (BBR) leaves pacing on.
     if flow.chooses_control {
         socket
-            .set_bytes(libc::IPPROTO_TCP, libc::TCP_CONGESTION, cc.as_bytes())
+            .set_bytes(SocketOption::TCP_CONGESTION, cc.as_bytes())
             .map_err(failed(&format!("congestion control {cc}")))?;
     }
     socket.reset_on_close().map_err(failed("SO_LINGER"))?;
     mark(socket, flow).map_err(failed("dscp"))?;
     if let Some(mss) = stack.mss {
-        tcp(libc::TCP_MAXSEG, mss as u64).map_err(failed("mss"))?;
+        tcp(SocketOption::TCP_MAXSEG, mss as u64).map_err(failed("mss"))?;
     }
     if let Some(window) = stack.receive_window {
         // The clamp is what is announced; the buffer must only never be what limits it.
         let buffer = (window.get() * 4).clamp(65_536, 1 << 30) as u32;
-        if receive_buffer(socket, buffer).map_err(failed("receive_window"))? / 2 < window.get() as u32 {
+        if receive_buffer(socket.as_fd(), buffer).map_err(failed("receive_window"))? / 2 < window.get() as u32
+        {
             let why = "this user's largest buffer (net.core.rmem_max) is too small for it; as root it works";
             return Err(LabError::unsupported("receive_window", why));
         }
         hold_window(socket, stack).map_err(failed("receive_window"))?;
     }
     if let Some(delay) = stack.delayed_ack {
-        tcp(TCP_DELACK_MAX_US, delay.as_micros()).map_err(|_| {
+        tcp(SocketOption::TCP_DELACK_MAX_US, delay.as_micros()).map_err(|_| {
             LabError::unsupported("delayed_ack", "this kernel lacks TCP_DELACK_MAX_US (Linux 6.15 and later)")
         })?;
     }
     // SO_MAX_PACING_RATE turns the kernel's own pacing on, whatever the congestion control.
     let rate = flow.max_pacing_rate.map(|r| (r.as_bps() / 8).max(1));
     if let Some(rate) = rate.or(stack.pacing.unwrap_or(false).then_some(u64::MAX >> 1)) {
-        socket
-            .set_bytes(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate.to_ne_bytes())
-            .map_err(failed("pacing"))?;
+        socket.set_bytes(SocketOption::SO_MAX_PACING_RATE, &rate.to_ne_bytes()).map_err(failed("pacing"))?;
     }
     Ok(())
 }
@@ -59,17 +57,15 @@ pub fn prepare(
 /// (`tcp_measure_rcv_mss`, net/ipv4/tcp_input.c). So this is said again whenever something was read.
 pub fn hold_window(socket: &KernelSocket, stack: &Stack) -> io::Result<()> {
     let Some(window) = stack.receive_window else { return Ok(()) };
-    socket.set(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window.get().min(i32::MAX as u64) as u32)
+    socket.set(SocketOption::TCP_WINDOW_CLAMP, window.get().min(i32::MAX as u64) as u32)
 }
 
 /// Asks for a receive buffer; root may have any size. What the kernel gives.
-pub fn receive_buffer(socket: &KernelSocket, bytes: u32) -> io::Result<u32> {
-    if socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes).is_err() {
-        socket.set(libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
+pub fn receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<u32> {
+    if set_option(socket, SocketOption::SO_RCVBUFFORCE, bytes as i32).is_err() {
+        set_option(socket, SocketOption::SO_RCVBUF, bytes as i32)?;
     }
-    let mut got = [0; 4];
-    socket.get_bytes(libc::SOL_SOCKET, libc::SO_RCVBUF, &mut got)?;
-    Ok(u32::from_ne_bytes(got))
+    get_option(socket, SocketOption::SO_RCVBUF).map(|got| got as u32)
 }
 
 /// Whether the kernel paces the end that `opens` a connection prepared so, or the other.
@@ -82,11 +78,9 @@ pub fn mark(socket: &KernelSocket, flow: &PlannedFlow) -> io::Result<()> {
     if flow.dscp == 0 {
         return Ok(());
     }
-    let mut domain = [0; 4];
-    socket.get_bytes(libc::SOL_SOCKET, libc::SO_DOMAIN, &mut domain)?;
-    let [level, name] = match i32::from_ne_bytes(domain) {
-        libc::AF_INET6 => [libc::IPPROTO_IPV6, libc::IPV6_TCLASS],
-        _ => [libc::IPPROTO_IP, libc::IP_TOS],
+    let option = match get_option(socket.as_fd(), SocketOption::SO_DOMAIN)? {
+        libc::AF_INET6 => SocketOption::IPV6_TCLASS,
+        _ => SocketOption::IP_TOS,
     };
-    socket.set(level, name, (flow.dscp as u32) << 2)
+    socket.set(option, (flow.dscp as u32) << 2)
 }

@@ -9,8 +9,9 @@ use crate::controls::{Controls, wishes};
 use crate::network::LabNetwork;
 use crate::plan::FlowPlan;
 use crate::program::exists;
-use crate::{daemon, relay, sys, tool};
+use crate::{daemon, relay, tool};
 use congestion::Control;
+use linux::privilege::may_build;
 use scenario::{Flow, Scenario, Tool};
 
 /// Something that is missing.
@@ -60,7 +61,7 @@ fn of_one(scenario: &Scenario, known: &mut Vec<(Control, Option<String>)>) -> Ve
 /// Makes the scenario's network, in a user namespace where this process may not make one, and drops it.
 fn network(scenario: &Scenario) -> Result<(), LabError> {
     let build = || LabNetwork::build(scenario).map(drop);
-    if sys::may_build() { build() } else { try_apart(build) }
+    if may_build() { build() } else { try_apart(build) }
 }
 
 /// The programs of a flow that are not there.

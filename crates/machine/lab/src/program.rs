@@ -5,11 +5,11 @@ use crate::identity::{Author, Identity};
 use crate::launch::{Launch, Output, Running};
 use crate::network::is_restricted;
 use crate::plan::PlannedFlow;
-use crate::sys;
+use linux::{file, pipe};
 use scenario::{Scenario, Tool, Values, fill};
 use std::ffi::OsString;
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use transport::App;
 use units::{Rate, Span, Time};
@@ -150,7 +150,7 @@ impl RunningProgram {
         command: &[String],
         text: &str,
     ) -> Result<RunningProgram, LabError> {
-        let file = sys::nameless_file(text.as_bytes()).map_err(LabError::system("a file in memory"))?;
+        let file = file::nameless_file(text.as_bytes()).map_err(LabError::system("a file in memory"))?;
         RunningProgram::with_input(namespace, hosts_file, identity, command, Some(file))
     }
 
@@ -163,8 +163,8 @@ impl RunningProgram {
     ) -> Result<RunningProgram, LabError> {
         let name = command.first().cloned().unwrap_or_default();
         let failed = || LabError::system(format!("starting {name}"));
-        let (stderr, writing) = sys::pipe().map_err(failed())?;
-        sys::set_nonblocking(stderr.as_fd()).map_err(failed())?;
+        let (stderr, writing) = pipe::pipe().map_err(failed())?;
+        file::set_nonblocking(stderr.as_fd()).map_err(failed())?;
         let nowhere = File::options().write(true).open("/dev/null").map_err(failed())?;
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let output = Output::Split { stdin, stdout: nowhere.into(), stderr: writing };
@@ -178,7 +178,7 @@ impl RunningProgram {
     /// Whether it has ended; takes what it said meanwhile, so that it need not wait for us.
     pub fn has_ended(&mut self) -> bool {
         let mut buffer = [0; 4096];
-        while let Ok(n @ 1..) = sys::read(self.stderr.as_raw_fd(), &mut buffer) {
+        while let Ok(n @ 1..) = file::read(self.stderr.as_fd(), &mut buffer) {
             self.said.extend_from_slice(&buffer[..n]);
             let extra = self.said.len().saturating_sub(SAID);
             self.said.drain(..extra);

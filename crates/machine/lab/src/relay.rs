@@ -27,8 +27,9 @@ use crate::machine;
 use crate::network::{LabNetwork, hosts_file, route_control};
 use crate::plan::FlowPlan;
 use crate::program::RunningProgram;
-use crate::sys;
 use ::proxy::Proxy;
+use linux::tcp_info::TcpInfo;
+use linux::{namespace, schedule};
 use scenario::{RelayTool, Scenario};
 use std::collections::BTreeMap;
 use std::io;
@@ -37,7 +38,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
-use tcp_info::TcpInfo;
 use units::{Span, Time};
 
 /// Between two looks at the sockets, and how many are looked at then: as at the hosts (`host.rs`).
@@ -121,7 +121,7 @@ impl<'a> Relays<'a> {
                 }
             }
             let namespace = network.namespaces[host].as_fd();
-            let diag = sys::within(namespace, Diag::new).and_then(|diag| diag);
+            let diag = namespace::within(namespace, Diag::new).and_then(|diag| diag);
             this.hosts.entry(host).or_insert(diag.map_err(LabError::system("sock_diag"))?);
             let running = match scenario.relays[relay].tool {
                 RelayTool::Longfat => this.start_proxy(relay, &legs, network)?,
@@ -142,8 +142,8 @@ impl<'a> Relays<'a> {
         let config = command::proxy_config(self.scenario, self.plan, legs);
         let (threads, notices, name) = (self.threads.clone(), self.notices.clone(), relay.name.clone());
         let settle = move |_: usize| {
-            sys::be_punctual(None);
-            threads.lock().unwrap_or_else(PoisonError::into_inner).push(sys::thread_id());
+            schedule::be_punctual(None);
+            threads.lock().unwrap_or_else(PoisonError::into_inner).push(schedule::thread_id());
         };
         let log = move |entry: serde_json::Map<String, serde_json::Value>| {
             if entry.get("event").and_then(|e| e.as_str()) != Some("started") {
@@ -152,7 +152,7 @@ impl<'a> Relays<'a> {
             }
         };
         let start = || Proxy::start_in(&config, BTreeMap::new(), Box::new(log), Arc::new(settle));
-        let started = sys::within(network.namespaces[relay.host].as_fd(), start);
+        let started = namespace::within(network.namespaces[relay.host].as_fd(), start);
         let started = started.map_err(LabError::system("entering a namespace"))?;
         let proxy =
             started.map_err(|e| LabError::Relay { relay: relay.name.clone(), what: e.to_string() })?;
@@ -178,7 +178,7 @@ impl<'a> Relays<'a> {
                 route_control(self.scenario, relay.host, far.to, &far.cc[0].name)
             })
         };
-        let set = sys::within(namespace, routes).and_then(|set| set);
+        let set = namespace::within(namespace, routes).and_then(|set| set);
         set.map_err(LabError::system(format!("relay {}: congestion control of its routes", relay.name)))?;
         let (argv, text) = command::of_program(self.scenario, plan, tool, legs, relay.buffer);
         let program = RunningProgram::reading(namespace, &hosts_file(self.scenario), identity, &argv, &text)?;
@@ -218,7 +218,7 @@ impl<'a> Relays<'a> {
         let end = Time::ZERO + self.scenario.duration;
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         threads.iter().for_each(|&thread| crew.admit(thread));
-        sys::be_punctual(None);
+        schedule::be_punctual(None);
         thread::sleep(clock.until(Time::ZERO));
         let failed = LabError::system("sock_diag");
         let done = self.count(clock, end, stop);

@@ -17,8 +17,8 @@ use crate::pcap::{self, Captures};
 use crate::plan::FlowPlan;
 use crate::relay::{self, Relays};
 use crate::script::{self, LabScript};
-use crate::sys;
 use crate::tool::{self, Tools};
+use linux::privilege::may_build;
 use result::{Outcome, Trust, VariantResult};
 use scenario::Scenario;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -106,7 +106,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Ou
         Some(shown) => shown,
         None => &mut |_| (),
     };
-    if sys::may_build() {
+    if may_build() {
         return job.run(halt, progress, notice, shown);
     }
     let work = |progress: &mut dyn FnMut(Time), [notices, answers]: &mut [Vec<String>; 2]| {

@@ -2,7 +2,7 @@
 
 use crate::LabError;
 use crate::network::{LabNetwork, device};
-use crate::sys;
+use linux::namespace::within;
 use scenario::Scenario;
 use std::io;
 use std::os::fd::AsFd;
@@ -45,7 +45,7 @@ fn one(scenario: &Scenario, network: &LabNetwork, script: &LabScript) -> io::Res
     if let (Some(hop), Some(to)) = (hop, script.towards) {
         shell.env("DEV", device(hop.link)).env("PEER", scenario.address(to).to_string());
     }
-    let done = sys::within(namespace.as_fd(), || shell.output())??;
+    let done = within(namespace.as_fd(), || shell.output())??;
     if done.status.success() {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! One point of a flow's time series, whoever's its sockets are.
 
+use linux::tcp_info::TcpInfo;
 use result::{FlowPoint, FlowSeries};
-use tcp_info::TcpInfo;
 use units::{Span, Time};
 
 /// A flow at one moment.

@@ -5,7 +5,7 @@ use crate::identity::{Author, Identity};
 use crate::launch::{Launch, Output, Running};
 use crate::network::LabNetwork;
 use crate::shell::{Serve, Tell};
-use crate::sys;
+use linux::{namespace, pipe};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
@@ -99,7 +99,7 @@ impl ServedCommand {
         identity: &Identity,
         writable: &[PathBuf],
     ) -> Result<ServedCommand, LabError> {
-        let (reading, writing) = sys::pipe().map_err(LabError::system("a pipe"))?;
+        let (reading, writing) = pipe::pipe().map_err(LabError::system("a pipe"))?;
         let launch = Launch {
             namespace: network.namespaces[serve.host].as_fd(),
             hosts_file: names,
@@ -152,5 +152,5 @@ fn listening(network: &LabNetwork, host: usize) -> usize {
             sum + text.lines().skip(1).filter(waits).count()
         })
     };
-    sys::within(network.namespaces[host].as_fd(), count).unwrap_or(0)
+    namespace::within(network.namespaces[host].as_fd(), count).unwrap_or(0)
 }

@@ -18,10 +18,12 @@ use crate::plan::FlowPlan;
 use crate::relay::{self, Relays};
 use crate::run::{LEAD, StopGuard};
 use crate::serve::Servers;
-use crate::sys;
 use crate::tool::{self, Tools};
 use congestion::Control;
 use kernel_cc::Kernel;
+use linux::privilege::may_build;
+use linux::terminal::Foreground;
+use linux::{namespace, signal};
 use scenario::{Host, Scenario};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -131,7 +133,7 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError
     if !unheeded.is_empty() {
         notice(&format!("programs set these themselves, or not at all: {}", unheeded.join(", ")));
     }
-    if !sys::may_build() {
+    if !may_build() {
         return shell_apart(|tell| job.run(tell), notice);
     }
     job.run(&mut |what| match what {
@@ -237,7 +239,7 @@ impl ShellJob<'_> {
 
     fn set_defaults(&self, network: &LabNetwork, tell: &mut dyn FnMut(Tell)) -> Result<(), LabError> {
         for (namespace, cc) in network.namespaces.iter().zip(self.defaults) {
-            let set = sys::within(namespace.as_fd(), || network::default_congestion_control(cc));
+            let set = namespace::within(namespace.as_fd(), || network::default_congestion_control(cc));
             let Err(e) = set.map_err(LabError::system("entering a namespace"))? else { continue };
             let allowed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
             tell(Tell::Notice(&format!(
@@ -272,7 +274,7 @@ impl ShellJob<'_> {
             env.push(hint("debian_chroot", format!("longfat {name}")));
         }
         let stdin = io::stdin();
-        let _front = sys::Foreground::of(stdin.as_fd());
+        let _front = Foreground::of(stdin.as_fd());
         let launch = Launch {
             namespace: network.namespaces[self.host].as_fd(),
             hosts_file: names,
@@ -284,7 +286,7 @@ impl ShellJob<'_> {
             output: Output::Inherit,
         };
         let mut running = launch.start()?;
-        let _keys = sys::Ignored::terminal_keys();
+        let _keys = signal::Ignored::terminal_keys();
         let failed = || LabError::system("waiting for the command");
         loop {
             match running.wait_change(LOOK).map_err(failed())? {
@@ -304,6 +306,6 @@ impl ShellJob<'_> {
 /// The command is stopped: so is this process, for whoever started it to see.
 fn suspend(running: &Running, tell: &mut dyn FnMut(Tell)) {
     tell(Tell::Suspend);
-    sys::suspend();
+    signal::suspend();
     running.resume();
 }

@@ -7,11 +7,12 @@ use crate::LabError;
 use crate::clock::WallClock;
 use crate::options::{mark, receive_buffer};
 use crate::plan::{Leg, PlannedFlow};
-use crate::sys::KernelSocket;
 use crate::wire;
 use chains::ArrivalMeter;
+use linux::socket::KernelSocket;
 use result::RealTime;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{MutexGuard, PoisonError};
 use transport::{DatagramPattern, Segment, UdpSource};
@@ -46,7 +47,7 @@ impl DatagramSource {
         mark(&socket, flow).map_err(failed())?;
         if pattern.answered {
             // The same port at both ends, so that the other one knows where to.
-            receive_buffer(&socket, 1 << 20).map_err(failed())?;
+            receive_buffer(socket.as_fd(), 1 << 20).map_err(failed())?;
             socket.bind(to, leg.port).map_err(failed())?;
         }
         socket.connect(SocketAddr::new(to, leg.port)).map_err(failed())?;
@@ -103,7 +104,7 @@ impl DatagramSink {
     ) -> Result<DatagramSink, LabError> {
         let failed = || LabError::system(format!("flow {}: listening", flow.name));
         let socket = KernelSocket::udp(from).map_err(failed())?;
-        receive_buffer(&socket, 64 << 20).map_err(failed())?;
+        receive_buffer(socket.as_fd(), 64 << 20).map_err(failed())?;
         socket.bind(from, leg.port).map_err(failed())?;
         if pattern.answered {
             mark(&socket, flow).map_err(failed())?;

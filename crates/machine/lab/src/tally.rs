@@ -3,9 +3,9 @@
 use crate::diag::Sock;
 use crate::plan::{FlowPlan, PlannedFlow};
 use crate::series::Point;
+use linux::tcp_info::TcpInfo;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
-use tcp_info::TcpInfo;
 use units::{Span, Time};
 
 /// iperf3 sends less than this before it measures: a connection's 37 bytes of greeting and the

@@ -18,8 +18,10 @@ use crate::identity::Identity;
 use crate::network::{LabNetwork, default_congestion_control, hosts_file, is_restricted, route_control};
 use crate::plan::{FlowPlan, Leg, PlannedFlow};
 use crate::program::{RunningProgram, commands, exists};
+use crate::series;
 use crate::tally::{Mine, Tally};
-use crate::{series, sys};
+use linux::namespace::within;
+use linux::schedule::be_punctual;
 use result::FlowSeries;
 use scenario::{Scenario, Tool};
 use std::collections::BTreeMap;
@@ -122,7 +124,7 @@ fn inside<T: Send>(
     namespace: BorrowedFd<'_>,
     step: impl FnOnce() -> Result<T, LabError> + Send,
 ) -> Result<T, LabError> {
-    sys::within(namespace, step).map_err(LabError::system("entering a namespace"))?
+    within(namespace, step).map_err(LabError::system("entering a namespace"))?
 }
 
 impl<'a> Tools<'a> {
@@ -249,7 +251,7 @@ impl<'a> Tools<'a> {
         let step = self.scenario.sample;
         let mut sample = (!step.is_zero()).then_some(Time::ZERO);
         let mut look = Time::ZERO;
-        sys::be_punctual(None);
+        be_punctual(None);
         thread::sleep(clock.until(Time::ZERO));
         while !stop.load(Relaxed) {
             let now = clock.now().min(end);

@@ -6,11 +6,11 @@ use crate::LabError;
 use crate::identity::{Author, Identity};
 use crate::launch::{Launch, Output, Running};
 use crate::network::{LabNetwork, hosts_file};
-use crate::sys;
+use linux::{file, pipe, poll};
 use scenario::Scenario;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// Stands before the exit code of a block.
@@ -30,10 +30,10 @@ pub struct DaemonConsole {
 impl DaemonConsole {
     /// Starts it at a host.
     pub fn start(scenario: &Scenario, network: &LabNetwork, host: usize) -> Result<DaemonConsole, LabError> {
-        let pipe = || sys::pipe().map_err(LabError::system("a pipe"));
+        let pipe = || pipe::pipe().map_err(LabError::system("a pipe"));
         let ((stdin, input), (output, stdout)) = (pipe()?, pipe()?);
         let stderr = stdout.try_clone().map_err(LabError::system("a pipe"))?;
-        sys::set_nonblocking(output.as_fd()).map_err(LabError::system("a pipe"))?;
+        file::set_nonblocking(output.as_fd()).map_err(LabError::system("a pipe"))?;
         let path = ("PATH".into(), "/usr/sbin:/usr/bin:/sbin:/bin".into());
         let launch = Launch {
             namespace: network.namespaces[host].as_fd(),
@@ -67,10 +67,9 @@ impl DaemonConsole {
                 let said = String::from_utf8_lossy(&self.said).trim().to_string();
                 return Err(io::Error::other(format!("no answer after {most:?}: {said}")));
             }
-            let mut ready = Vec::new();
-            sys::poll_readable(&[self.output.as_raw_fd()], &mut ready, left)?;
+            poll::wait_readable(self.output.as_fd(), left)?;
             let mut buffer = [0; 4096];
-            match sys::read(self.output.as_raw_fd(), &mut buffer) {
+            match file::read(self.output.as_fd(), &mut buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(n) => self.said.extend_from_slice(&buffer[..n]),
                 Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}

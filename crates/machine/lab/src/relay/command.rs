@@ -4,8 +4,8 @@
 use crate::LabError;
 use crate::controls::Controls;
 use crate::plan::FlowPlan;
-use crate::sys;
 use ::proxy::{HostPort, ListenAt, ListenerConfig, ProxyConfig, SideConfig, UpstreamConfig};
+use linux::socket::any;
 use scenario::{RelayTool, Scenario};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn stop<'a>(scenario: &Scenario, plan: &'a FlowPlan, leg: usize) -> RelayStop<'a
     let paced = scenario.hosts[near.to].stack.pacing == Some(true);
     RelayStop {
         port: near.port,
-        listen: SocketAddr::from((sys::any(plan.addresses[near.to]), near.port)),
+        listen: SocketAddr::from((any(plan.addresses[near.to]), near.port)),
         to: SocketAddr::from((plan.addresses[far.to], far.port)),
         cc: [&near.cc[1].name, &far.cc[0].name],
         pace: plan.flows[near.flow].max_pacing_rate.or(paced.then_some(PACED)),

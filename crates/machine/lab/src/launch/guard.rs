@@ -17,14 +17,12 @@
 //! and no connection to an abstract local socket leaves what was started together (Linux 6.12). An older kernel lacks
 //! some of it; mounts, user and namespaces hold all the same.
 
+use linux::packet::FilterStep;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen::Dword, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, sock_filter,
+    SeccompRule, TargetArch,
 };
 use std::collections::BTreeMap;
-use std::io;
-use std::mem::size_of;
-use std::ptr::null;
 use std::sync::OnceLock;
 
 const NEW_NAMESPACES: [libc::c_int; 7] = [
@@ -118,12 +116,12 @@ const ABSENT: [libc::c_long; 2] = [libc::SYS_clone3, libc::SYS_openat2];
 const X32: u32 = 0x4000_0000;
 
 /// The filter, the same for every program; `None` where this architecture has none.
-pub fn filter() -> Option<&'static [sock_filter]> {
-    static FILTER: OnceLock<Option<BpfProgram>> = OnceLock::new();
+pub fn filter() -> Option<&'static [FilterStep]> {
+    static FILTER: OnceLock<Option<Vec<FilterStep>>> = OnceLock::new();
     FILTER.get_or_init(|| build().ok()).as_deref()
 }
 
-fn build() -> Result<BpfProgram, seccompiler::Error> {
+fn build() -> Result<Vec<FilterStep>, seccompiler::Error> {
     let when = |argument, op, value: u64| SeccompCondition::new(argument, Dword, op, value);
     let has = |argument, bits: u64| when(argument, SeccompCmpOp::MaskedEq(bits), bits);
     let all = |conditions: Vec<SeccompCondition>| SeccompRule::new(conditions);
@@ -154,12 +152,13 @@ fn build() -> Result<BpfProgram, seccompiler::Error> {
     let refuse = SeccompAction::Errno(libc::EPERM as u32);
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let rest: BpfProgram = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?.try_into()?;
-    Ok(absent().into_iter().chain(rest).collect())
+    let step = |s: seccompiler::sock_filter| FilterStep { code: s.code, jt: s.jt, jf: s.jf, k: s.k };
+    Ok(absent().into_iter().chain(rest.into_iter().map(step)).collect())
 }
 
 /// What stands before the rules: numbers that the kernel is to know nothing of.
-fn absent() -> BpfProgram {
-    let op = |code: u32, jt, jf, k| sock_filter { code: code as u16, jt, jf, k };
+fn absent() -> Vec<FilterStep> {
+    let op = |code: u32, jt, jf, k| FilterStep { code: code as u16, jt, jf, k };
     let gone = || op(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32);
     // The number is the first word of `struct seccomp_data`.
     let mut program = vec![op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0)];
@@ -177,97 +176,7 @@ fn absent() -> BpfProgram {
 
 /// Whether this kernel takes such a filter.
 pub fn filters_calls() -> bool {
-    let refuse = libc::SECCOMP_RET_ERRNO;
-    // SAFETY: reads the number it is given.
-    let code =
-        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0u32, &raw const refuse) };
-    code == 0 && filter().is_some()
-}
-
-/// The calling thread and all it starts pass this filter from now on. `no_new_privs` must be set.
-///
-/// # Safety
-/// Allocates nothing: may be called between fork and exec.
-pub unsafe fn filter_calls(filter: &[sock_filter]) -> io::Result<()> {
-    let program = libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_ptr() as *mut _ };
-    // SAFETY: reads the structure and as many instructions as it says; `sock_filter` has the layout of the kernel's.
-    let code = unsafe {
-        libc::prctl(
-            libc::PR_SET_SECCOMP,
-            libc::SECCOMP_MODE_FILTER as libc::c_ulong,
-            &raw const program,
-            0 as libc::c_ulong,
-            0 as libc::c_ulong,
-        )
-    };
-    super::check(code).map(drop)
-}
-
-/// `struct landlock_ruleset_attr` and `struct landlock_path_beneath_attr` (linux/landlock.h).
-#[repr(C)]
-struct RulesetAttributes {
-    files: u64,
-    net: u64,
-    scoped: u64,
-}
-
-#[repr(C, packed)]
-struct PathBeneath {
-    allowed: u64,
-    parent: i32,
-}
-
-const CREATE_RULESET_VERSION: libc::c_uint = 1;
-const RULE_PATH_BENEATH: libc::c_uint = 1;
-/// WRITE_FILE, and bits 4 to 12: remove and make files of every kind.
-const WRITES: u64 = 1 << 1 | 0x1ff0;
-const REFER: u64 = 1 << 13;
-const TRUNCATE: u64 = 1 << 14;
-const IOCTL_DEV: u64 = 1 << 15;
-/// Abstract local sockets, signals.
-const SCOPES: u64 = 0b11;
-
-/// Which version of Landlock this kernel has; 0: none.
-pub fn landlock_version() -> i64 {
-    let nothing: *const libc::c_void = null();
-    // SAFETY: with this flag it takes no attributes.
-    let version =
-        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0usize, CREATE_RULESET_VERSION) };
-    version.max(0)
-}
-
-/// From now on the calling thread and all it starts write beneath `writable` and `/dev` only (`None`: wherever its user
-/// may), and send neither signals nor messages to abstract sockets outside. What the kernel lacks of it is left out.
-///
-/// # Safety
-/// The pointers are to terminated texts. Allocates nothing.
-pub unsafe fn limit_writes(writable: Option<&[*const libc::c_char]>) -> io::Result<()> {
-    let version = landlock_version();
-    let since = |first: i64, right: u64| if version >= first { right } else { 0 };
-    let rights = WRITES | since(2, REFER) | since(3, TRUNCATE) | since(5, IOCTL_DEV);
-    let files = if writable.is_some() { rights } else { 0 };
-    let attributes = RulesetAttributes { files, net: 0, scoped: since(6, SCOPES) };
-    if version < 1 || files | attributes.scoped == 0 {
-        return Ok(());
-    }
-    // Older kernels know fewer fields, and take more where those are 0.
-    let size = size_of::<RulesetAttributes>();
-    // SAFETY: as the caller promises; the structures outlive the calls, and descriptors are this function's own.
-    unsafe {
-        let ruleset = libc::syscall(libc::SYS_landlock_create_ruleset, &raw const attributes, size, 0u32);
-        let ruleset = super::check(ruleset as libc::c_int)?;
-        for &path in writable.unwrap_or_default().iter().chain(&[c"/dev".as_ptr()]) {
-            let parent = libc::open(path, libc::O_PATH | libc::O_CLOEXEC);
-            if parent >= 0 && files != 0 {
-                let rule = PathBeneath { allowed: files, parent };
-                libc::syscall(libc::SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &raw const rule, 0u32);
-            }
-            libc::close(parent);
-        }
-        let done = libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0u32);
-        libc::close(ruleset);
-        super::check(done as libc::c_int).map(drop)
-    }
+    linux::seccomp::filters_calls() && filter().is_some()
 }
 
 #[cfg(test)]
