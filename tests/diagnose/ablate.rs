@@ -9,12 +9,11 @@
 //!
 //! `ablate CONSTANTS [--drawn SET COUNT] [--world SET COUNT] [--real DIR] [--nebby DIR] [--controls FROM TO]`
 
-#![allow(unsafe_code)]
-
 use capture::CaptureReader;
 use diagnose_test::controls::{Outcome, SURE};
 use diagnose_test::{Case, Truth, draw, judge, nebby, real, world};
 use diagnosis::knob;
+use linux::process::{self, Forked};
 use result::Diagnosis;
 use result::diagnosis::CaptureInfo;
 use std::collections::BTreeMap;
@@ -118,8 +117,7 @@ fn main() {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let mut running = 0;
     let wait = |running: &mut usize| {
-        // SAFETY: no memory of ours is written to.
-        unsafe { libc::wait(std::ptr::null_mut()) };
+        process::wait_for_any();
         *running -= 1;
     };
     let trials = (0..count).flat_map(|i| [(Some(i), 0.5), (Some(i), 2.0)]);
@@ -127,8 +125,8 @@ fn main() {
         if running == cores {
             wait(&mut running);
         }
-        // SAFETY: this program has one thread by now; the child only computes, prints and ends.
-        if unsafe { libc::fork() } == 0 {
+        // This program has one thread by now; the child only computes, prints and ends.
+        if let Ok(Forked::Child) = process::fork() {
             knob::set(constant.unwrap_or(usize::MAX), by);
             let name = constant.map_or("none".to_string(), |i| i.to_string());
             let mut scores = BTreeMap::new();
@@ -141,8 +139,7 @@ fn main() {
             let _ = std::io::stdout().write_all(text.as_bytes());
             let _ = std::io::stdout().flush();
             // Nothing is given back piece by piece.
-            // SAFETY: ends the child.
-            unsafe { libc::_exit(0) };
+            process::exit_now(0);
         }
         running += 1;
     }

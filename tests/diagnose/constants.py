@@ -215,7 +215,7 @@ def ablate(options, rows):
         here = tree / "tests/diagnose"
         shutil.copy(here / "ablate.rs", here / "src/ablate.rs")
         with open(here / "Cargo.toml", "a") as manifest:
-            manifest.write('libc = "0.2"\n\n[[bin]]\nname = "ablate"\npath = "src/ablate.rs"\n')
+            manifest.write('linux.workspace = true\n\n[[bin]]\nname = "ablate"\npath = "src/ablate.rs"\n')
         left_out = build(tree, target, every)
         print(f"{len(left_out)} of {len(every)} constants cannot be changed while the program runs", file=sys.stderr)
         controls = [i for i, c in enumerate(every) if c[1].startswith("verdict/cc")]

@@ -7,12 +7,14 @@ use super::log::{Ack, Burst, Event, Input, Log};
 use super::look::Look;
 use super::peer::{Data, Peer};
 use super::plan::Plan;
-use super::sys::{self, Socket};
 use super::wire::{self, Sent};
+use linux::clock::monotonic;
+use linux::socket::{KernelSocket, SocketOption};
+use linux::{device, file, namespace, poll, schedule};
 use std::fs;
 use std::io;
-use std::net::SocketAddrV4;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::net::{IpAddr, SocketAddrV4};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 use transport::Flags;
 use units::{Span, Time};
@@ -59,7 +61,7 @@ pub fn run(plan: &Plan) -> Result<Log, Error> {
 
 /// What the tick count is ahead of `CLOCK_MONOTONIC` / 4 ms, from `/proc/timer_list`.
 fn ticks_ahead() -> Option<u64> {
-    let before = sys::monotonic();
+    let before = monotonic();
     let text = fs::read_to_string("/proc/timer_list").ok()?;
     let now: u64 = text.lines().find_map(|l| l.strip_prefix("now at "))?.split(' ').next()?.parse().ok()?;
     let jiffies: u64 = text.lines().find_map(|l| l.strip_prefix("jiffies: "))?.parse().ok()?;
@@ -75,14 +77,14 @@ fn epoch() -> u64 {
     });
     // Without the list: the kernel's ticks begin five minutes before they wrap.
     let ahead = ahead.unwrap_or(0u64.wrapping_sub(75_000));
-    let now = sys::monotonic() / TICK;
+    let now = monotonic() / TICK;
     (now - now.wrapping_add(ahead) % WHEEL) * TICK
 }
 
 struct Run<'a> {
     plan: &'a Plan,
     tun: OwnedFd,
-    socket: Socket,
+    socket: KernelSocket,
     epoch: u64,
     peer: Peer,
     log: Log,
@@ -102,10 +104,22 @@ fn set(key: &str, value: &str) -> Result<(), Error> {
     write.map_err(|e| Error::System("a setting of net.ipv4", e))
 }
 
+/// The device that segments pass.
+const DEVICE: &str = "tun0";
+/// Packets that the device holds for us.
+const QUEUE: i32 = 5_000;
+
+/// A TUN device with an address, and a route to its neighbours.
+fn open_tun() -> io::Result<OwnedFd> {
+    let tun = device::open_tun(DEVICE, device::TUN_OFFLOADS_V4)?;
+    device::set_up(DEVICE, wire::HERE, QUEUE)?;
+    Ok(tun)
+}
+
 impl<'a> Run<'a> {
     fn new(plan: &'a Plan) -> Result<Run<'a>, Error> {
         let epoch = epoch();
-        sys::enter_new_network().map_err(Error::Permission)?;
+        namespace::enter_new_network().map_err(Error::Permission)?;
         let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
         set("tcp_no_metrics_save", "1")?;
         // A namespace's first control decides about pacing; Reno paces nothing.
@@ -114,17 +128,18 @@ impl<'a> Run<'a> {
         set("tcp_timestamps", if plan.timestamps { "2" } else { "0" })?;
         set("tcp_sack", if plan.sack { "1" } else { "0" })?;
         set("tcp_ecn", "0")?;
-        let tun = sys::open_tun(wire::HERE).map_err(Error::Permission)?;
-        let socket = Socket::tcp().map_err(|e| Error::System("a socket", e))?;
-        let option = |level, name, value: &[u8]| {
-            socket.set(level, name, value).map_err(|e| Error::System("a socket option", e))
+        let tun = open_tun().map_err(Error::Permission)?;
+        let socket = KernelSocket::tcp(IpAddr::V4(wire::HERE)).map_err(|e| Error::System("a socket", e))?;
+        let option = |option, value: &[u8]| {
+            socket.set_bytes(option, value).map_err(|e| Error::System("a socket option", e))
         };
-        option(libc::IPPROTO_TCP, libc::TCP_CONGESTION, plan.control.name().as_bytes())?;
-        option(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &(32i32 << 20).to_ne_bytes())?;
+        option(SocketOption::TCP_CONGESTION, plan.control.name().as_bytes())?;
+        option(SocketOption::SO_SNDBUFFORCE, &(32i32 << 20).to_ne_bytes())?;
         if plan.paced {
-            option(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(1u64 << 40).to_ne_bytes())?;
+            option(SocketOption::SO_MAX_PACING_RATE, &(1u64 << 40).to_ne_bytes())?;
         }
-        sys::be_punctual();
+        schedule::assign(0, &schedule::own_cpu());
+        schedule::be_punctual(Some(1));
         Ok(Run {
             plan,
             tun,
@@ -143,7 +158,7 @@ impl<'a> Run<'a> {
     }
 
     fn now(&self) -> Time {
-        Time::from_nanos(sys::monotonic() - self.epoch)
+        Time::from_nanos(monotonic() - self.epoch)
     }
 
     /// What the kernel's timestamps are ahead of the log's.
@@ -153,7 +168,7 @@ impl<'a> Run<'a> {
 
     /// Takes what the kernel has sent.
     fn drain(&mut self) -> bool {
-        while let Ok(n) = sys::read(self.tun.as_raw_fd(), &mut self.buffer) {
+        while let Ok(n) = file::read(self.tun.as_fd(), &mut self.buffer) {
             self.sent.extend(wire::read(&self.buffer[..n]));
         }
         !self.sent.is_empty()
@@ -180,7 +195,10 @@ impl<'a> Run<'a> {
 
     fn look(&self) -> Result<Look, Error> {
         let mut info = [0; 256];
-        let n = self.socket.info(&mut info).map_err(|e| Error::System("TCP_INFO", e))?;
+        let n = self
+            .socket
+            .get_bytes(SocketOption::TCP_INFO, &mut info)
+            .map_err(|e| Error::System("TCP_INFO", e))?;
         let short = || Error::System("TCP_INFO", io::ErrorKind::Unsupported.into());
         Look::of_kernel(&info[..n]).ok_or_else(short)
     }
@@ -206,7 +224,7 @@ impl<'a> Run<'a> {
     fn play(mut self) -> Result<Log, Error> {
         let begin = self.now();
         let to = SocketAddrV4::new(wire::THERE, wire::PORT);
-        self.socket.connect(to).map_err(|e| Error::System("connect", e))?;
+        self.socket.connect(to.into()).map_err(|e| Error::System("connect", e))?;
         let done = self.now();
         self.note(begin, done.since(begin), Input::Connect)?;
         let end = begin + LONGEST;
@@ -231,7 +249,7 @@ impl<'a> Run<'a> {
             }
             let next = [self.peer.next(), write, over, Some(end)].into_iter().flatten().min().unwrap_or(end);
             let wait = Duration::from_nanos(next.since(self.now()).as_nanos());
-            sys::wait_readable(self.tun.as_raw_fd(), wait).map_err(|e| Error::System("poll", e))?;
+            poll::wait_readable(self.tun.as_fd(), wait).map_err(|e| Error::System("poll", e))?;
         }
     }
 
@@ -255,8 +273,7 @@ impl<'a> Run<'a> {
         let frame = wire::frame(&ack, mss, sack, self.port, self.first, self.clock());
         self.note_timer()?;
         let at = self.now();
-        sys::write(self.tun.as_raw_fd(), &frame)
-            .map_err(|e| Error::System("writing to the TUN device", e))?;
+        file::write(self.tun.as_fd(), &frame).map_err(|e| Error::System("writing to the TUN device", e))?;
         let done = self.now();
         if ack.flags & Flags::SYN.0 != 0 {
             self.established = Some(done);

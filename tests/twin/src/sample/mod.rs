@@ -24,7 +24,6 @@ mod moment;
 mod peer;
 mod plan;
 mod replay;
-mod sys;
 mod wire;
 
 pub use kernel::{Error, run};
