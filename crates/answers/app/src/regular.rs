@@ -20,7 +20,10 @@ fn careful() -> OpenOptions {
     #[cfg_attr(not(unix), allow(unused_mut))]
     let mut options = OpenOptions::new();
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, {
+        use rustix::fs::OFlags;
+        (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32
+    });
     options
 }
 
