@@ -6,13 +6,16 @@
 use crate::errors::raise;
 use crate::load::LoadedScenario;
 use congestion::Control;
+use linux::poll::wait_readable;
+use linux::schedule::exact_timers;
+use linux::socket::{SocketOption, set_option};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use scenario::Scenario;
 use sim::world::{WindowActor, WorldError, decode_segment, encode_segment};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use transport::{Segment, Tcp};
@@ -25,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What an application keeps written and unsent, bytes: all that any window takes.
 const WRITTEN: u64 = 1 << 40;
 /// Room for what comes while this thread does not run, bytes.
-const SOCKET_BUFFER: libc::c_int = 4 << 20;
+const SOCKET_BUFFER: i32 = 4 << 20;
 
 /// An end of a connection on a socket.
 struct LiveEnd {
@@ -40,16 +43,9 @@ struct LiveEnd {
 impl LiveEnd {
     fn new(socket: UdpSocket, tcp: Tcp) -> io::Result<LiveEnd> {
         socket.set_nonblocking(true)?;
-        let bytes = SOCKET_BUFFER;
-        for option in [libc::SO_RCVBUF, libc::SO_SNDBUF] {
-            // SAFETY: a live socket, and a value that lives as long as the call.
-            #[allow(unsafe_code)]
-            unsafe {
-                // What is refused is left as it is: a smaller buffer only costs packets.
-                let value = (&raw const bytes).cast();
-                let length = size_of_val(&bytes) as libc::socklen_t;
-                libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, value, length);
-            }
+        for option in [SocketOption::SO_RCVBUF, SocketOption::SO_SNDBUF] {
+            // What is refused is left as it is: a smaller buffer only costs packets.
+            let _ = set_option(socket.as_fd(), option, SOCKET_BUFFER);
         }
         let (out, datagram) = (Vec::new(), Vec::new());
         Ok(LiveEnd { socket, tcp, begun: Instant::now(), out, datagram, arrived: vec![0; LARGEST] })
@@ -104,17 +100,8 @@ impl LiveEnd {
     fn wait(&self, until: Time) {
         let due = self.tcp.next_wake().map_or(until, |due| due.min(until));
         let left = due.since(self.now().min(due)).as_nanos();
-        let timeout = libc::timespec {
-            tv_sec: (left / 1_000_000_000) as libc::time_t,
-            tv_nsec: (left % 1_000_000_000) as libc::c_long,
-        };
-        let mut wanted = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one live entry, a timeout that lives as long as the call; no signals are masked.
-        #[allow(unsafe_code)]
-        unsafe {
-            // A signal ends it early, which costs a turn.
-            libc::ppoll(&raw mut wanted, 1, &raw const timeout, std::ptr::null());
-        }
+        // A signal ends it early, which costs a turn.
+        let _ = wait_readable(self.socket.as_fd(), Duration::from_nanos(left));
     }
 
     fn play_until(&mut self, until: Time) -> io::Result<Time> {
@@ -126,15 +113,6 @@ impl LiveEnd {
             }
             self.wait(until);
         }
-    }
-}
-
-/// A thread's timers fire when they are due, not up to 50 µs later (`PR_SET_TIMERSLACK`).
-fn be_punctual() {
-    // SAFETY: takes numbers alone, and sets this thread's slack.
-    #[allow(unsafe_code)]
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
     }
 }
 
@@ -187,7 +165,7 @@ impl LiveSender {
         let limits = limits.ok_or_else(|| usage(py, "no such flow"))?;
         let tcp = Tcp::new(limits, actor.control(seed, &format!("world.{flow}")));
         let end = py.detach(|| {
-            be_punctual();
+            exact_timers();
             let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
             let socket = UdpSocket::bind(any)?;
             socket.connect(to)?;
@@ -260,7 +238,7 @@ pub fn live_receive(py: Python<'_>, loaded: &LoadedScenario, flow: usize, port: 
     let limits = limits(scenario, flow, false).ok_or_else(|| usage(py, "no such flow"))?;
     let tcp = Tcp::new(limits, of.cc.make(0, "live"));
     let received = py.detach(|| -> io::Result<()> {
-        be_punctual();
+        exact_timers();
         let any = if scenario.address(of.to).is_ipv4() { "0.0.0.0" } else { "::" };
         let socket = UdpSocket::bind((any, port))?;
         let mut end = LiveEnd::new(socket, tcp)?;

@@ -1,6 +1,6 @@
 //! Names to addresses, in a thread of its own: the system's resolver waits.
 
-use linux::wake::wake;
+use linux::epoll::wake;
 use proxy::HostPort;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};

@@ -4,7 +4,7 @@ use crate::error::PairStartError;
 use crate::event_loop::{PairEnding, PairLog, PairLoop};
 use crate::keys::PrivateKey;
 use crate::reload::{BoundEntrance, PairChange};
-use linux::wake::{wake, wake_counter};
+use linux::epoll::{wake, wake_counter};
 use proxy::{PairBoard, PairConfig};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};

@@ -14,8 +14,9 @@
 //! said; programs of a scenario are given nothing.
 
 use crate::LabError;
+use linux::guard::landlock_version;
 use linux::user::{self, UserAccount};
-use linux::{file, idmap, landlock};
+use linux::{file, idmap};
 use std::ffi::OsString;
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -194,11 +195,7 @@ pub fn guards() -> Guards {
     let refusal = me.zip(std::env::current_dir().ok()).and_then(|(me, folder)| {
         me.gifts(Author::User, &folder, &[]).err().map(|e| format!("{}: {}", e.path.display(), e.why))
     });
-    Guards {
-        seccomp: crate::launch::guard::filters_calls(),
-        landlock: landlock::landlock_version(),
-        folder: refusal,
-    }
+    Guards { seccomp: crate::launch::guard::filters_calls(), landlock: landlock_version(), folder: refusal }
 }
 
 /// A folder that cannot be given to another user.

@@ -1,7 +1,7 @@
-//! Event queues (epoll(7)).
+//! Event queues (epoll(7)), and counters that wake the loops that wait for them (eventfd(2)).
 
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -139,4 +139,19 @@ fn report(found: rustix::io::Result<&[Event]>, out: &mut Vec<Readiness>) -> io::
         }
     }));
     Ok(())
+}
+
+/// A counter at zero: it can be read once [`wake`] was called. Non-blocking, closed on exec.
+pub fn wake_counter() -> io::Result<OwnedFd> {
+    Ok(rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
+}
+
+/// Wakes the loops that watch the counter. A full counter refuses, and they are awake anyway.
+pub fn wake(counter: BorrowedFd<'_>) {
+    let _ = rustix::io::write(counter, &1u64.to_ne_bytes());
+}
+
+/// Sets the counter back to zero.
+pub fn take_wakes(counter: BorrowedFd<'_>) {
+    let _ = rustix::io::read(counter, &mut [0; 8]);
 }

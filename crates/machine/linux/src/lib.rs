@@ -13,7 +13,7 @@
 //! | `clone3`, `fork`, `execve`, `_exit`, `close_range` | [`process`] |
 //! | signal dispositions, masks, `signalfd`, `sigwait` | [`signal`], [`interrupt`] |
 //! | `mount_setattr` | [`mount`] |
-//! | `seccomp`, `PR_SET_SECCOMP`, Landlock | [`seccomp`], [`landlock`] |
+//! | `seccomp`, Landlock | [`guard`] |
 //! | `sched_setscheduler` | [`schedule`] |
 //! | `epoll_pwait2`, which rustix makes only where no older kernel is to be served | [`epoll`] |
 //! | socket options by number (`SO_MAX_PACING_RATE`, `TCP_INFO`, `IP_TRANSPARENT`, ...) | [`socket`] |
@@ -33,9 +33,9 @@ pub mod datagram;
 pub mod device;
 pub mod epoll;
 pub mod file;
+pub mod guard;
 pub mod idmap;
 pub mod interrupt;
-pub mod landlock;
 pub mod mount;
 pub mod namespace;
 pub mod netlink;
@@ -45,14 +45,12 @@ pub mod poll;
 pub mod privilege;
 pub mod process;
 pub mod schedule;
-pub mod seccomp;
 pub mod service;
 pub mod signal;
 pub mod socket;
 pub mod tcp_info;
 pub mod terminal;
 pub mod user;
-pub mod wake;
 
 use std::io;
 

@@ -7,7 +7,7 @@ use crate::places::ClientPlaces;
 use crate::side::SideOptions;
 use crate::stats::{LoopStats, PathTable};
 use crate::upstream::UpstreamState;
-use linux::wake::{wake, wake_counter};
+use linux::epoll::{wake, wake_counter};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

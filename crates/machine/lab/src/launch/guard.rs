@@ -176,7 +176,7 @@ fn absent() -> Vec<FilterStep> {
 
 /// Whether this kernel takes such a filter.
 pub fn filters_calls() -> bool {
-    linux::seccomp::filters_calls() && filter().is_some()
+    linux::guard::filters_calls() && filter().is_some()
 }
 
 #[cfg(test)]

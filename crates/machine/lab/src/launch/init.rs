@@ -11,6 +11,7 @@
 
 use super::confine::{self, Confinement};
 use linux::file::{read, write, write_file};
+use linux::guard::{filter_calls, limit_writes};
 use linux::mount::{self, MountKind};
 use linux::namespace::{enter_network, enter_new_user_unmapped};
 use linux::packet::FilterStep;
@@ -20,7 +21,7 @@ use linux::process::{
     send_message,
 };
 use linux::user::UserAccount;
-use linux::{landlock, privilege, seccomp, signal, terminal};
+use linux::{privilege, signal, terminal};
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -261,8 +262,8 @@ fn command(o: &mut Orders<'_>) -> Result<Pid, Failed> {
 /// What holds for the command and not for the first process, which has to tend it.
 fn guard(o: &Orders<'_>) -> Result<(), Failed> {
     let writable = o.confined.as_ref().map(|c| c.writable);
-    landlock::limit_writes(writable).at(LaunchStep::Guard)?;
-    match o.calls.map_or(Ok(()), seccomp::filter_calls) {
+    limit_writes(writable).at(LaunchStep::Guard)?;
+    match o.calls.map_or(Ok(()), filter_calls) {
         // A kernel without seccomp; what else there is holds.
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
         done => done.at(LaunchStep::Guard),
