@@ -46,7 +46,7 @@ pub(crate) struct ScenarioFile {
     pub unrest: Unrest,
     /// What variants are judged by, the most important first. Default: what suits the applications.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::goals"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema_parts::goals"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub goal: Option<IgnoredAny>,
     /// The variant that the others are compared with. Default: the first.
@@ -184,12 +184,12 @@ pub(crate) struct LinkTable {
     pub customer: Option<String>,
     /// Stages from the first host to the second, in the order packets meet them.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::schema::StageSchema>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::schema_parts::StageSchema>"))]
     #[expect(dead_code, reason = "shape only: stages are read from the tree")]
     pub forward: Vec<IgnoredAny>,
     /// Stages from the second host to the first, in the order packets meet them.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::schema::StageSchema>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::schema_parts::StageSchema>"))]
     #[expect(dead_code, reason = "shape only: stages are read from the tree")]
     pub backward: Vec<IgnoredAny>,
 }
@@ -207,7 +207,7 @@ pub(crate) struct RelayTable {
     pub buffer: Bytes,
     /// Congestion control of its onward connection. Default: the flow's.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::controls"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema_parts::controls"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub cc: Option<IgnoredAny>,
     /// The program that it is on the kernel; the simulator has one relay, whatever the program.
@@ -231,7 +231,7 @@ pub(crate) struct FlowTable {
     pub to: String,
     /// Congestion control of the sender. Default: cubic.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::controls"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema_parts::controls"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub cc: Option<IgnoredAny>,
     /// How many connections.

@@ -26,6 +26,8 @@ mod relay;
 mod route;
 #[cfg(feature = "schema")]
 mod schema;
+#[cfg(feature = "schema")]
+mod schema_parts;
 mod service;
 mod stage;
 mod tool;
