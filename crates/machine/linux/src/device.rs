@@ -104,7 +104,7 @@ pub fn set_up(device: &str, address: Ipv4Addr, queue: i32) -> io::Result<()> {
     for (number, value) in requests {
         let mut request = Request::new(device, value).ok_or_else(too_long)?;
         // SAFETY: each of these requests reads the value that stands beside it, which is no address of memory.
-        unsafe { request.send(socket.as_fd(), number as u64)? };
+        unsafe { request.send(socket.as_fd(), number as _)? };
     }
     Ok(())
 }
