@@ -8,7 +8,7 @@ use result::{Run, combine, concat, to_json};
 use serde_json::{Value, json};
 
 fn file(name: &str) -> scenario::Experiment {
-    let path = format!("{}/../../scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../../scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
     let sets = [r#"duration="2s""#.to_string()];
     scenario::Experiment::parse(&path, &text, &sets).unwrap_or_else(|e| panic!("{}", e.render()))
