@@ -4,7 +4,6 @@ mod ip;
 
 use crate::icmp::{IcmpReport, IcmpSays};
 use crate::packet::{Addr, Endpoint, PacketFragments, PacketOptions, TcpFlags, TcpPacket};
-use std::fmt;
 use std::net::IpAddr;
 use units::Time;
 
@@ -105,32 +104,18 @@ pub struct UdpFrame {
 }
 
 /// Why a frame has no bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Headers and payload are more than an IP packet holds: 65,535 bytes, of IPv6 behind its own header.
+    #[error("a packet of {bytes} bytes is longer than IP allows (65535, of IPv6 and its header)")]
     TooLong {
         /// How many bytes they are.
         bytes: u64,
     },
     /// One address is of IPv4, the other of IPv6.
+    #[error("a packet between an IPv4 and an IPv6 address")]
     TwoVersions,
 }
-
-impl fmt::Display for FrameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FrameError::TooLong { bytes } => {
-                write!(
-                    f,
-                    "a packet of {bytes} bytes is longer than IP allows (65535, of IPv6 and its header)"
-                )
-            }
-            FrameError::TwoVersions => write!(f, "a packet between an IPv4 and an IPv6 address"),
-        }
-    }
-}
-
-impl std::error::Error for FrameError {}
 
 impl TcpOptions {
     /// The SACK blocks that the header has room for.

@@ -1,18 +1,19 @@
 //! What can be wrong with a document, and what would be right.
 
 use crate::place::{Clip, Unclipped};
-use std::fmt;
 
 /// Why a document was refused.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RefusalCause {
     /// The text is no TOML.
+    #[error("not valid TOML: {}", Unclipped(.message))]
     Syntax {
         /// What the TOML parser says.
         message: String,
     },
     /// The file is larger than [`crate::MAX_BYTES`].
+    #[error("the file has {bytes} bytes, at most {limit} are read")]
     FileTooLarge {
         /// Its size in bytes.
         bytes: usize,
@@ -20,6 +21,7 @@ pub enum RefusalCause {
         limit: usize,
     },
     /// A key that means nothing here.
+    #[error("unknown key `{}`", Clip(.key))]
     UnknownKey {
         /// The key.
         key: String,
@@ -27,11 +29,13 @@ pub enum RefusalCause {
         known: Vec<String>,
     },
     /// A key that has no default is not there.
+    #[error("the key `{key}` is missing")]
     MissingKey {
         /// The key.
         key: String,
     },
     /// A value of another type than the key takes.
+    #[error("expected {expected}, found {}", Clip(.found))]
     WrongType {
         /// What stands there.
         found: String,
@@ -39,11 +43,13 @@ pub enum RefusalCause {
         expected: String,
     },
     /// A text that cannot be read, such as a quantity with an unknown unit.
+    #[error("{}", Unclipped(.message))]
     BadValue {
         /// What is wrong and what would be right.
         message: String,
     },
     /// A word that is not on a fixed list.
+    #[error("unknown {what} `{}`", Clip(.word))]
     UnknownWord {
         /// What the word should be.
         what: &'static str,
@@ -53,6 +59,7 @@ pub enum RefusalCause {
         known: Vec<String>,
     },
     /// The name of something that is not there.
+    #[error("there is no {what} `{}`", Clip(.name))]
     UnknownName {
         /// What should have that name.
         what: &'static str,
@@ -62,11 +69,13 @@ pub enum RefusalCause {
         known: Vec<String>,
     },
     /// A name that cannot be one.
+    #[error("`{}` cannot be a name", Clip(.name))]
     BadName {
         /// The name.
         name: String,
     },
     /// Two things of one name.
+    #[error("a second {what} called `{}`", Clip(.name))]
     DuplicateName {
         /// What they are.
         what: &'static str,
@@ -74,6 +83,7 @@ pub enum RefusalCause {
         name: String,
     },
     /// A quantity that is too small or too large.
+    #[error("{} is out of range", Clip(.found))]
     OutOfRange {
         /// The value.
         found: String,
@@ -81,11 +91,13 @@ pub enum RefusalCause {
         allowed: String,
     },
     /// Settings that contradict each other, or a rule of the format that they break.
+    #[error("{}", Unclipped(.message))]
     Conflict {
         /// Which, and what to do.
         message: String,
     },
     /// A reference that leads nowhere, by a rule of the format.
+    #[error("{}", Unclipped(.message))]
     Unreachable {
         /// Which, and why it leads nowhere.
         message: String,
@@ -93,39 +105,11 @@ pub enum RefusalCause {
         help: String,
     },
     /// The key of an override is no path, or the path leads through something without keys.
+    #[error("{}", Unclipped(.message))]
     BadPath {
         /// What is wrong with it.
         message: String,
     },
-}
-
-impl fmt::Display for RefusalCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RefusalCause::Syntax { message } => write!(f, "not valid TOML: {}", Unclipped(message)),
-            RefusalCause::FileTooLarge { bytes, limit } => {
-                write!(f, "the file has {bytes} bytes, at most {limit} are read")
-            }
-            RefusalCause::UnknownKey { key, .. } => write!(f, "unknown key `{}`", Clip(key)),
-            RefusalCause::MissingKey { key } => write!(f, "the key `{key}` is missing"),
-            RefusalCause::WrongType { found, expected } => {
-                write!(f, "expected {expected}, found {}", Clip(found))
-            }
-            RefusalCause::BadValue { message }
-            | RefusalCause::Conflict { message }
-            | RefusalCause::Unreachable { message, .. }
-            | RefusalCause::BadPath { message } => write!(f, "{}", Unclipped(message)),
-            RefusalCause::UnknownWord { what, word, .. } => write!(f, "unknown {what} `{}`", Clip(word)),
-            RefusalCause::UnknownName { what, name, .. } => {
-                write!(f, "there is no {what} `{}`", Clip(name))
-            }
-            RefusalCause::BadName { name } => write!(f, "`{}` cannot be a name", Clip(name)),
-            RefusalCause::DuplicateName { what, name } => {
-                write!(f, "a second {what} called `{}`", Clip(name))
-            }
-            RefusalCause::OutOfRange { found, .. } => write!(f, "{} is out of range", Clip(found)),
-        }
-    }
 }
 
 impl RefusalCause {

@@ -2,10 +2,10 @@
 
 use crate::cause::RefusalCause;
 use crate::origin::Origin;
-use std::fmt;
 
 /// What is wrong, and where if that is known yet.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{cause}")]
 pub struct Fault {
     /// What is wrong.
     pub cause: RefusalCause,
@@ -26,14 +26,6 @@ impl Fault {
         self
     }
 }
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.cause.fmt(f)
-    }
-}
-
-impl std::error::Error for Fault {}
 
 impl From<RefusalCause> for Fault {
     fn from(cause: RefusalCause) -> Fault {

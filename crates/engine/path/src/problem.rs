@@ -1,9 +1,8 @@
 //! What is wrong with a configuration.
 
-use std::fmt;
-
 /// What is wrong with a configuration: the key it concerns and what would be right.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}`: {message}")]
 pub struct Problem {
     /// The key, dotted where it is nested: `queue.packets`.
     pub key: String,
@@ -21,11 +20,3 @@ impl Problem {
         Problem { key: format!("{outer}.{}", self.key), message: self.message }
     }
 }
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`: {}", self.key, self.message)
-    }
-}
-
-impl std::error::Error for Problem {}

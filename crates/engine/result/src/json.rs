@@ -2,36 +2,19 @@
 
 use crate::{Run, SCHEMA};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// Why a text is no result.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// No JSON, or keys missing or of another type; names line and column.
-    Json(serde_json::Error),
+    #[error("not a longfat result: {0}")]
+    Json(#[source] serde_json::Error),
     /// Another schema, or another version of it.
+    #[error("schema is `{found}`, expected `{SCHEMA}`")]
     Schema {
         /// What the text says it is.
         found: String,
     },
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReadError::Json(e) => write!(f, "not a longfat result: {e}"),
-            ReadError::Schema { found } => write!(f, "schema is `{found}`, expected `{SCHEMA}`"),
-        }
-    }
-}
-
-impl std::error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            ReadError::Json(e) => Some(e),
-            ReadError::Schema { .. } => None,
-        }
-    }
 }
 
 /// A run or a diagnosis as one JSON object and a newline; the same one gives the same bytes.

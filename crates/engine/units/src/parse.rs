@@ -18,9 +18,10 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Why a quantity could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// No digits where a number is due.
+    #[error("`{text}` does not begin with a number (write for example \"{example}\")")]
     NoNumber {
         /// What was read.
         text: String,
@@ -28,6 +29,7 @@ pub enum UnitError {
         example: &'static str,
     },
     /// A number without a unit.
+    #[error("`{text}` has no unit (write for example \"{example}\")")]
     NoUnit {
         /// What was read.
         text: String,
@@ -35,6 +37,7 @@ pub enum UnitError {
         example: &'static str,
     },
     /// A unit of another kind, or none that exists.
+    #[error("unknown unit `{unit}`, expected one of {known} (for example \"{example}\")")]
     UnknownUnit {
         /// The unit that was read.
         unit: String,
@@ -44,30 +47,12 @@ pub enum UnitError {
         example: &'static str,
     },
     /// More than 64 bits hold.
+    #[error("`{text}` is too large")]
     TooLarge {
         /// What was read.
         text: String,
     },
 }
-
-impl fmt::Display for UnitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            UnitError::NoNumber { text, example } => {
-                write!(f, "`{text}` does not begin with a number (write for example \"{example}\")")
-            }
-            UnitError::NoUnit { text, example } => {
-                write!(f, "`{text}` has no unit (write for example \"{example}\")")
-            }
-            UnitError::UnknownUnit { unit, known, example } => {
-                write!(f, "unknown unit `{unit}`, expected one of {known} (for example \"{example}\")")
-            }
-            UnitError::TooLarge { text } => write!(f, "`{text}` is too large"),
-        }
-    }
-}
-
-impl std::error::Error for UnitError {}
 
 struct UnitKind {
     units: &'static [(&'static str, u64)],

@@ -7,6 +7,7 @@ use super::ng::SECTION;
 use super::snoop::{self, Snoop};
 use super::source::ByteSource;
 use super::unpack::{Packing, unpack};
+use std::error::Error;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -24,28 +25,37 @@ pub struct OpenError {
 }
 
 /// Why a capture could not be opened.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum OpenCause {
     /// It could not be read, or not be unpacked.
-    Io(io::Error),
+    #[error("{0}")]
+    Io(#[source] io::Error),
     /// It has no bytes.
+    #[error("the file is empty: a capture has a header at least")]
     Empty,
     /// It ends before a file header could.
+    #[error("the file ends after {bytes} bytes, within its header: not a whole capture")]
     Short {
         /// Bytes there are.
         bytes: usize,
     },
     /// It is packed in a way that is not read.
+    #[error("packed with {with}: unpack it first (gzip, zstd and xz are read as they are)")]
     Packed {
         /// In which.
         with: &'static str,
     },
     /// It is a capture of a kind that is not read.
+    #[error("a capture of {kind}: convert it first (editcap -F pcapng, of Wireshark)")]
     Foreign {
         /// Which.
         kind: &'static str,
     },
     /// It does not begin like any capture.
+    #[error(
+        "not a pcap or pcapng capture, nor a snoop or .erf one: it begins with the bytes {:02x} {:02x} {:02x} {:02x}",
+        .magic[0], .magic[1], .magic[2], .magic[3]
+    )]
     NotACapture {
         /// What it begins with.
         magic: [u8; 4],
@@ -54,35 +64,13 @@ pub enum OpenCause {
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.name)?;
-        match &self.cause {
-            OpenCause::Io(e) => e.fmt(f),
-            OpenCause::Empty => f.write_str("the file is empty: a capture has a header at least"),
-            OpenCause::Short { bytes } => {
-                write!(f, "the file ends after {bytes} bytes, within its header: not a whole capture")
-            }
-            OpenCause::Packed { with } => {
-                write!(f, "packed with {with}: unpack it first (gzip, zstd and xz are read as they are)")
-            }
-            OpenCause::Foreign { kind } => {
-                write!(f, "a capture of {kind}: convert it first (editcap -F pcapng, of Wireshark)")
-            }
-            OpenCause::NotACapture { magic: [a, b, c, d] } => {
-                write!(
-                    f,
-                    "not a pcap or pcapng capture, nor a snoop or .erf one: it begins with the bytes {a:02x} {b:02x} {c:02x} {d:02x}"
-                )
-            }
-        }
+        write!(f, "{}: {}", self.name, self.cause)
     }
 }
 
-impl std::error::Error for OpenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.cause {
-            OpenCause::Io(e) => Some(e),
-            _ => None,
-        }
+impl Error for OpenError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.source()
     }
 }
 

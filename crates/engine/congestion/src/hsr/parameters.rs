@@ -143,17 +143,22 @@ impl Default for HsrParameters {
 }
 
 /// What is wrong with [`HsrParameters`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum HsrProblem {
     /// `alpha` is not from 1/1024 to 1.
+    #[error("is {0}, but a weight is from 1/1024 to 1, for example 0.125")]
     Alpha(f64),
     /// `T` is zero.
+    #[error("must be above zero, or \"none\" for no bound")]
     NoRtt,
     /// `T2` is zero.
+    #[error("must be above zero: no RTT is below it")]
     NoCalm,
     /// `T2` is above `T1`: the RTT that began a handover would also end it.
+    #[error("is {0}, but must not be above T1 ({1}), which begins a handover")]
     Crossed(Span, Span),
     /// `bw_rec` is zero or above 1 Tbit/s.
+    #[error("is {0}, but must be \"held\", or above zero and up to {MAX_RATE}")]
     Rate(Rate),
 }
 
@@ -168,26 +173,6 @@ impl HsrProblem {
         }
     }
 }
-
-impl fmt::Display for HsrProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HsrProblem::Alpha(alpha) => {
-                write!(f, "is {alpha}, but a weight is from 1/1024 to 1, for example 0.125")
-            }
-            HsrProblem::NoRtt => write!(f, "must be above zero, or \"none\" for no bound"),
-            HsrProblem::NoCalm => write!(f, "must be above zero: no RTT is below it"),
-            HsrProblem::Crossed(t2, t1) => {
-                write!(f, "is {t2}, but must not be above T1 ({t1}), which begins a handover")
-            }
-            HsrProblem::Rate(rate) => {
-                write!(f, "is {rate}, but must be \"held\", or above zero and up to {MAX_RATE}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for HsrProblem {}
 
 impl HsrParameters {
     /// Finds what serde cannot: values out of range.
