@@ -2,7 +2,6 @@
 
 use result::Clock;
 use scenario::{Experiment, Unrest, Variant};
-use std::fmt;
 use std::num::NonZeroUsize;
 
 /// How an experiment is to be run. The default is once, in virtual time, on all cores.
@@ -101,21 +100,14 @@ impl Order {
 }
 
 /// A variant that the experiment does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no variant is called `{name}`; there are: {}", .known.join(", "))]
 pub struct UnknownVariant {
     /// The name that was asked for.
     pub name: String,
     /// Those there are.
     pub known: Vec<String>,
 }
-
-impl fmt::Display for UnknownVariant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no variant is called `{}`; there are: {}", self.name, self.known.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownVariant {}
 
 /// Whether the variants `names` are among those `known`.
 ///

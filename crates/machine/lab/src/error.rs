@@ -1,12 +1,12 @@
 //! What keeps a scenario from running on the kernel.
 
-use std::fmt;
 use std::io;
 
 /// Why a scenario did not run on the kernel.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// This process may not do what the lab needs.
+    #[error("missing {missing}: {why}")]
     Permission {
         /// What is missing: `CAP_SYS_ADMIN`, `CAP_NET_ADMIN`, access to `/dev/net/tun`.
         missing: String,
@@ -14,6 +14,7 @@ pub enum LabError {
         why: String,
     },
     /// The kernel cannot do what the scenario says.
+    #[error("{key}: not on the kernel: {why}")]
     Unsupported {
         /// The scenario's key.
         key: String,
@@ -21,6 +22,7 @@ pub enum LabError {
         why: String,
     },
     /// The kernel has no such congestion control, and cannot be given it.
+    #[error("{who}: congestion control {wanted}: {why}")]
     Congestion {
         /// Who wants it: "flow bulk".
         who: String,
@@ -30,6 +32,7 @@ pub enum LabError {
         why: String,
     },
     /// A program that plays a flow is not there or failed before the run began.
+    #[error("flow {flow}: {what}")]
     Program {
         /// The flow.
         flow: String,
@@ -37,6 +40,7 @@ pub enum LabError {
         what: String,
     },
     /// A relay's program is not there, or does not run as the scenario has it.
+    #[error("relay {relay}: {what}")]
     Relay {
         /// The relay.
         relay: String,
@@ -44,6 +48,7 @@ pub enum LabError {
         what: String,
     },
     /// A host's daemons did not come up.
+    #[error("host {host}: {what}")]
     Service {
         /// The host.
         host: String,
@@ -51,6 +56,7 @@ pub enum LabError {
         what: String,
     },
     /// A system call failed.
+    #[error("{what}: {source}")]
     System {
         /// What it was for.
         what: String,
@@ -58,6 +64,7 @@ pub enum LabError {
         source: io::Error,
     },
     /// A user's command could not be started.
+    #[error("{name}: {}{}", not_started(.source), in_brackets(.hint))]
     Command {
         /// Its name, as the user wrote it.
         name: String,
@@ -67,10 +74,13 @@ pub enum LabError {
         hint: Option<String>,
     },
     /// Programs cannot run as whom they were to.
+    #[error("{0}")]
     User(String),
     /// The caller wanted it stopped.
+    #[error("stopped")]
     Stopped,
     /// The process or a thread that ran the lab ended before its time.
+    #[error("the lab's process was killed")]
     Killed,
 }
 
@@ -95,40 +105,14 @@ impl LabError {
     }
 }
 
+/// Why a command did not start, as shells say it.
+fn not_started(source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::NotFound => "command not found".into(),
+        _ => format!("cannot be run: {source}"),
+    }
+}
+
 fn in_brackets(hint: &Option<String>) -> String {
     hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"))
-}
-
-impl fmt::Display for LabError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LabError::Permission { missing, why } => write!(f, "missing {missing}: {why}"),
-            LabError::Unsupported { key, why } => write!(f, "{key}: not on the kernel: {why}"),
-            LabError::Congestion { who, wanted, why } => {
-                write!(f, "{who}: congestion control {wanted}: {why}")
-            }
-            LabError::Program { flow, what } => write!(f, "flow {flow}: {what}"),
-            LabError::Relay { relay, what } => write!(f, "relay {relay}: {what}"),
-            LabError::Service { host, what } => write!(f, "host {host}: {what}"),
-            LabError::System { what, source } => write!(f, "{what}: {source}"),
-            LabError::Command { name, hint, .. } if self.command_code() == Some(127) => {
-                write!(f, "{name}: command not found{}", in_brackets(hint))
-            }
-            LabError::Command { name, source, hint } => {
-                write!(f, "{name}: cannot be run: {source}{}", in_brackets(hint))
-            }
-            LabError::User(why) => f.write_str(why),
-            LabError::Stopped => f.write_str("stopped"),
-            LabError::Killed => f.write_str("the lab's process was killed"),
-        }
-    }
-}
-
-impl std::error::Error for LabError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            LabError::System { source, .. } | LabError::Command { source, .. } => Some(source),
-            _ => None,
-        }
-    }
 }

@@ -1,12 +1,12 @@
 //! Why a proxy does not start, or keeps what it had at a reload.
 
-use std::fmt;
 use std::io;
 
 /// What went wrong, by cause.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
     /// A setting that this machine cannot fulfil: its key, and why.
+    #[error("{key}: {why}")]
     Setting {
         /// The dotted key.
         key: String,
@@ -14,6 +14,7 @@ pub enum ProxyError {
         why: String,
     },
     /// An address that cannot be listened on.
+    #[error("cannot listen on {at}: {error}")]
     Listen {
         /// The address.
         at: String,
@@ -21,20 +22,9 @@ pub enum ProxyError {
         error: io::Error,
     },
     /// The system said no to something else.
+    #[error("{0}")]
     Io(io::Error),
 }
-
-impl fmt::Display for ProxyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ProxyError::Setting { key, why } => write!(f, "{key}: {why}"),
-            ProxyError::Listen { at, error } => write!(f, "cannot listen on {at}: {error}"),
-            ProxyError::Io(e) => e.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ProxyError {}
 
 impl From<io::Error> for ProxyError {
     fn from(e: io::Error) -> ProxyError {

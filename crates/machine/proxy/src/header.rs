@@ -3,7 +3,6 @@
 //! [`read_header`] looks at the first bytes of a stream and takes nothing; [`ProxyVersion::write`] makes a header.
 
 use serde::Deserialize;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// How version 2 begins.
@@ -41,16 +40,9 @@ pub enum HeaderRead {
 }
 
 /// Why the first bytes of a stream are no header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("PROXY protocol: {0}")]
 pub struct BadHeader(&'static str);
-
-impl fmt::Display for BadHeader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PROXY protocol: {}", self.0)
-    }
-}
-
-impl std::error::Error for BadHeader {}
 
 /// Reads a header of either version at the beginning of a stream.
 ///
