@@ -2,21 +2,25 @@
 
 use crate::words::FitWords;
 use experiment::Unfinished;
-use std::fmt;
 
 /// Why there is no fit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FitError {
     /// No TCP flow with data.
+    #[error("no TCP flow with data is in it: there is nothing to fit")]
     NoFlow,
     /// Data packets of the largest flow, and how many it takes.
+    #[error("the largest flow has {0} data packets; less than {1} do not tell of a path")]
     TooFew(u64, u64),
     /// Only one direction was captured.
+    #[error("only one direction of the largest flow was captured: without its ACKs there are no round trips")]
     OneWay,
     /// No round trip was measured.
+    #[error("no round trip of the largest flow could be measured")]
     NoRtt,
     /// A text that tells of a path lacks something, or has it wrong.
+    #[error("line {line}: `{key}`: {why}")]
     Malformed {
         /// Where, from 1 on.
         line: usize,
@@ -26,8 +30,10 @@ pub enum FitError {
         why: String,
     },
     /// The caller ended it.
+    #[error("ended before there was a fit")]
     Stopped,
     /// A run failed.
+    #[error("{0}")]
     Failed(String),
 }
 
@@ -39,26 +45,6 @@ impl From<Unfinished> for FitError {
         }
     }
 }
-
-impl fmt::Display for FitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FitError::NoFlow => f.write_str("no TCP flow with data is in it: there is nothing to fit"),
-            FitError::TooFew(n, least) => {
-                write!(f, "the largest flow has {n} data packets; less than {least} do not tell of a path")
-            }
-            FitError::OneWay => {
-                f.write_str("only one direction of the largest flow was captured: without its ACKs there are no round trips")
-            }
-            FitError::NoRtt => f.write_str("no round trip of the largest flow could be measured"),
-            FitError::Malformed { line, key, why } => write!(f, "line {line}: `{key}`: {why}"),
-            FitError::Stopped => f.write_str("ended before there was a fit"),
-            FitError::Failed(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for FitError {}
 
 impl FitError {
     /// The same in both languages.

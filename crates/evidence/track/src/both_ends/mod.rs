@@ -23,17 +23,23 @@ use clock::difference;
 use datagrams::{RenamedDatagrams, SeenDatagrams};
 use seen::SeenCapture;
 use spread::UdpSpread;
-use std::fmt;
 use std::path::Path;
 use units::Time;
 use way::{NamedWay, Renamed, Ways, sure_ways};
 
 /// Why two captures make no whole.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum PairError {
     /// One of them cannot be read.
+    #[error("{0}")]
     Open(OpenError),
     /// No connection and no flow of UDP is in both.
+    #[error(
+        "no TCP connection is in both captures ({} in the first, {} in the second), neither by addresses and ports, nor by \
+         the sequence numbers of its SYNs, and no UDP flow ({} and {} directions), neither by addresses and ports nor by its \
+         payload; what terminates TCP on the way makes two connections of one",
+        .connections[0], .connections[1], .flows[0], .flows[1]
+    )]
     NoneShared {
         /// Connections in each.
         connections: [usize; 2],
@@ -41,37 +47,22 @@ pub enum PairError {
         flows: [usize; 2],
     },
     /// No packets of both directions of TCP passed both captures, or one of their clocks was set meanwhile.
+    #[error("the captures' clocks cannot be laid beside each other: {}", no_clock(*.packets))]
     Clocks {
         /// Packets found in both captures, of either direction.
         packets: [usize; 2],
     },
 }
 
-impl fmt::Display for PairError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PairError::Open(e) => e.fmt(f),
-            PairError::NoneShared { connections: [a, b], flows: [c, d] } => write!(
-                f,
-                "no TCP connection is in both captures ({a} in the first, {b} in the second), neither by addresses and ports, nor by \
-                 the sequence numbers of its SYNs, and no UDP flow ({c} and {d} directions), neither by addresses and ports nor by its \
-                 payload; what terminates TCP on the way makes two connections of one"
-            ),
-            PairError::Clocks { packets: [a, b] } if *a == 0 || *b == 0 => write!(
-                f,
-                "the captures' clocks cannot be laid beside each other: {a} packets of one direction and {b} of the other are in both; \
-                 it takes some of each"
-            ),
-            PairError::Clocks { .. } => write!(
-                f,
-                "the captures' clocks cannot be laid beside each other: one of them was set meanwhile; --from and --to take the part \
-                 before or after that"
-            ),
-        }
+/// Why the clocks have no common time, by the packets of either direction that both captures have.
+fn no_clock(packets: [usize; 2]) -> String {
+    let [a, b] = packets;
+    if a == 0 || b == 0 {
+        format!("{a} packets of one direction and {b} of the other are in both; it takes some of each")
+    } else {
+        "one of them was set meanwhile; --from and --to take the part before or after that".into()
     }
 }
-
-impl std::error::Error for PairError {}
 
 /// What was found out about two captures as a whole.
 #[derive(Clone, Debug)]

@@ -4,7 +4,6 @@
 use capture::{Addr, Endpoint};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::IpAddr;
 use units::{Span, Time};
 
@@ -16,9 +15,10 @@ const LONGEST_STATE: usize = 40;
 const RECORD: char = '\u{1e}';
 
 /// Why a file is no qlog that can be read.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QlogError {
     /// It is not JSON at this line.
+    #[error("line {line} is not JSON: {what}")]
     Json {
         /// From 1.
         line: usize,
@@ -26,27 +26,15 @@ pub enum QlogError {
         what: String,
     },
     /// It is JSON, but has no traces.
+    #[error("no qlog: `traces` or, of a JSON text sequence, `trace` would be right")]
     NoTrace,
     /// Events are lists, as before version 0.3.
+    #[error("events are lists, as before qlog 0.3; objects would be right")]
     Old,
     /// No packet was sent in it.
+    #[error("no `packet_sent` event with a packet number is in it")]
     NothingSent,
 }
-
-impl fmt::Display for QlogError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            QlogError::Json { line, what } => write!(f, "line {line} is not JSON: {what}"),
-            QlogError::NoTrace => {
-                f.write_str("no qlog: `traces` or, of a JSON text sequence, `trace` would be right")
-            }
-            QlogError::Old => f.write_str("events are lists, as before qlog 0.3; objects would be right"),
-            QlogError::NothingSent => f.write_str("no `packet_sent` event with a packet number is in it"),
-        }
-    }
-}
-
-impl std::error::Error for QlogError {}
 
 /// Who wrote it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
