@@ -1,23 +1,37 @@
 //! Why there is no plan.
 
 use experiment::Unfinished;
-use std::fmt;
 use units::Goal;
 
 /// Why there is no plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
     /// The scenario has no TCP flow.
+    #[error("no flow here sends TCP: there is nothing to make faster")]
     NoFlows,
     /// Nothing that the objective is about: no page, no transfer with an end, no two flows that share.
+    #[error("the objective is {}, and {}; choose another", .0.name(), lacking(*.0))]
     NoFigure(Goal),
     /// A name of a constraint that means nothing here: what it is for, the name, and what would be right.
+    #[error("{0}: `{1}` means nothing here; there are: {known}", known = .2.join(", "))]
     Unknown(&'static str, String, Vec<String>),
     /// The caller ended it.
+    #[error("ended before there was a plan")]
     Stopped,
     /// A run failed.
+    #[error("{0}")]
     Failed(String),
+}
+
+/// What a scenario without a figure for this objective lacks.
+fn lacking(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Completion => "no flow has an end or asks for anything",
+        Goal::Page => "no flow loads pages",
+        Goal::Fairness => "no two flows here should get the same",
+        Goal::Goodput | Goal::Delay => "nothing was measured",
+    }
 }
 
 impl From<Unfinished> for PlanError {
@@ -28,27 +42,3 @@ impl From<Unfinished> for PlanError {
         }
     }
 }
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PlanError::NoFlows => f.write_str("no flow here sends TCP: there is nothing to make faster"),
-            PlanError::NoFigure(goal) => {
-                let needs = match goal {
-                    Goal::Completion => "no flow has an end or asks for anything",
-                    Goal::Page => "no flow loads pages",
-                    Goal::Fairness => "no two flows here should get the same",
-                    Goal::Goodput | Goal::Delay => "nothing was measured",
-                };
-                write!(f, "the objective is {}, and {needs}; choose another", goal.name())
-            }
-            PlanError::Unknown(what, name, known) => {
-                write!(f, "{what}: `{name}` means nothing here; there are: {}", known.join(", "))
-            }
-            PlanError::Stopped => f.write_str("ended before there was a plan"),
-            PlanError::Failed(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for PlanError {}

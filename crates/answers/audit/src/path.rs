@@ -3,7 +3,6 @@
 use print::three_digits;
 use result::{Diagnosis, FlowDiagnosis, diagnosis::LimiterKind};
 use serde::Serialize;
-use std::fmt;
 use units::{Bytes, Rate, Span};
 
 /// A path between this host and another.
@@ -27,31 +26,18 @@ pub struct CheckedPath {
 }
 
 /// Why a path is none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathProblem {
     /// A value is out of range: which, and what would be right.
+    #[error("{0}: must be {1}")]
     Range(&'static str, &'static str),
     /// A policer has no queue.
+    #[error("--queue and --burst: a policer (--burst) has no queue; give one of the two")]
     QueueAndPolicer,
     /// The capture shows no rate or no round trip.
+    #[error("--capture: it shows no {0}; give --rate and --rtt")]
     NotInCapture(&'static str),
 }
-
-impl fmt::Display for PathProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PathProblem::Range(key, right) => write!(f, "{key}: must be {right}"),
-            PathProblem::QueueAndPolicer => {
-                f.write_str("--queue and --burst: a policer (--burst) has no queue; give one of the two")
-            }
-            PathProblem::NotInCapture(what) => {
-                write!(f, "--capture: it shows no {what}; give --rate and --rtt")
-            }
-        }
-    }
-}
-
-impl std::error::Error for PathProblem {}
 
 impl CheckedPath {
     /// One of these values.

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::fmt;
 
 /// A line that did not become part of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -27,16 +26,22 @@ pub struct LintFinding {
 }
 
 /// Why nothing was imported.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// No line of the text looks like a known format.
+    #[error(
+        "it looks like none of the known formats; --as {} says which it is",
+        crate::ImportFormat::ALL.iter().map(|f| f.0).collect::<Vec<_>>().join("|")
+    )]
     UnknownFormat,
     /// The text is larger than a configuration can be, in bytes.
+    #[error("it has {bytes} bytes; {} at most are read", crate::MAX_BYTES)]
     TooLarge {
         /// Its size.
         bytes: usize,
     },
     /// The text is not what the format is written in: a line (1 where none is to blame), and why.
+    #[error("line {line}: {why}")]
     Syntax {
         /// The line.
         line: usize,
@@ -44,33 +49,12 @@ pub enum ImportError {
         why: String,
     },
     /// It was read, but nothing in it limits, delays or loses packets.
+    #[error("nothing in it limits, delays or loses packets")]
     Nothing,
     /// What came of it is no valid scenario.
+    #[error("it makes no valid scenario: {0}")]
     NoScenario(String),
 }
-
-impl fmt::Display for ImportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ImportError::UnknownFormat => {
-                let names: Vec<&str> = crate::ImportFormat::ALL.iter().map(|(name, _)| *name).collect();
-                write!(
-                    f,
-                    "it looks like none of the known formats; --as {} says which it is",
-                    names.join("|")
-                )
-            }
-            ImportError::TooLarge { bytes } => {
-                write!(f, "it has {bytes} bytes; {} at most are read", crate::MAX_BYTES)
-            }
-            ImportError::Syntax { line, why } => write!(f, "line {line}: {why}"),
-            ImportError::Nothing => f.write_str("nothing in it limits, delays or loses packets"),
-            ImportError::NoScenario(why) => write!(f, "it makes no valid scenario: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for ImportError {}
 
 /// What has been found so far.
 #[derive(Debug, Default)]

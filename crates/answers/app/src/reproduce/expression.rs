@@ -97,18 +97,13 @@ enum ClaimFunction {
 }
 
 /// Why a text is no claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at character {}: {message}", .at + 1)]
 pub struct ExpressionError {
     /// The byte of the text where it goes wrong.
     pub at: usize,
     /// What would be right.
     pub message: String,
-}
-
-impl fmt::Display for ExpressionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at character {}: {}", self.at + 1, self.message)
-    }
 }
 
 /// What came of a claim: each comparison with its numbers.

@@ -16,7 +16,6 @@ use experiment::{Hooks, Order, Outcomes, VariantOutcomes, Watcher};
 use result::{Clock, TrustKind};
 use scenario::{AskedScenario, DocumentError, Experiment};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::num::NonZeroUsize;
 
 /// Gives the text of a scenario by the name that a study has for it, or why there is none.
@@ -34,27 +33,18 @@ pub struct PlayWish {
 }
 
 /// Why nothing came of it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum PlayError {
     /// A scenario that a study names, or its overrides, are wrong.
+    #[error("{0}")]
     Scenario(Box<DocumentError>),
     /// A scenario or variant that a study names is not there; says which.
+    #[error("{0}")]
     Missing(String),
     /// The caller ended it.
+    #[error("ended early")]
     Stopped,
 }
-
-impl fmt::Display for PlayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PlayError::Scenario(e) => e.fmt(f),
-            PlayError::Missing(what) => f.write_str(what),
-            PlayError::Stopped => f.write_str("ended early"),
-        }
-    }
-}
-
-impl std::error::Error for PlayError {}
 
 /// Runs the selected part of each study and judges the claims over it.
 ///

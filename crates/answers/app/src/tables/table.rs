@@ -10,7 +10,6 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::schema::types::ColumnDescPtr;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 /// What a file begins and ends with.
@@ -26,7 +25,8 @@ const BATCH: usize = 8192;
 const ALWAYS: usize = 6;
 
 /// Why a file is no series of longfat's.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}{} {what}", in_column(*.column))]
 pub struct SeriesError {
     /// The file's name.
     pub file: &'static str,
@@ -36,16 +36,9 @@ pub struct SeriesError {
     pub what: String,
 }
 
-impl fmt::Display for SeriesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.column {
-            Some(column) => write!(f, "{}: column `{column}` {}", self.file, self.what),
-            None => write!(f, "{} {}", self.file, self.what),
-        }
-    }
+fn in_column(column: Option<&str>) -> String {
+    column.map(|column| format!(": column `{column}`")).unwrap_or_default()
 }
-
-impl std::error::Error for SeriesError {}
 
 /// A text, by its number in a [`Texts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
