@@ -13,19 +13,11 @@ pub use interrupt::{catch_interrupts, interrupted};
 
 use scenario::Scenario;
 use std::ffi::OsString;
-use std::fmt;
 use std::net::Ipv4Addr;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("this needs Linux: it runs on the kernel's own TCP, in network namespaces; --on sim works here")]
 pub struct LabError;
-
-impl fmt::Display for LabError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "this needs Linux: it runs on the kernel's own TCP, in network namespaces; --on sim works here",
-        )
-    }
-}
 
 impl LabError {
     pub fn command_code(&self) -> Option<i32> {

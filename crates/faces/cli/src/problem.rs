@@ -6,38 +6,23 @@ use crate::lab;
 use app::CommandError;
 use experiment::Failure;
 use scenario::DocumentError;
-use std::fmt;
 use std::io;
 
 /// Why nothing was run, or what it yielded could not be kept. Displayed as whole lines.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum CliProblem {
     /// A command has no answer.
-    Command(CommandError),
+    #[error("{}", command_lines(.0))]
+    Command(#[from] CommandError),
     /// The lab did not run it.
+    #[error("error: {0}\n")]
     Lab(Box<lab::LabError>),
     /// A congestion control was not loaded or unloaded.
-    Control(kernel_cc::ControlError),
+    #[error("error: {0}\n")]
+    Control(#[from] kernel_cc::ControlError),
     /// There is no configuration of a proxy.
-    Proxy(proxy::ConfigError),
-}
-
-impl From<kernel_cc::ControlError> for CliProblem {
-    fn from(e: kernel_cc::ControlError) -> CliProblem {
-        CliProblem::Control(e)
-    }
-}
-
-impl From<proxy::ConfigError> for CliProblem {
-    fn from(e: proxy::ConfigError) -> CliProblem {
-        CliProblem::Proxy(e)
-    }
-}
-
-impl From<CommandError> for CliProblem {
-    fn from(e: CommandError) -> CliProblem {
-        CliProblem::Command(e)
-    }
+    #[error("{0}")]
+    Proxy(#[from] proxy::ConfigError),
 }
 
 impl CliProblem {
@@ -81,18 +66,11 @@ impl CliProblem {
     }
 }
 
-impl fmt::Display for CliProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CliProblem::Command(CommandError::Scenario(e)) => f.write_str(&e.render()),
-            CliProblem::Command(CommandError::Result(what, why)) => {
-                writeln!(f, "error: {}: {}", value(what), value(why))
-            }
-            CliProblem::Command(CommandError::Io(what, e)) => writeln!(f, "error: {}: {e}", value(what)),
-            CliProblem::Command(CommandError::Usage(text)) => writeln!(f, "error: {text}"),
-            CliProblem::Lab(e) => writeln!(f, "error: {e}"),
-            CliProblem::Control(e) => writeln!(f, "error: {e}"),
-            CliProblem::Proxy(e) => f.write_str(&e.render()),
-        }
+fn command_lines(e: &CommandError) -> String {
+    match e {
+        CommandError::Scenario(e) => e.render(),
+        CommandError::Result(what, why) => format!("error: {}: {}\n", value(what), value(why)),
+        CommandError::Io(what, e) => format!("error: {}: {e}\n", value(what)),
+        CommandError::Usage(text) => format!("error: {text}\n"),
     }
 }

@@ -55,16 +55,16 @@ mod linux {
         if let Some(path) = &args.make_key {
             return make_key(path);
         }
-        let config = read(args).map_err(|e| e.render())?;
+        let config = read(args).map_err(|e| e.to_string())?;
         if config.pair.is_none() {
             let text = "there is no [pair]: `longfat proxy` runs a configuration without one";
-            return Err(ConfigError::Flags(text.into()).render());
+            return Err(ConfigError::Flags(text.into()).to_string());
         }
         if args.check {
             return print(b"the configuration is right\n");
         }
         let asked = proxy::serve(config, || read(args), ProxyAndPair::start);
-        let asked = asked.map_err(|why| ConfigError::Flags(why).render())?;
+        let asked = asked.map_err(|why| ConfigError::Flags(why).to_string())?;
         Ok(if asked { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
 

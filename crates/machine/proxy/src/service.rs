@@ -132,7 +132,7 @@ fn reload(
 ) -> Result<ProxyConfig, String> {
     let next = read().map_err(|problem| match problem {
         ConfigError::Wrong(e) => e.to_string(),
-        other => other.render().trim_end().to_string(),
+        other => other.to_string().trim_end().to_string(),
     })?;
     service.reload(&next)?;
     Ok(next)

@@ -6,26 +6,18 @@ use print::escape::value;
 use std::io;
 use std::path::Path;
 
-/// Why there is no configuration.
-#[derive(Debug)]
+/// Why there is no configuration. Displayed as whole lines, as a terminal shows errors.
+#[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file of this name cannot be read.
+    #[error("error: {}: {}\n", value(.0), .1)]
     Unreadable(String, io::Error),
     /// What the file says is wrong.
+    #[error("{}", .0.render())]
     Wrong(Box<DocumentError>),
     /// What the flags say is wrong; the text says what would be right.
+    #[error("error: {0}\n")]
     Flags(String),
-}
-
-impl ConfigError {
-    /// Whole lines, as a terminal shows errors.
-    pub fn render(&self) -> String {
-        match self {
-            ConfigError::Unreadable(file, e) => format!("error: {}: {e}\n", value(file)),
-            ConfigError::Wrong(e) => e.render(),
-            ConfigError::Flags(text) => format!("error: {text}\n"),
-        }
-    }
 }
 
 impl ProxyConfig {
