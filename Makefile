@@ -9,7 +9,7 @@ RELEASE = $(CARGO) build -q --release -p longfat -p longfat-python --bin longfat
 # By itself: its dependencies' features would have the command line's built twice.
 PAIR = $(CARGO) build -q --release -p longfat-pair
 
-.PHONY: test quick setup lint build unit web wasm explore same-bytes atomic examples parquet python browser netns bench fuzz docs pictures objects desk types dist dist-check
+.PHONY: test quick setup lint build unit web wasm site same-bytes atomic examples parquet python browser netns bench fuzz docs pictures objects desk types dist dist-check
 
 # All stages; at the end stands how long each took. What needs no compiler is made ready while one works.
 test:
@@ -51,17 +51,18 @@ web:
 	command -v npm >/dev/null || { echo "web: SKIPPED, no npm" >&2; exit 0; }; \
 	cd web && { [ -d node_modules ] || npm ci --silent; } && npm run -s check && npm run -s fresh && npm test -s
 
-# The pure crates take time and randomness as arguments: they build where there is neither, as the explorer's engine. And the
-# committed one is what its sources give.
-wasm:
-	rustup target list --installed | grep -q wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
-	python3 tests/explore.py
+# The pure crates take time and randomness as arguments: they build where there is neither, as the explorer's engine, which
+# gives the command line's numbers.
+wasm: site
 	$(CARGO) check -q -p longfat-sim --target wasm32-unknown-unknown
+	command -v npm >/dev/null || { echo "wasm: the engine's numbers SKIPPED, no npm" >&2; exit 0; }; \
+	cd web && { [ -d node_modules ] || npm ci --silent; } && npm run -s wasm
 
-# The explorer's engine (crates/faces/explore for wasm32) compiled anew, for whoever changes what it is made of; then its page.
-explore:
-	python3 tests/explore.py --bless
-	cd web && { [ -d node_modules ] || npm ci --silent; } && npm run -s build
+# The explorer as a page that needs no server, into target/site.
+site:
+	rustup target list --installed | grep -q wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
+	$(RELEASE)
+	$${CARGO_TARGET_DIR:-target}/release/longfat explore --write $${CARGO_TARGET_DIR:-target}/site
 
 # The command line's types are right where there is no Unix, and with musl; what is built and run there, and macOS: `make desk`.
 types:
@@ -114,7 +115,7 @@ python:
 	sh tests/python.sh
 
 # Reports of real runs in a headless browser; screenshots are left in target/shots.
-browser: setup
+browser: setup site
 	$(DEBUG)
 	$(RELEASE)
 	{ command -v npm && command -v chromium; } >/dev/null || { echo "browser: SKIPPED, no npm or no chromium" >&2; exit 0; }; \

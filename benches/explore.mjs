@@ -1,6 +1,6 @@
-// How large and how fast the explorer is, in headless Chromium on this machine.
+// How large and how fast the explorer is, served and as a page that needs no server, in headless Chromium on this machine.
 //   node benches/explore.mjs [moves]
-// Wants target/release/longfat and target/release/examples/answer (cargo build --release -p longfat-explore --example answer).
+// Wants make site, and target/release/examples/answer (cargo build --release -p longfat-explore --example answer).
 // Prints the table of docs/explore.md.
 import { execFileSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
@@ -8,8 +8,9 @@ import { loadavg } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { launch } from "../web/test/browser/chromium.mjs";
-import { engine, scenario } from "../web/test/browser/engine.mjs";
+import { scenario, serve } from "../web/test/browser/explorer.mjs";
 import { cli, folder, target } from "../web/test/browser/reports.mjs";
+import { engine, site } from "../web/test/wasm/engine.mjs";
 
 const MOVES = Number(process.argv[2] ?? 40);
 
@@ -50,7 +51,7 @@ async function redraws(page, hash) {
   try {
     const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
     const p = await context.newPage();
-    await p.goto(pathToFileURL(page).href + hash);
+    await p.goto(page + hash);
     await p.waitForFunction(() => document.querySelector("#report")?.dataset.exact === "true", null, { timeout: 60_000 });
     // Where plots fill the window, beside the sliders: most is to be drawn there.
     await p.evaluate(() => document.querySelector("#plots").scrollIntoView());
@@ -81,16 +82,20 @@ async function perPacket(name, sets, variant) {
   return { packets, wasm: Math.min(...wasm), native: Math.min(...native) };
 }
 
-/** A capture of some 50 MB, diagnosed in the page: seconds in the worker and until its page is there, and memory. */
-async function capture(page) {
+/** A capture of some 50 MB. */
+function large() {
   const out = join(folder, "explore-large");
   const sets = ["links.wan.forward.limiter={ kind = \"shaper\", rate = \"300Mbit/s\", queue = { kind = \"fifo\", packets = 500 } }", "sample=100ms"];
   cli("run", "scenarios/policer-or-shaper.toml", "--variant", "shaper-fifo", ...sets.flatMap((x) => ["--set", x]), "--pcap", out, "--out", `${out}-run`, "--force", "--no-progress");
-  const pcap = join(out, "shaper-fifo", "client.pcap");
+  return join(out, "shaper-fifo", "client.pcap");
+}
+
+/** A capture diagnosed in the page: seconds in the engine, and until its page is there. */
+async function capture(page, pcap) {
   const browser = await launch();
   try {
     const p = await (await browser.newContext({ viewport: { width: 1400, height: 900 } })).newPage();
-    await p.goto(pathToFileURL(page).href);
+    await p.goto(page);
     await p.waitForFunction(() => document.querySelector("#report")?.dataset.exact === "true", null, { timeout: 60_000 });
     const all = [];
     for (let i = 0; i < 3; i++) {
@@ -98,32 +103,38 @@ async function capture(page) {
       await p.setInputFiles("#capture-file", pcap);
       await p.waitForSelector('#report[data-capture="true"]', { timeout: 60_000 });
       const whole = (performance.now() - began) / 1e3;
-      const { ms, memory } = await p.$eval("#report", (r) => ({ ...r.dataset }));
-      const client = await p.context().newCDPSession(p);
-      await client.send("Performance.enable");
-      const { metrics } = await client.send("Performance.getMetrics");
-      const heap = metrics.find((m) => m.name === "JSHeapUsedSize").value;
-      all.push([whole, Number(ms) / 1e3, (Number(memory) + heap) / 1e6]);
+      const ms = await p.$eval("#report", (r) => r.dataset.ms);
+      all.push([whole, Number(ms) / 1e3]);
       await p.click("#back");
       await p.waitForSelector("#sliders");
     }
-    const [whole, worker, memory] = all.reduce((best, a) => (a[0] < best[0] ? a : best));
-    console.log(`\ncapture of ${(statSync(pcap).size / 1e6).toFixed(1)} MB: ${whole.toFixed(2)} s, ${worker.toFixed(2)} of them in the worker; engine's memory and the page's heap ${memory.toFixed(0)} MB`);
+    return all.reduce((best, a) => (a[0] < best[0] ? a : best));
   } finally {
     await browser.close();
   }
 }
 
 async function main() {
-  const page = join(folder, "explore", "index.html");
-  cli("explore", "--write", join(folder, "explore"));
-  console.log(`page: ${(statSync(page).size / 1e6).toFixed(2)} MB; load of the machine before: ${loadavg()[0].toFixed(1)}`);
-  console.log("\n| slider moved | first redraw, ms: p50 / p95 | exact, ms: p50 / p95 |\n|---|---|---|");
-  for (const [what, hash] of [["20 s, four flows (policer-or-shaper, shaper-fifo)", "#s=policer-or-shaper&v=shaper-fifo"], ["the same, 10 s", "#s=policer-or-shaper&v=shaper-fifo&set=duration=10s"]]) {
-    const [first, exact] = await redraws(page, hash);
-    console.log(`| ${what} | ${say(first)} | ${say(exact)} |`);
+  const served = await serve();
+  const pages = [["served", served.url], ["without a server", pathToFileURL(site).href]];
+  try {
+    console.log(`page without a server: ${(statSync(site).size / 1e6).toFixed(2)} MB; load of the machine before: ${loadavg()[0].toFixed(1)}`);
+    console.log("\n| slider moved | page | first redraw, ms: p50 / p95 | exact, ms: p50 / p95 |\n|---|---|---|---|");
+    for (const [what, hash] of [["20 s, four flows (policer-or-shaper, shaper-fifo)", "#s=policer-or-shaper&v=shaper-fifo"], ["the same, 10 s", "#s=policer-or-shaper&v=shaper-fifo&set=duration=10s"]]) {
+      for (const [kind, page] of pages) {
+        const [first, exact] = await redraws(page, hash);
+        console.log(`| ${what} | ${kind} | ${say(first)} | ${say(exact)} |`);
+      }
+    }
+    const pcap = large();
+    console.log(`\ncapture of ${(statSync(pcap).size / 1e6).toFixed(1)} MB, seconds:`);
+    for (const [kind, page] of pages) {
+      const [whole, engine] = await capture(page, pcap);
+      console.log(`${kind}: ${whole.toFixed(2)}, ${engine.toFixed(2)} of them in the engine`);
+    }
+  } finally {
+    served.end();
   }
-  await capture(page);
   if (!existsSync(join(target, "release", "examples", "answer"))) return;
   console.log("\n| run | packets | native, us a packet | WebAssembly | times |\n|---|---|---|---|---|");
   for (const [name, variant] of [["policer-or-shaper", "shaper-fifo"], ["policer-or-shaper", "policer"], ["home-line", "fq-codel"]]) {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # What is handed out, into dist/: the programs for Linux, which need no library, one for Windows, the Python wheel, a Debian package,
-# licences and sums. `sh packaging/dist.sh linux debian` makes only these. On Debian as root it installs what it needs; elsewhere it
-# says what is missing and ends, since a release lacks nothing. Two builds of a commit by the same tools, whatever the folder,
-# are the same bytes (tests/dist.sh); dist/BUILD.txt names commit and tools.
+# the explorer as a page, licences and sums. `sh packaging/dist.sh linux debian` makes only these. On Debian as root it installs what
+# it needs; elsewhere it says what is missing and ends, since a release lacks nothing. Two builds of a commit by the same tools,
+# whatever the folder, are the same bytes (tests/dist.sh); dist/BUILD.txt names commit and tools.
 set -eu
 umask 022
 export LC_ALL=C TZ=UTC
@@ -13,7 +13,7 @@ cargo=${CARGO:-cargo}
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}"
 LINUX=x86_64-unknown-linux-musl
 WINDOWS=x86_64-pc-windows-gnu
-PARTS="linux windows wheel debian"
+PARTS="linux windows wheel debian site"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -153,6 +153,14 @@ END
     date_back "$tree"
     # Packed by one thread: what several write depends on how many.
     dpkg-deb -Zxz --threads-max=1 --root-owner-group --build "$tree" "$dist/longfat_${version}_amd64.deb" >/dev/null
+}
+
+# The explorer's page with the simulator in it.
+site() {
+    need_target wasm32-unknown-unknown
+    echo "dist: building the explorer's page"
+    "$longfat" explore --write "$work/site" >/dev/null
+    install -m 644 "$work/site/index.html" "$dist/longfat-$version-explore.html"
 }
 
 commit=$(git rev-parse HEAD 2>/dev/null) || fail "no clone: a release is made from a commit"

@@ -86,11 +86,17 @@ debian() {
     [ ! -e "$work/root/usr/bin/longfat" ] && [ ! -e "$work/root/usr/bin/longfat-pair" ] || fail "Debian: still there when removed"
 }
 
+# In a browser: web/test/browser/explore.test.mjs, of the same page as `make site` leaves it.
+site() {
+    grep -q 'id="engine">[A-Za-z0-9+/]' dist/longfat-"$version"-explore.html || fail "explorer: no engine in it"
+    echo "dist: explorer: has its engine"
+}
+
 # Beside the release build, or the program that LONGFAT names.
 works() {
     here=${LONGFAT:-${CARGO_TARGET_DIR:-$root/target}/release/longfat}
     [ -n "${LONGFAT:-}" ] || $cargo build -q --release -p longfat
-    for part in linux debian wheel windows; do "$part"; done
+    for part in linux debian wheel windows site; do "$part"; done
 }
 
 same() {

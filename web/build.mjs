@@ -11,7 +11,7 @@ import { types } from "./types.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const page = join(here, "../crates/answers/report/assets/page.html");
-/** The explorer; the engine goes in where it says so. */
+/** The explorer; crates/faces/explore/src/page.rs fills in its markers. */
 const explorer = join(here, "../crates/faces/explore/assets/explore.html");
 /** The scenarios that are built in. */
 const scenarios = join(here, "../scenarios");
@@ -104,15 +104,15 @@ async function put(file, text) {
   if (committed !== text) throw new Error(`${relative(process.cwd(), file)} is not what its sources give: npm run build, and commit`);
 }
 
-/** The explorer: WebAssembly may be compiled, and workers may be made of what the page holds. */
+/** The explorer: WebAssembly may be compiled; what else the page may reach depends on where its engine is. */
 export async function explore() {
   const [script, style] = await Promise.all([bundle("src/explore/main.ts", [exploring, built]), bundle("src/explore/main.css")]);
-  if (/<\/(script|style)|\{\{engine\}\}/i.test(script + style)) throw new Error("the explorer's bundle holds an end tag or a marker");
+  if (/<\/(script|style)|\{\{(engine|reach)\}\}/i.test(script + style)) throw new Error("the explorer's bundle holds an end tag or a marker");
   const csp = [
     "default-src 'none'",
     `script-src ${hash(script)} 'wasm-unsafe-eval'`,
     `style-src ${hash(style)}`,
-    "worker-src blob:",
+    "{{reach}}",
     "img-src data: blob:",
     "base-uri 'none'",
     "form-action 'none'",
@@ -123,7 +123,7 @@ export async function explore() {
 <meta http-equiv="Content-Security-Policy" content="${csp}">
 <title>longfat explore</title>
 <style>${style}</style></head><body>
-<noscript>longfat explore runs the simulator in this page: it needs JavaScript and WebAssembly.</noscript>
+<noscript>longfat explore needs JavaScript.</noscript>
 <main id="report"></main>
 <script type="text/plain" id="engine">{{engine}}</script>
 <script>${script}</script></body></html>

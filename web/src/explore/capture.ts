@@ -1,5 +1,5 @@
 // A capture that was dropped into the page, diagnosed by the engine and shown as the report of a capture is. It is read in
-// pieces in the worker and goes nowhere.
+// pieces and does not leave this machine.
 
 import { Data } from "../data";
 import { button, h } from "../dom";
@@ -15,14 +15,12 @@ import type { Refusal } from "./model";
 export interface Diagnosed {
   view: View;
   ms: number;
-  /** Bytes of the engine's memory. */
-  memory: number;
 }
 
 /** Reads a capture; `told` gets the share that is read. */
 export function diagnose(engine: Engine, file: File, told: (share: number) => void): { job: Job; done: Promise<Diagnosed> } {
   const job = engine.ask({ do: "diagnose", file: file.name }, (now, all) => told(now / all), file);
-  const done = job.done.then(({ pieces, ms, memory }) => {
+  const done = job.done.then(({ pieces, ms }) => {
     const text = (i: number): unknown => JSON.parse(new TextDecoder().decode(pieces[i]));
     const head = text(0) as { refused?: Refusal };
     if (head.refused) throw new Error(head.refused.message);
@@ -30,17 +28,17 @@ export function diagnose(engine: Engine, file: File, told: (share: number) => vo
     // Columns come in the order of the flows that have some.
     const shown = page.flows.flatMap((flow) => flow.packets ?? []);
     const columns = new Map<Packets, Uint8Array>(shown.map((packets, i) => [packets, pieces[2 + i]]));
-    return { view: diagnosis(page, (packets) => new Data(packets, columns.get(packets) ?? null)), ms, memory };
+    return { view: diagnosis(page, (packets) => new Data(packets, columns.get(packets) ?? null)), ms };
   });
   return { job, done };
 }
 
 /** A capture's page, the way back, and that to a scenario. Gives its plots. */
-export function show(root: HTMLElement, { view, ms, memory }: Diagnosed, controls: Controls, back: () => void, fit: HTMLElement): ReturnType<View["make"]>["plots"] {
+export function show(root: HTMLElement, { view, ms }: Diagnosed, controls: Controls, back: () => void, fit: HTMLElement): ReturnType<View["make"]>["plots"] {
   const { copyLink: _, ...own } = controls;
   const made = view.make(own);
   root.replaceChildren(h("div", { class: "back" }, button({ id: "back" }, back, t("explore.capture.back")), fit), ...made.parts);
-  Object.assign(root.dataset, { ready: "true", capture: "true", ms: ms.toFixed(0), memory: String(memory) });
+  Object.assign(root.dataset, { ready: "true", capture: "true", ms: ms.toFixed(0) });
   return made.plots;
 }
 

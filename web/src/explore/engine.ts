@@ -1,14 +1,11 @@
-// Workers with the simulator in them. A job that is no longer wanted ends with its worker; a warm one stands by.
-
-import { inflate, unbase64 } from "../decode";
-import source from "worker:./worker.ts";
+// What answers the page's questions: `longfat explore` on this machine where it served the page (served-engine.ts), else the
+// simulator as WebAssembly, which the page then holds (static-engine.ts).
 
 /** What came of a question. */
 export interface Answer {
   pieces: Uint8Array<ArrayBuffer>[];
-  /** What it took in the worker: milliseconds, bytes of the engine's memory. */
+  /** Milliseconds that the engine took. */
   ms: number;
-  memory: number;
 }
 
 export interface Job {
@@ -19,81 +16,10 @@ export interface Job {
 
 export const CANCELLED = "cancelled";
 
-interface Hand {
-  worker: Worker;
-  ready: Promise<void>;
-}
+/** Called with how far a run or a search is, and all; with bytes, and true, while a file is read. */
+export type OnProgress = (now: number, all: number, reading: boolean) => void;
 
-export class Engine {
-  private idle: Hand[] = [];
-  private next = 1;
-  private address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-
-  private constructor(private module: WebAssembly.Module) {
-    this.idle.push(this.hire(), this.hire());
-  }
-
-  /** Of what the page holds: base64 of a raw deflate stream. */
-  static async load(text: string): Promise<Engine> {
-    return new Engine(await WebAssembly.compile((await inflate(unbase64(text))) as BufferSource));
-  }
-
-  private hire(): Hand {
-    const worker = new Worker(this.address);
-    const ready = new Promise<void>((done, failed) => {
-      worker.onmessage = () => done();
-      worker.onerror = (e) => failed(new Error(e.message));
-    });
-    worker.postMessage({ module: this.module });
-    return { worker, ready };
-  }
-
-  /** Asks; `told` is called with how far a run or a search is, and all; with bytes, and true, while `file` is read. */
-  ask(question: unknown, told?: (now: number, all: number, reading: boolean) => void, file?: File): Job {
-    const hand = this.idle.shift() ?? this.hire();
-    const id = this.next++;
-    let over = false;
-    let stop = (_: Error): void => {};
-    const done = new Promise<Answer>((answered, failed) => {
-      stop = failed;
-      const ask = (): void => {
-        if (over) return;
-        hand.worker.onmessage = ({ data }) => {
-          if (data.id !== id || over) return;
-          if (data.told) return told?.(data.told[0], data.told[1], data.told[2] === true);
-          over = true;
-          if (data.failed) {
-            // What broke in there may be anywhere.
-            this.dismiss(hand);
-            failed(new Error(data.failed));
-          } else {
-            this.rest(hand);
-            answered({ pieces: data.pieces, ms: data.ms, memory: data.memory });
-          }
-        };
-        hand.worker.postMessage({ id, question: new TextEncoder().encode(JSON.stringify(question)), file });
-      };
-      hand.ready.then(ask, failed);
-    });
-    return {
-      done,
-      cancel: () => {
-        if (over) return;
-        over = true;
-        this.dismiss(hand);
-        stop(new Error(CANCELLED));
-      },
-    };
-  }
-
-  private rest(hand: Hand): void {
-    // Who worked last works next: memory and caches are warm.
-    if (this.idle.length < 2) this.idle.unshift(hand);
-    else hand.worker.terminate();
-  }
-
-  private dismiss(hand: Hand): void {
-    hand.worker.terminate();
-    if (this.idle.length < 2) this.idle.push(this.hire());
-  }
+export interface Engine {
+  /** Answers a question; `file` is the capture that it is about. */
+  ask(question: unknown, onProgress?: OnProgress, file?: File): Job;
 }

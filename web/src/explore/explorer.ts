@@ -106,8 +106,7 @@ export class Explorer {
       this.draw();
       scrollTo(0, 0);
     } catch (e) {
-      const message = e instanceof Error ? e.message : String(e);
-      this.side.refused({ message, text: message, line: 0, key: "" });
+      this.side.failed(e);
     }
     this.side.progress(null);
   }
@@ -181,9 +180,9 @@ export class Explorer {
   /** Reads the scenario as it is now, and shows what can be tuned of it. */
   private async reread(run = false): Promise<void> {
     const reading = ++this.reading;
-    const { pieces } = await this.engine.ask({ do: "read", ...this.source.asked() }).done;
-    if (reading !== this.reading) return;
-    const said = JSON.parse(new TextDecoder().decode(pieces[0])) as ReadReply & { refused?: Refusal };
+    const answer = await this.engine.ask({ do: "read", ...this.source.asked() }).done.catch((e) => this.side.failed(e));
+    if (!answer || reading !== this.reading) return;
+    const said = JSON.parse(new TextDecoder().decode(answer.pieces[0])) as ReadReply & { refused?: Refusal };
     if (said.refused) return this.side.refused(said.refused);
     this.said = said;
     this.sliders.show(said.variant.tunables);

@@ -1,7 +1,7 @@
 // A diagnosed capture made a scenario: `fit` in the engine, and what of the path it could not tell.
 //
-// Two searches run at once, each in a worker of its own: the whole one, which gives what `longfat fit` gives, and a shorter one
-// whose result counts where time is up before the whole one is over.
+// Two searches run at once: the whole one, which gives what `longfat fit` gives, and a shorter one whose result counts where
+// time is up before the whole one is over.
 
 import { button, fill, h, name } from "../dom";
 import { known, lang, t } from "../i18n";

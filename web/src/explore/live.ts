@@ -20,7 +20,7 @@ export interface Result {
   /** Columns of each series, in the order of their ids. */
   series: Uint8Array[];
   exact: boolean;
-  /** Milliseconds in the worker. */
+  /** Milliseconds that the engine took. */
   ms: number;
 }
 

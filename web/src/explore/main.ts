@@ -1,7 +1,7 @@
 // The explorer. What tests may rely on, beside what the report's page has (src/main.ts: #story, #path, #variants, #plots …):
 //
 // #report                  data-ready="true" once it is made; data-run: how many results were shown, data-exact: whether the last
-//                          is all of its run, data-ms: what it took in the worker
+//                          is all of its run, data-ms: what the engine took
 // #scenario #variant       choice of scenario and variant; #tune-WHAT-… sliders and lists in #sliders [data-what]
 // #pin #unpin              keeps the run beside those to come, or lets go of all
 // #moment #moment-play #moment-of #moment-words   the limiter at the cursor's time
@@ -19,8 +19,9 @@ import { h } from "../dom";
 import { learn, setLang, t } from "../i18n";
 import { recall } from "../prefs";
 import { onThemeChange, setTheme, theme } from "../theme";
-import { Engine } from "./engine";
 import { Explorer } from "./explorer";
+import { ServedEngine } from "./served-engine";
+import { StaticEngine } from "./static-engine";
 import words from "./strings.json";
 
 async function main(root: HTMLElement): Promise<void> {
@@ -30,7 +31,9 @@ async function main(root: HTMLElement): Promise<void> {
   setLang(kept === "zh" || (kept !== "en" && navigator.language.startsWith("zh")) ? "zh" : "en");
   setTheme(theme());
   root.append(h("p", { class: "none" }, t("explore.loading")));
-  const engine = await Engine.load(document.getElementById("engine")?.textContent ?? "");
+  // A served page holds no engine.
+  const held = document.getElementById("engine")?.textContent;
+  const engine = held ? await StaticEngine.load(held) : new ServedEngine();
   const explorer = new Explorer(root, engine);
   await explorer.begin();
   onThemeChange((printing) => explorer.repaint(printing));

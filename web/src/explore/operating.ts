@@ -80,7 +80,7 @@ export class Operating {
     const window = of.variant.tunables.find((x) => x.what === "window");
     const flows = Number(of.variant.tunables.find((x) => x.main && x.what === "count")?.value ?? 1);
     if (!window) return;
-    // Two at a time: as many as there are workers.
+    // Two at a time: as many as a page without a server has workers.
     const todo = [...WINDOWS];
     const next = async (): Promise<void> => {
       for (let x = todo.shift(); x !== undefined; x = todo.shift()) {

@@ -149,6 +149,12 @@ export class Side {
     this.line.textContent = this.source.command();
   }
 
+  /** Shows what broke. */
+  failed(e: unknown): void {
+    const message = e instanceof Error ? e.message : String(e);
+    this.refused({ message, text: message, line: 0, key: "" });
+  }
+
   refused(why: Refusal | null): void {
     this.error.hidden = why === null;
     this.error.textContent = why?.text ?? "";

@@ -1,13 +1,15 @@
-// In a worker: the simulator as WebAssembly. Told a module it makes an instance; asked a question it answers with pieces of
+// In a worker of a page without a server: the simulator as WebAssembly. Told a module it makes an instance; asked a question it answers with pieces of
 // bytes (crates/faces/explore/src/abi.rs says how).
 
-interface Engine {
+import { pieces } from "./pieces";
+
+interface Module {
   memory: WebAssembly.Memory;
   reserve(length: number): number;
   ask(): number;
 }
 
-let engine: Engine | null = null;
+let engine: Module | null = null;
 let trouble = "";
 /** The question that is being answered. */
 let current = 0;
@@ -45,21 +47,14 @@ function ask(question: Uint8Array): Uint8Array<ArrayBuffer>[] {
   const { memory, reserve, ask } = engine!;
   const room = reserve(question.length);
   new Uint8Array(memory.buffer, room, question.length).set(question);
+  // The memory's buffer is another one once the engine has grown it.
   const at = ask();
-  const view = new DataView(memory.buffer);
-  const count = view.getUint32(at, true);
-  let from = at + 4 + 4 * count;
-  return Array.from({ length: count }, (_, i) => {
-    const length = view.getUint32(at + 4 + 4 * i, true);
-    const piece = new Uint8Array(memory.buffer).slice(from, from + length);
-    from += length;
-    return piece;
-  });
+  return pieces(memory.buffer as ArrayBuffer, at);
 }
 
 self.onmessage = async ({ data }: MessageEvent) => {
   if (data.module) {
-    engine = (await WebAssembly.instantiate(data.module as WebAssembly.Module, { page })).exports as unknown as Engine;
+    engine = (await WebAssembly.instantiate(data.module as WebAssembly.Module, { page })).exports as unknown as Module;
     postMessage({ ready: true });
     return;
   }
@@ -69,9 +64,8 @@ self.onmessage = async ({ data }: MessageEvent) => {
   held = { from: 0, bytes: new Uint8Array(0) };
   const began = performance.now();
   try {
-    const pieces = ask(data.question);
-    const memory = engine!.memory.buffer.byteLength;
-    postMessage({ id: current, pieces, ms: performance.now() - began, memory }, { transfer: pieces.map((p) => p.buffer) });
+    const answer = ask(data.question);
+    postMessage({ id: current, pieces: answer, ms: performance.now() - began }, { transfer: answer.map((p) => p.buffer) });
   } catch (e) {
     postMessage({ id: current, failed: trouble || String(e) });
   }

@@ -25,18 +25,20 @@ export function withBrowser() {
 }
 
 /**
- * Opens a report from its file in a context of its own, runs `body`, and holds that the page asked nothing of
- * any network, logged nothing and showed no dialog. Waits until the plots in view are drawn.
+ * Opens a report from its file, or the explorer at its address, in a context of its own, runs `body`, and holds that the page
+ * asked nothing of any network but of its own server, logged nothing and showed no dialog. Waits until the plots in view are
+ * drawn.
  */
 export async function visit(dir, options, body) {
-  const file = html(dir);
-  assert.ok(existsSync(file), file);
+  const isServed = dir.startsWith("http:");
+  const file = isServed ? null : html(dir);
+  assert.ok(isServed || existsSync(file), file);
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, acceptDownloads: true, ...options });
   context.setDefaultTimeout(10_000);
   const misdeeds = [];
-  const address = pathToFileURL(file).href;
+  const address = isServed ? dir : pathToFileURL(file).href;
   context.on("request", (r) => {
-    const own = r.url() === address || /^(data|blob):/.test(r.url());
+    const own = r.url() === address || (isServed && new URL(r.url()).origin === new URL(address).origin) || /^(data|blob):/.test(r.url());
     if (!own) misdeeds.push(`request ${r.url().slice(0, 200)}`);
   });
   context.on("console", (m) => misdeeds.push(`console ${m.type()}: ${m.text()}`));

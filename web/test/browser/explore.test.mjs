@@ -3,51 +3,22 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { PHONE, drawn, visit, withBrowser } from "./browser.mjs";
-import { engine, scenario } from "./engine.mjs";
+import { scenario, serve } from "./explorer.mjs";
 import { load } from "../unit/load.mjs";
 import { cli, folder } from "./reports.mjs";
+import { site } from "../wasm/engine.mjs";
 
 withBrowser();
 
-const page = join(folder, "explore", "index.html");
-cli("explore", "--write", join(folder, "explore"));
-
-/** What both are asked, chosen so that every algorithm, limiter and queue is among them. */
-const ASKED = [
-  ["policer-or-shaper", "policer", []],
-  ["policer-or-shaper", "shaper-fifo", ["duration=6s", "links.wan.forward.limiter.rate=33Mbit/s"]],
-  ["call", "fq-codel", []],
-  ["sdwan-limiter", "policing-bbr", ["duration=5s"]],
-  ["hsr-train", "bbr-hsr", ["duration=20s"]],
-  ["web-pages", "deep-queues", ["duration=8s"]],
-  ["mtu", "black-hole-probing", []],
-  ["cc-primer", "westwood-1.5", ["duration=4s"]],
-  ["overseas-office", null, ["duration=4s"]],
-  ...["reno", "tahoe", "vegas", "bbr3", "compound", "highspeed", "illinois"].map((cc) => ["home-line", "deep-queues", ["duration=4s", `flows.upload.cc=${cc}`]]),
-];
-
-test("numbers are the command line's to the last bit", async () => {
-  const own = await engine();
-  for (const [name, variant, sets] of ASKED) {
-    for (const seed of [null, 20261126]) {
-      const more = [...(variant ? ["--variant", variant] : []), ...sets.flatMap((s) => ["--set", s]), ...(seed ? ["--seed", String(seed)] : [])];
-      const out = join(folder, "explore-run");
-      const native = JSON.parse(cli("run", `scenarios/${name}.toml`, "--json", "--no-progress", "--force", "--out", out, ...more));
-      const pieces = own.ask({ do: "run", scenario: scenario(name, sets, variant), seed });
-      const { run } = JSON.parse(pieces[1]).results[0];
-      const asked = variant ?? run.variants[0].name;
-      // JSON's shortest form of a double reads back to the same bits.
-      assert.deepEqual(run.variants[0], native.variants.find((v) => v.name === asked), `${name} ${asked} ${sets} ${seed}`);
-    }
-  }
-});
+const explorer = await serve();
+after(() => explorer.end());
+const page = explorer.url;
 
 test("a coarse run is the beginning of the exact one", async () => {
-  const own = await engine();
   const of = scenario("policer-or-shaper", [], "shaper-fifo");
-  const runs = [3, null].map((until_s) => own.ask({ do: "run", scenario: of, until_s }));
+  const runs = await Promise.all([3, null].map((until_s) => explorer.ask({ do: "run", scenario: of, until_s })));
   const [coarse, exact] = runs.map(([, data]) => JSON.parse(data).results[0].series[0].flows[0].columns.time_s.rows);
   assert.ok(coarse > 200 && coarse < exact / 5, `${coarse} of ${exact}`);
 });
@@ -77,6 +48,46 @@ test("a slider moves the result, the address and the command", async () => {
   });
 });
 
+test("a run that is no longer wanted ends, and how far one is shows", async () => {
+  await visit(page, {}, async (p) => {
+    await exact(p, 0);
+    await p.click(".scenario-text summary");
+    const text = await p.inputValue("#text");
+    // Some ten seconds of work.
+    const long = text.replace(/duration = "[^"]*"/, 'duration = "1000s"\nsample = "10s"');
+    await p.fill("#text", long);
+    const asked = p.waitForRequest((r) => r.url().includes("/ask?") && r.postData().includes('"until_s":null'));
+    await p.click("#apply");
+    const { pathname, search } = new URL((await asked).url());
+    assert.equal(pathname, "/ask");
+    const progress = async () => (await fetch(`${page}progress${search}`)).json();
+    await p.waitForFunction(() => document.querySelector("#progress").value > 0);
+    assert.ok(await progress());
+    const n = await run(p);
+    await p.fill("#text", text.replace(/duration = "[^"]*"/, 'duration = "3s"'));
+    await p.click("#apply");
+    await exact(p, n);
+    for (let i = 0; i < 100 && (await progress()); i++) await new Promise((done) => setTimeout(done, 20));
+    assert.equal(await progress(), null);
+  });
+});
+
+test("a page that was written needs no server: it runs, follows a slider, diagnoses a capture", async () => {
+  const [pcap] = captured();
+  await visit(site, {}, async (p) => {
+    await exact(p, 0);
+    const before = await p.textContent('#variants td[data-col="goodput"]');
+    const n = await run(p);
+    await p.locator('.tune[data-what="rate"] input').first().focus();
+    for (let i = 0; i < 12; i++) await p.keyboard.press("ArrowLeft");
+    await exact(p, n);
+    await p.waitForFunction((was) => document.querySelector('#variants td[data-col="goodput"]').textContent !== was, before);
+    await p.setInputFiles("#capture-file", pcap);
+    await p.waitForSelector('#report[data-capture="true"]');
+    assert.match(await p.textContent("#story"), /was policed for/);
+  });
+});
+
 test("what is out of sight follows when results rest", async () => {
   await visit(page, {}, async (p) => {
     await exact(p, 0);
@@ -98,29 +109,27 @@ test("what is out of sight follows when results rest", async () => {
 });
 
 test("every tunable of every scenario is taken", async () => {
-  const own = await engine();
   for (const name of ["policer-or-shaper", "call", "home-line", "cc-primer", "sdwan-limiter", "hsr-train", "mtu", "overseas-office"]) {
-    const read = (sets) => JSON.parse(own.ask({ do: "read", ...scenario(name, sets) })[0]);
-    const { variant } = read([]);
+    const read = async (sets) => JSON.parse((await explorer.ask({ do: "read", ...scenario(name, sets) }))[0]);
+    const { variant } = await read([]);
     assert.ok(variant.tunables.filter((t) => t.main).length >= 5, name);
     for (const t of variant.tunables) {
       const text = { rate: "7Mbit/s", bytes: "64kB", time: "7ms", share: "0.02", count: "3" };
       const value = t.what === "mtu" ? "1400" : t.measure === "choice" ? t.choices[t.choices.length - 1] : text[t.measure];
       const sets = t.parts.map((p) => `${p.key}=${p.template.replaceAll("{}", value)}`);
-      const said = read(sets);
+      const said = await read(sets);
       assert.ok(!said.refused, `${name} ${sets}: ${said.refused?.text}`);
     }
   }
 });
 
 test("every stage that can be put in is taken, and runs", async () => {
-  const own = await engine();
   const all = JSON.parse(readFileSync(new URL("../../src/explore/stages.json", import.meta.url), "utf8"));
   const { toml } = await load("explore/toml.ts");
   for (const { stage, end } of all) {
     const list = [stage, { kind: "link", rate: "9Mbit/s" }, ...(end ? [end] : [])];
     const of = scenario("home-line", ["duration=1s", `links.line.forward=${toml(list)}`], "deep-queues");
-    const [head, page] = own.ask({ do: "run", scenario: of }).map((piece) => piece.toString());
+    const [head, page] = (await explorer.ask({ do: "run", scenario: of })).map((piece) => piece.toString());
     assert.ok(!JSON.parse(head).refused, head);
     assert.ok(JSON.parse(page).results[0].run.variants[0].path.links[0].forward.some((s) => s.kind === stage.kind));
   }
@@ -195,10 +204,9 @@ function captured() {
   return [pcap, JSON.parse(cli("diagnose", pcap, "--json", "--no-progress"))];
 }
 
-test("a capture is diagnosed in the page as on the command line, and asks nothing of any network", async () => {
+test("a capture is diagnosed in the page as on the command line, and goes to no other machine", async () => {
   const [pcap, native] = captured();
-  const own = await engine();
-  const [head, data] = own.ask({ do: "diagnose", file: pcap }, { capture: pcap });
+  const [head, data] = await explorer.ask({ do: "diagnose", file: pcap }, pcap);
   assert.equal(head.toString(), "{}");
   const flows = JSON.parse(data).flows.map(({ figures, ribbon, packets, ...flow }) => flow);
   assert.ok(flows.length > 0 && flows[0].cause === "policed");
@@ -274,8 +282,8 @@ test("a diagnosed capture becomes a scenario: its policer is found, its run is s
     assert.equal(await p.getAttribute("#fitted", "data-limiter"), "policer");
     // The scenario itself, as the engine reads it.
     const text = await p.inputValue("#text");
-    const own = await engine();
-    const { tables } = JSON.parse(own.ask({ do: "read", file: "scenario.toml", text, sets: [], variant: null })[0]).variant;
+      const [read] = await explorer.ask({ do: "read", file: "scenario.toml", text, sets: [], variant: null });
+    const { tables } = JSON.parse(read).variant;
     const policers = Object.values(tables.links).flatMap((l) => l.forward).filter((s) => s.kind === "policer");
     assert.equal(policers.length, 1);
     const plain = (value, units) => { const [, number, unit] = /^([\d.]+)\s*(\S+)$/.exec(value); return Number(number) * units[unit]; };

@@ -26,7 +26,7 @@ mod width;
 
 pub use bands::{Band, Bands, PlottedSeries};
 pub use figures::GroupBy;
-pub use page::{PageData, Shown, page, page_data};
+pub use page::{PageData, Shown, packed, page, page_data};
 pub use print::wrap;
 pub use story::headline;
 pub use strings::Lang;

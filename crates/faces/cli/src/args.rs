@@ -65,7 +65,7 @@ pub enum Command {
     Plan(PlanArgs),
     /// Runs published studies again: their numbers beside ours, a verdict on every claim.
     Reproduce(ReproduceArgs),
-    /// Serves the page that runs the simulator in a browser: move the sliders, watch what follows.
+    /// Serves the simulator as a page: move the sliders, watch what follows.
     Explore(ExploreArgs),
     /// Runs a program inside a scenario, on the real kernel.
     Shell(ShellArgs),

@@ -1,8 +1,7 @@
 //! How a page calls: two functions and one memory, no binding generator.
 //!
 //! 1. `reserve(n)` gives room for n bytes; the page writes its question there.
-//! 2. `ask()` answers it and gives the address of the answer: a little-endian `u32`, how many pieces, one each for
-//!    their lengths, then the pieces. It stays until the next `ask`.
+//! 2. `ask()` answers it and gives the address of the answer, as [`crate::framed`] lays it out. It stays until the next `ask`.
 //! 3. The page offers `told(seconds, all)`: how far a run is; `read(at, n)`: writes up to n of the capture's next bytes there
 //!    and says how many, none at its end; and `trouble(at, n)`: UTF-8 that says what broke, before the module ends itself.
 #![allow(unsafe_code)]
@@ -59,12 +58,8 @@ pub extern "C" fn ask() -> *const u8 {
         ControlFlow::Continue(())
     };
     let pieces = crate::answer(&question, &mut watch, Box::new(PageFile));
-    let mut answer = Vec::with_capacity(4 + pieces.iter().map(|p| 4 + p.len()).sum::<usize>());
-    answer.extend((pieces.len() as u32).to_le_bytes());
-    pieces.iter().for_each(|p| answer.extend((p.len() as u32).to_le_bytes()));
-    pieces.iter().for_each(|p| answer.extend(p));
     ANSWER.with_borrow_mut(|held| {
-        *held = answer;
+        *held = crate::framed(&pieces);
         held.as_ptr()
     })
 }

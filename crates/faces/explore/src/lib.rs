@@ -1,5 +1,5 @@
-//! The web explorer's half in Rust: a page asks in JSON, [`answer`] does what it asks. In a browser that is this crate as
-//! WebAssembly in a worker (`abi.rs`, `make explore`), in tests and for `longfat explore` the same code natively.
+//! The web explorer's half in Rust: a page asks in JSON, [`answer`] does what it asks. `longfat explore` calls it natively; in
+//! a page without a server (`longfat explore --write`) the same code is WebAssembly in a worker (`abi.rs`).
 //!
 //! * What is asked is a [`PageQuestion`]: a scenario's text, overrides as `--set` takes them, a variant; or a capture's name,
 //!   whose bytes are then read piece by piece.
@@ -22,7 +22,7 @@ mod run;
 mod tunable;
 
 #[cfg(not(target_arch = "wasm32"))]
-pub use page::{ENGINE, page};
+pub use page::{page_source, served_page, static_page};
 pub use read::{ReadReply, ReadVariant};
 pub use request::{PageQuestion, Refusal, RunRequest, ScenarioText};
 pub use tunable::{Tunable, TunablePart, TunableUnit};
@@ -30,7 +30,7 @@ pub use tunable::{Tunable, TunablePart, TunableUnit};
 use std::io::Read;
 use std::ops::ControlFlow;
 
-/// Is told how far a run is, seconds of its time and in all; `Break` ends it.
+/// Called with how far a run is, seconds of its time and in all (of a fit: packets); `Break` ends it.
 pub type Told<'a> = dyn FnMut(f64, f64) -> ControlFlow<()> + 'a;
 
 /// Does what is asked: pieces of bytes, the first JSON. What is wrong is told there too, under `refused`. `file` gives the
@@ -45,6 +45,21 @@ pub fn answer(asked: &[u8], told: &mut Told<'_>, file: Box<dyn Read + Send>) -> 
         Err(e) => Err(Refusal::plain(format!("no request: {e}"))),
     };
     done.unwrap_or_else(|refused| vec![json(&refused)])
+}
+
+/// An answer that says why there is none.
+pub fn refused(message: &str) -> Vec<Vec<u8>> {
+    vec![json(&Refusal::plain(message.into()))]
+}
+
+/// An answer's pieces as one run of bytes, as the page reads them: a little-endian `u32`, how many pieces, one each for their
+/// lengths, then the pieces.
+pub fn framed(pieces: &[Vec<u8>]) -> Vec<u8> {
+    let mut framed = Vec::with_capacity(4 + pieces.iter().map(|p| 4 + p.len()).sum::<usize>());
+    framed.extend((pieces.len() as u32).to_le_bytes());
+    pieces.iter().for_each(|p| framed.extend((p.len() as u32).to_le_bytes()));
+    pieces.iter().for_each(|p| framed.extend(p));
+    framed
 }
 
 /// Plain data: nothing in it can fail to serialise.

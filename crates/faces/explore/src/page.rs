@@ -1,20 +1,32 @@
-//! The explorer's page: one self-contained HTML file with the simulator in it.
+//! The explorer's page: one self-contained HTML file, with the engine in it or with a server behind it.
 //!
-//! `assets/explore.html` is built from `web/`, `assets/engine.deflate` is this crate for wasm32, deflated: both are committed,
-//! so that cargo needs neither node nor a target for browsers. `make explore` makes them anew.
+//! `assets/explore.html` is built from `web/` and committed, so that cargo needs no node.
 
-use result::varints::base64;
-
-/// The page as `web/build.mjs` leaves it, with the marker `{{engine}}`.
+/// The page as `web/build.mjs` leaves it, with its markers.
 const PAGE: &str = include_str!("../assets/explore.html");
 
-/// This crate for wasm32, as a raw deflate stream.
-pub const ENGINE: &[u8] = include_bytes!("../assets/engine.deflate");
+/// Where the engine goes: this crate for wasm32, a raw deflate stream in base64. The page asks its server where this is
+/// empty.
+const ENGINE: &str = "{{engine}}";
 
-/// Where the engine goes.
-const MARKER: &str = "{{engine}}";
+/// Where the page's Content-Security-Policy says what the page may reach.
+const REACH: &str = "{{reach}}";
 
-/// The page as it is served, or opened from a file.
-pub fn page() -> String {
-    PAGE.replacen(MARKER, &base64(ENGINE), 1)
+/// The page for a server that answers its questions.
+pub fn served_page() -> String {
+    page("connect-src 'self'", "")
+}
+
+/// The page with the engine in it, for any web server or the disk. `module` is this crate as WebAssembly.
+pub fn static_page(module: &[u8]) -> String {
+    page("worker-src blob:", &report::packed(module))
+}
+
+fn page(reach: &str, engine: &str) -> String {
+    PAGE.replacen(REACH, reach, 1).replacen(ENGINE, engine, 1)
+}
+
+/// The page with its markers: equal in a program and in the sources it was built from.
+pub fn page_source() -> &'static str {
+    PAGE
 }

@@ -154,8 +154,8 @@ fn bands(out: &mut Vec<u8>, of: &Bands) -> BandColumns {
     BandColumns { repeats: of.repeats, between: of.between, bin_s: of.bin_s, total, flows, elements }
 }
 
-/// The blob as it stands in the page.
-pub(crate) fn packed(bytes: &[u8]) -> String {
+/// Bytes as a page holds them: base64 of a raw deflate stream.
+pub fn packed(bytes: &[u8]) -> String {
     let mut deflate = DeflateEncoder::new(Vec::new(), Compression::default());
     // Writing to memory cannot fail.
     let packed = deflate.write_all(bytes).and_then(|()| deflate.finish()).unwrap_or_default();

@@ -4,6 +4,7 @@
 //! is never markup: it goes in as JSON in a script element whose `<` are escaped, and the page shows it as text.
 
 pub(crate) mod columns;
+pub use columns::packed;
 
 use crate::bands::PlottedSeries;
 use crate::both::{has_both, label};

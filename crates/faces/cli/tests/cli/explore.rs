@@ -1,52 +1,184 @@
-//! `longfat explore`: the page as it is served and as it is written are the same, and only this machine gets it.
+//! `longfat explore`: only its own page may ask, its numbers are `longfat run`'s, and what no page waits for any more ends.
 
+use crate::place::Place;
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::{env, fs};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 const LONGFAT: &str = env!("CARGO_BIN_EXE_longfat");
 
-/// Ends with the test.
-struct Served(Child);
+/// Scenarios, a variant of each and overrides: every algorithm, limiter and queue is among them. The test of the engine as
+/// WebAssembly (web/test/wasm/) reads the same list.
+const NUMBERS: &str = include_str!("../../../explore/tests/numbers.json");
+
+/// A server that ends with the test.
+struct Served {
+    longfat: Child,
+    port: u16,
+}
 
 impl Drop for Served {
     fn drop(&mut self) {
         // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.longfat.kill();
+        let _ = self.longfat.wait();
     }
 }
 
-/// What the server answers.
-fn ask(port: u16, head: &str) -> String {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
-    stream.write_all(head.as_bytes()).expect("it reads");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
-    answer
+impl Served {
+    fn start() -> Served {
+        let mut longfat = Command::new(LONGFAT).arg("explore").stdout(Stdio::piped()).spawn().expect("runs");
+        let mut line = String::new();
+        BufReader::new(longfat.stdout.take().expect("a pipe")).read_line(&mut line).expect("its address");
+        let port = line.strip_prefix("http://127.0.0.1:").and_then(|t| t.split('/').next());
+        let port = port.and_then(|p| p.parse().ok()).unwrap_or_else(|| panic!("{line}"));
+        Served { longfat, port }
+    }
+
+    /// Sends a request and leaves its answer to be read.
+    fn send(&self, head: &str, body: &[u8]) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        stream.write_all(format!("{head}\r\n\r\n").as_bytes()).expect("it reads");
+        stream.write_all(body).expect("it reads on");
+        stream
+    }
+
+    /// The head of an answer, and its body.
+    fn get(&self, head: &str) -> (String, Vec<u8>) {
+        split(self.send(head, b""))
+    }
+
+    fn host(&self) -> String {
+        format!("Host: 127.0.0.1:{}", self.port)
+    }
+
+    /// Sends a question as the page does.
+    fn question(&self, number: u64, question: &Value) -> TcpStream {
+        let body = format!("{question}\n");
+        let (host, port, length) = (self.host(), self.port, body.len());
+        let origin = format!("Origin: http://127.0.0.1:{port}");
+        let head = format!("POST /ask?{number} HTTP/1.1\r\n{host}\r\n{origin}\r\nContent-Length: {length}");
+        self.send(&head, body.as_bytes())
+    }
+
+    /// How far the answer to a question is: now, all; `None`: no such question is being answered.
+    fn progress(&self, number: u64) -> Option<(f64, f64)> {
+        let (head, body) = self.get(&format!("GET /progress?{number} HTTP/1.1\r\n{}", self.host()));
+        assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+        let progress: Option<(f64, f64, bool)> = serde_json::from_slice(&body).expect("JSON");
+        progress.map(|(now, all, _)| (now, all))
+    }
+}
+
+fn split(mut stream: TcpStream) -> (String, Vec<u8>) {
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("it answers");
+    let end = answer.windows(4).position(|w| w == b"\r\n\r\n").expect("a head");
+    let body = answer.split_off(end + 4);
+    (String::from_utf8(answer).expect("a head is text"), body)
+}
+
+/// The pieces of an answer to a question.
+fn pieces(stream: TcpStream) -> Vec<Vec<u8>> {
+    let (head, body) = split(stream);
+    assert!(head.starts_with("HTTP/1.1 200 OK") && head.contains("Server-Timing: answer;dur="), "{head}");
+    let number = |i: usize| u32::from_le_bytes(body[4 * i..4 * i + 4].try_into().unwrap()) as usize;
+    let count = number(0);
+    let mut from = 4 + 4 * count;
+    let mut piece = |i: usize| {
+        let piece = body[from..from + number(i)].to_vec();
+        from += number(i);
+        piece
+    };
+    let pieces = (1..=count).map(&mut piece).collect();
+    assert_eq!(from, body.len());
+    pieces
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
 #[test]
-fn the_page_is_served_to_this_machine_and_written_whole() {
-    let dir = env::temp_dir().join(format!("longfat-explore-{}", std::process::id()));
-    let written = Command::new(LONGFAT).args(["explore", "--write"]).arg(&dir).output().expect("runs");
-    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
-    let page = fs::read_to_string(dir.join("index.html")).expect("it is written");
-    fs::remove_dir_all(&dir).expect("it is there");
-    assert!(page.len() <= 3_000_000, "{} bytes", page.len());
-    assert!(!page.contains("{{engine}}") && page.contains("'wasm-unsafe-eval'"));
-
-    let mut served =
-        Served(Command::new(LONGFAT).arg("explore").stdout(Stdio::piped()).spawn().expect("runs"));
-    let mut told = String::new();
-    BufReader::new(served.0.stdout.take().expect("a pipe")).read_line(&mut told).expect("its address");
-    let port = told.strip_prefix("http://127.0.0.1:").and_then(|t| t.split('/').next());
-    let port: u16 = port.and_then(|p| p.parse().ok()).unwrap_or_else(|| panic!("{told}"));
-    let answer = ask(port, &format!("GET / HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n"));
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+fn the_page_is_this_machines_and_only_it_may_ask() {
+    let served = Served::start();
+    let (host, port) = (served.host(), served.port);
+    let (head, page) = served.get(&format!("GET / HTTP/1.1\r\nHost: localhost:{port}"));
     assert!(head.starts_with("HTTP/1.1 200 OK") && head.contains("nosniff"), "{head}");
-    assert!(body == page, "what is served is what is written");
-    let elsewhere = ask(port, &format!("GET / HTTP/1.1\r\nHost: elsewhere.example:{port}\r\n\r\n"));
+    let page = String::from_utf8(page).expect("text");
+    assert!(page.contains("; connect-src 'self';") && page.contains("id=\"engine\"></script>"));
+    assert!(page.len() < 400_000, "{} bytes", page.len());
+    let (elsewhere, _) = served.get(&format!("GET / HTTP/1.1\r\nHost: elsewhere.example:{port}"));
     assert!(elsewhere.starts_with("HTTP/1.1 421"), "{elsewhere}");
+    let (foreign, _) = served.get(&format!(
+        "POST /ask?1 HTTP/1.1\r\n{host}\r\nOrigin: https://elsewhere.example\r\nContent-Length: 0"
+    ));
+    assert!(foreign.starts_with("HTTP/1.1 403"), "{foreign}");
+    let answer = pieces(served.question(1, &json!({ "do": "nothing" })));
+    let refused: Value = serde_json::from_slice(&answer[0]).expect("JSON");
+    assert!(refused["refused"]["message"].as_str().is_some_and(|m| m.contains("nothing")), "{refused}");
+}
+
+#[test]
+fn numbers_are_those_of_longfat_run_to_the_last_bit() {
+    let served = Served::start();
+    let place = Place::new("explore-numbers");
+    let all: Vec<(String, Option<String>, Vec<String>)> = serde_json::from_str(NUMBERS).expect("the list");
+    for (i, (name, variant, sets)) in all.iter().enumerate() {
+        let seed = (i % 2 == 1).then_some(20_261_126);
+        let file = format!("scenarios/{name}.toml");
+        let mut run = Command::new(LONGFAT);
+        run.args(["run", &file, "--json", "--no-progress", "--force", "--out"]).arg(&place.0);
+        run.args(variant.iter().flat_map(|v| ["--variant", v]));
+        run.args(sets.iter().flat_map(|set| ["--set", set]));
+        run.args(seed.iter().flat_map(|seed| ["--seed".into(), seed.to_string()])).current_dir(root());
+        let output = run.output().expect("runs");
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let by_run: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+
+        let text = fs::read_to_string(root().join(&file)).expect("a scenario");
+        let scenario =
+            json!({ "file": format!("{name}.toml"), "text": text, "sets": sets, "variant": variant });
+        let answer =
+            pieces(served.question(i as u64, &json!({ "do": "run", "scenario": scenario, "seed": seed })));
+        let page: Value = serde_json::from_slice(&answer[1]).expect("the page's data");
+        let explored = &page["results"][0]["run"]["variants"][0];
+        let of_variant = |v: &&Value| v["name"] == explored["name"];
+        let expected = by_run["variants"].as_array().expect("variants").iter().find(of_variant);
+        // JSON's shortest form of a double reads back to the same bits.
+        assert_eq!(Some(explored), expected, "{name} {variant:?} {sets:?} {seed:?}");
+    }
+}
+
+#[test]
+fn a_run_reports_how_far_it_is_and_ends_with_its_connection() {
+    let served = Served::start();
+    let text = fs::read_to_string(root().join("scenarios/policer-or-shaper.toml")).expect("a scenario");
+    let sets = ["duration=20000s", "sample=10s"];
+    let scenario = json!({ "file": "long.toml", "text": text, "sets": sets, "variant": "shaper-fifo" });
+    let stream = served.question(5, &json!({ "do": "run", "scenario": scenario }));
+    let within = |what: &str, is: &dyn Fn() -> bool| {
+        let began = Instant::now();
+        while !is() {
+            assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    within("it reports", &|| served.progress(5).is_some_and(|(now, all)| now > 0.0 && all == 20_000.0));
+    let (before, _) = served.progress(5).expect("it is under way");
+    within("it goes on", &|| served.progress(5).is_some_and(|(now, _)| now > before));
+    drop(stream);
+    within("it ends", &|| served.progress(5).is_none());
+}
+
+#[test]
+fn a_page_without_a_server_needs_the_sources() {
+    let output = Place::new("explore-write").longfat(&["explore", "--write", "page"]);
+    assert_eq!(output.status.code(), Some(2));
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(why.contains("start it in a clone"), "{why}");
 }

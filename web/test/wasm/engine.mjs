@@ -1,12 +1,22 @@
-// The explorer's engine in Node: the committed WebAssembly, asked as the page's worker asks it.
+// The explorer's engine in Node: the WebAssembly of the page that `make site` leaves, asked as that page's worker asks it.
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
+import { join } from "node:path";
 import { inflateRawSync } from "node:zlib";
+import { pieces } from "../browser/explorer.mjs";
+import { target } from "../browser/reports.mjs";
 
-const packed = new URL("../../../crates/faces/explore/assets/engine.deflate", import.meta.url);
+/** The page that needs no server. */
+export const site = join(target, "site", "index.html");
+
+/** The engine that it holds. */
+function held() {
+  const [, text] = /<script type="text\/plain" id="engine">([^<]+)</.exec(readFileSync(site, "utf8"));
+  return inflateRawSync(Buffer.from(text, "base64"));
+}
 
 /** An engine: a question in, the pieces of its answer out. */
 export async function engine() {
-  const module = await WebAssembly.compile(inflateRawSync(readFileSync(packed)));
+  const module = await WebAssembly.compile(held());
   let told = () => {};
   let file = null;
   let trouble = "";
@@ -34,20 +44,7 @@ export async function engine() {
       } finally {
         if (file) closeSync(file);
       }
-      const view = new DataView(own.memory.buffer);
-      const count = view.getUint32(at, true);
-      let from = at + 4 + 4 * count;
-      return Array.from({ length: count }, (_, i) => {
-        const length = view.getUint32(at + 4 + 4 * i, true);
-        from += length;
-        return Buffer.from(own.memory.buffer.slice(from - length, from));
-      });
+      return pieces(Buffer.from(own.memory.buffer), at);
     },
   };
-}
-
-/** A scenario of `scenarios/` as a question has it. */
-export function scenario(name, sets = [], variant = null) {
-  const text = readFileSync(new URL(`../../../scenarios/${name}.toml`, import.meta.url), "utf8");
-  return { file: `${name}.toml`, text, sets, variant };
 }
