@@ -9,6 +9,9 @@ RELEASE = $(CARGO) build -q --release -p longfat -p longfat-python --bin longfat
 # By itself: its dependencies' features would have the command line's built twice.
 PAIR = $(CARGO) build -q --release -p longfat-pair
 
+# What others can use without the rest.
+ENGINE = units path congestion transport sim
+
 .PHONY: test quick setup lint build unit web wasm site same-bytes atomic examples parquet python browser netns bench fuzz docs pictures objects desk types dist dist-check
 
 # All stages; at the end stands how long each took. What needs no compiler is made ready while one works.
@@ -28,6 +31,8 @@ lint:
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	# The kernel's tests are no part of `--all-targets`: their manifests say `test = false`.
 	$(CARGO) clippy --workspace --test kernel -- -D warnings
+	# The engine is a library: its public documentation has no dead links.
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc -q --no-deps $(ENGINE:%=-p longfat-%)
 	python3 tests/licenses.py --check
 	command -v cargo-deny >/dev/null || { echo "lint: cargo-deny SKIPPED, not installed" >&2; exit 0; }; \
 	$(CARGO) deny --locked check --hide-inclusion-graph licenses bans sources && \

@@ -160,6 +160,35 @@ fn compared<'a>(flows: &[&'a FlowResult]) -> Vec<&'a FlowResult> {
     if tcp.is_empty() { flows.to_vec() } else { tcp }
 }
 
+/// The directions of links that the flow's data passes, by the fewest links; its ends where the path is not known.
+pub(crate) fn ways(path: Option<&Topology>, flow: &FlowResult) -> Vec<String> {
+    let ends = || vec![format!("{} → {}", flow.from, flow.to)];
+    let Some(path) = path else { return ends() };
+    let mut reached: BTreeMap<&str, Vec<String>> = BTreeMap::from([(flow.from.as_str(), Vec::new())]);
+    let mut edge = vec![flow.from.as_str()];
+    while !edge.is_empty() && !reached.contains_key(flow.to.as_str()) {
+        let mut next = Vec::new();
+        for host in edge {
+            for link in &path.links {
+                let [a, b] = link.between.each_ref().map(String::as_str);
+                let (to, way) = match host {
+                    h if h == a => (b, "forward"),
+                    h if h == b => (a, "backward"),
+                    _ => continue,
+                };
+                if !reached.contains_key(to) {
+                    let mut passed = reached[host].clone();
+                    passed.push(format!("{}.{way}", link.name));
+                    reached.insert(to, passed);
+                    next.push(to);
+                }
+            }
+        }
+        edge = next;
+    }
+    reached.remove(flow.to.as_str()).filter(|w| !w.is_empty()).unwrap_or_else(ends)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,33 +265,4 @@ mod tests {
         assert_eq!(of(&[("site-2", "cubic"), ("site-3", "cubic")]), ["site-2", "site-3"]);
         assert_eq!(of(&[("a-1", "x"), ("a-2", "x"), ("a-1", "y"), ("a-2", "y")]), ["a", "a", "a", "a"]);
     }
-}
-
-/// The directions of links that the flow's data passes, by the fewest links; its ends where the path is not known.
-pub(crate) fn ways(path: Option<&Topology>, flow: &FlowResult) -> Vec<String> {
-    let ends = || vec![format!("{} → {}", flow.from, flow.to)];
-    let Some(path) = path else { return ends() };
-    let mut reached: BTreeMap<&str, Vec<String>> = BTreeMap::from([(flow.from.as_str(), Vec::new())]);
-    let mut edge = vec![flow.from.as_str()];
-    while !edge.is_empty() && !reached.contains_key(flow.to.as_str()) {
-        let mut next = Vec::new();
-        for host in edge {
-            for link in &path.links {
-                let [a, b] = link.between.each_ref().map(String::as_str);
-                let (to, way) = match host {
-                    h if h == a => (b, "forward"),
-                    h if h == b => (a, "backward"),
-                    _ => continue,
-                };
-                if !reached.contains_key(to) {
-                    let mut passed = reached[host].clone();
-                    passed.push(format!("{}.{way}", link.name));
-                    reached.insert(to, passed);
-                    next.push(to);
-                }
-            }
-        }
-        edge = next;
-    }
-    reached.remove(flow.to.as_str()).filter(|w| !w.is_empty()).unwrap_or_else(ends)
 }

@@ -15,8 +15,8 @@ fn examples_are_listed_shown_and_copied() {
     assert!(list.lines().all(|l| l.chars().count() <= 80), "{list}");
     let all = json(&stdout(&place.longfat(&["examples", "--json"])));
     assert!(all["examples"].as_array().unwrap().len() >= 8);
-    let text =
-        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scenarios/home-line.toml")).unwrap();
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scenarios/home-line.toml"))
+        .unwrap();
     assert_eq!(stdout(&place.longfat(&["examples", "show", "home-line"])), text);
     let copy = |args: &[&str]| place.longfat(&[&["examples", "copy", "home-line"], args].concat());
     assert_eq!(stdout(&copy(&[])), "home-line.toml\n");
