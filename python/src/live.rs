@@ -1,6 +1,6 @@
 //! A sender in real time, outside of the kernel: what the environment for learning steps in simulated time, on sockets.
 //!
-//! Its segments are datagrams of UDP ([`world::encode_segment`]). While a step lasts this thread sleeps until a datagram or a
+//! Its segments are datagrams of UDP ([`sim::world::encode_segment`]). While a step lasts this thread sleeps until a datagram or a
 //! timer is due, Python's lock released; pacing is the sender's own, a timer for each packet.
 
 use crate::errors::raise;

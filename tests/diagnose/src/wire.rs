@@ -1,5 +1,5 @@
 //! Captures of the simulator's packets: who talks to whom, and what offload makes of them. What a packet looks like
-//! crate `wire` says.
+//! `sim::wire` says.
 
 use capture::{Addr, Endpoint, TcpFlags, TcpPacket};
 use scenario::default_address as address;

@@ -66,7 +66,7 @@ impl CaptureSink for Folders<'_> {
 
 /// Writes what each host sends and receives to `<host>.pcap`.
 ///
-/// What packets look like is crate `wire`'s to say. The hosts' clocks agree.
+/// `sim::wire` says what packets look like. The hosts' clocks agree.
 /// Asked for stages, also what left each, as `<link>.forward.<stage>.pcap`.
 struct PcapTap {
     /// Empty where they are not wanted.
