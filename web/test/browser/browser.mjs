@@ -34,7 +34,7 @@ export async function visit(dir, options, body) {
   const file = isServed ? null : html(dir);
   assert.ok(isServed || existsSync(file), file);
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, acceptDownloads: true, ...options });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(30_000); // a bound for a busy machine, no expectation
   const misdeeds = [];
   const address = isServed ? dir : pathToFileURL(file).href;
   context.on("request", (r) => {
