@@ -3,8 +3,9 @@
 use crate::tally::FlowTally;
 use crate::times::FlowTimes;
 use crate::{fairness, interval, outages, settings, times, topology};
-use result::{Clock, ElementResult, ElementSeries, FlowResult, FlowSeries, Outcome, VariantResult};
+use result::{Clock, ElementResult, ElementSeries, FlowKind, FlowResult, FlowSeries, Outcome, VariantResult};
 use scenario::{Flow, PathLimits, Scenario};
+use transport::App;
 use units::{Span, Time};
 
 /// The run as a whole.
@@ -87,7 +88,12 @@ fn flow(scenario: &Scenario, tally: &FlowTally) -> FlowResult {
         active_s: tally.active.as_secs_f64(),
         sent_packets: tally.sent_packets,
         retransmitted_packets: tally.retransmitted_packets,
-        rtt_ms: tally.real_time.map_or(tally.rtt_ms, |r| r.delay_ms),
+        kind: match of.app {
+            App::Probe { .. } => FlowKind::Probe,
+            _ if of.app.is_datagrams() => FlowKind::Datagrams,
+            _ => FlowKind::Tcp,
+        },
+        rtt_ms: tally.rtt_ms,
         real_time: tally.real_time,
         timeouts: tally.timeouts,
         delivered_bytes: tally.delivered_bytes,

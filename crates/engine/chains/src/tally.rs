@@ -21,7 +21,7 @@ pub struct FlowTally {
     pub active: Span,
     /// Payload bytes that reached the receiving application, of the direction in which it sends more.
     pub delivered_bytes: u64,
-    /// Round-trip times; of datagrams what `real_time` has.
+    /// Round-trip times of TCP over time.
     pub rtt_ms: RttSummary,
     /// What its datagrams met.
     pub real_time: Option<RealTime>,

@@ -1,6 +1,6 @@
 //! A run as JSON, and back.
 
-use crate::{Run, SCHEMA};
+use crate::{FlowKind, RttSummary, Run, SCHEMA};
 use serde::{Deserialize, Serialize};
 
 /// Why a text is no result.
@@ -36,13 +36,21 @@ pub fn read_json(text: &str) -> Result<Run, ReadError> {
     if head.schema != SCHEMA {
         return Err(ReadError::Schema { found: head.schema });
     }
-    serde_json::from_str(text).map_err(ReadError::Json)
+    let mut run: Run = serde_json::from_str(text).map_err(ReadError::Json)?;
+    for flow in run.variants.iter_mut().flat_map(|v| &mut v.flows) {
+        // Results from before flows had kinds name the control `udp`, and a delay as if it were a round trip.
+        if flow.cc == "udp" && flow.kind == FlowKind::Tcp {
+            flow.kind = if flow.app == "probe" { FlowKind::Probe } else { FlowKind::Datagrams };
+            flow.rtt_ms = RttSummary::default();
+        }
+    }
+    Ok(run)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ElementResult, FlowResult, RttSummary, VariantResult};
+    use crate::{ElementResult, FlowResult, VariantResult};
 
     fn run() -> Run {
         let flow = FlowResult {
@@ -52,7 +60,7 @@ mod tests {
             cc: "cubic".into(),
             goodput_mbps: 0.1 + 0.2,
             sent_packets: u64::MAX,
-            rtt_ms: RttSummary { min: 30.0, max: 1e-7, ..Default::default() },
+            rtt_ms: RttSummary { min: 30.0, max: 1e-7, ..RttSummary::default() },
             ..Default::default()
         };
         let variant = VariantResult {

@@ -10,7 +10,9 @@ mod combine;
 pub mod diagnosis;
 mod fault;
 mod json;
+pub mod measure;
 mod model;
+mod over_time;
 mod packed;
 mod qlog;
 pub mod remedy;
@@ -32,11 +34,13 @@ pub use fault::{FaultResult, FlowOutage};
 pub type Histogram = units::Histogram<7>;
 
 pub use json::{ReadError, read_json, to_json};
+pub use measure::{Measure, MeasureUnit, Quantity, Statistic, Subject};
 pub use model::{
-    Clock, DelaySummary, ElementResult, Estimate, Expectation, FlowRepeats, FlowResult, Outcome, RealTime,
-    RepeatValues, Repeats, RttSummary, Run, RunWarning, SCHEMA, StateTime, TimesSummary, TooBigPackets,
-    VariantResult, jain,
+    Clock, DelaySummary, ElementResult, Estimate, Expectation, FlowKind, FlowRepeats, FlowResult, Outcome,
+    RealTime, RepeatValues, Repeats, RttSummary, Run, RunWarning, SCHEMA, StateTime, TimesSummary,
+    TooBigPackets, VariantResult, jain,
 };
+pub use over_time::RttMeter;
 pub use packed::{Packer, Unpacker};
 #[cfg(feature = "schema")]
 pub use schema::{schema_of, schema_text};

@@ -38,9 +38,12 @@ pub struct Run {
     /// The variant that the others are compared with.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub baseline: Option<String>,
-    /// What happened and what helps, in English; absent where there is no flow.
+    /// What is wrong and what to do, in English, in some twenty words; absent where there is no flow.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub headline: Option<String>,
+    /// What the headline rests on and what its advice costs, in English: each a sentence with its numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub facts: Vec<String>,
     /// What of the scenario is probably not meant, and what makes numbers of this run doubtful.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub warnings: Vec<String>,
@@ -69,6 +72,7 @@ impl Default for Run {
             goals: Vec::new(),
             baseline: None,
             headline: None,
+            facts: Vec::new(),
             warnings: Vec::new(),
             warned: Vec::new(),
             expectations: Vec::new(),
@@ -285,6 +289,9 @@ pub struct FlowResult {
     pub to: String,
     /// Congestion control; `udp` for datagrams.
     pub cc: String,
+    /// What its packets are; absent of older results, of which it is worked out.
+    #[serde(default)]
+    pub kind: FlowKind,
     /// Kind of its application, as scenarios spell it; absent of older results.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub app: String,
@@ -299,7 +306,9 @@ pub struct FlowResult {
     pub sent_packets: u64,
     /// Retransmissions among `sent_packets`.
     pub retransmitted_packets: u64,
-    /// Round-trip times, one sample an ACK (for `udp`: one-way delay).
+    /// Round-trip times of TCP over time: a sample stands for the time since the one before, so that slow times, which have
+    /// few ACKs, count for as long as they last. Absent without a sample, and of datagrams, whose delay is in `real_time`.
+    #[serde(skip_serializing_if = "RttSummary::is_empty", default)]
     pub rtt_ms: RttSummary,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -349,6 +358,20 @@ pub struct FlowResult {
     pub repeats: Option<FlowRepeats>,
 }
 
+/// What a flow's packets are, and with that which delay it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum FlowKind {
+    /// Segments of TCP: a round trip.
+    #[default]
+    Tcp,
+    /// Datagrams: a one-way delay.
+    Datagrams,
+    /// Datagrams that come back: the time there and back.
+    Probe,
+}
+
 /// A state of the congestion control and how much of the flow's time it took.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -362,14 +385,9 @@ pub struct StateTime {
 }
 
 impl FlowResult {
-    /// Whether this is a datagram flow.
+    /// Whether it sends datagrams, be they probes that come back.
     pub fn is_udp(&self) -> bool {
-        self.cc == "udp"
-    }
-
-    /// Whether its `rtt_ms` is a one-way delay: of datagrams, but for a probe's, which come back.
-    pub fn is_one_way(&self) -> bool {
-        self.is_udp() && self.app != "probe"
+        self.kind != FlowKind::Tcp
     }
 
     /// Payload delivered over the flow's own time ([`FlowResult::active_s`]), Mbit/s: what a program that measures its own
@@ -397,7 +415,7 @@ impl VariantResult {
     }
 }
 
-/// Round-trip times in milliseconds; all zero when there was no sample.
+/// Round trips or delays, milliseconds; all zero without a sample ([`RttSummary::is_empty`]).
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RttSummary {
@@ -424,7 +442,12 @@ impl RttSummary {
         RttSummary::with(ends, mean, |q| spans.quantile_nanos(q).unwrap_or_default() / 1e6)
     }
 
-    /// With the quantiles that are told, milliseconds.
+    /// Whether there was no sample.
+    pub fn is_empty(&self) -> bool {
+        self.max <= 0.0
+    }
+
+    /// With quantiles from `quantile`, milliseconds.
     pub fn with((min, max): (f64, f64), mean: f64, quantile: impl Fn(f64) -> f64) -> RttSummary {
         RttSummary { min, mean, p50: quantile(0.50), p95: quantile(0.95), p99: quantile(0.99), max }
     }

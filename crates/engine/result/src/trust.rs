@@ -4,7 +4,7 @@
 //! late has a longer round trip; a sender that is limited by losses carries in proportion to 1/RTT (RFC 5348 section
 //! 3.1), so lateness of a share s of the round trip moves goodput by about s.
 
-use crate::{FlowResult, RttSummary};
+use crate::{FlowKind, FlowResult, RttSummary};
 use serde::{Deserialize, Serialize};
 
 /// A delay of the emulator's own, ms.
@@ -222,9 +222,16 @@ pub struct RttsOfRun {
 impl RttsOfRun {
     /// `None` where no flow has any.
     pub fn of(flows: &[FlowResult]) -> Option<RttsOfRun> {
-        let ways = |f: &FlowResult| if f.is_one_way() { 2.0 } else { 1.0 };
-        let seen = flows.iter().filter(|f| f.rtt_ms.max > 0.0);
-        let rtts = seen.map(|f| (f.rtt_ms.min * ways(f), f.rtt_ms.p50 * ways(f)));
+        let there_and_back = |f: &FlowResult| {
+            let delay_ms = f.real_time.map(|r| r.delay_ms).unwrap_or_default();
+            match f.kind {
+                FlowKind::Tcp => (f.rtt_ms, 1.0),
+                FlowKind::Datagrams => (delay_ms, 2.0),
+                FlowKind::Probe => (delay_ms, 1.0),
+            }
+        };
+        let seen = flows.iter().map(there_and_back).filter(|(r, _)| !r.is_empty());
+        let rtts = seen.map(|(r, times)| (r.min * times, r.p50 * times));
         let (shortest_ms, usual_ms) = rtts.reduce(|a, b| (a.0.min(b.0), a.1.min(b.1)))?;
         Some(RttsOfRun { shortest_ms, usual_ms })
     }

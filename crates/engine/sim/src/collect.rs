@@ -4,14 +4,14 @@ use crate::end_id::EndId;
 use crate::flows::{FlowKind, SimFlow, SimFlows};
 use crate::network::SimNetwork;
 use chains::{FlowTally, Whole};
-use result::{Clock, ElementSeries, FlowPoint, FlowSeries, Histogram, Outcome, Resent, RttSummary};
+use result::{Clock, ElementSeries, FlowPoint, FlowSeries, Outcome, Resent, RttMeter};
 use scenario::Scenario;
 use transport::{Side, Tcp};
 use units::{Span, Time};
 
-/// RTT histograms and time series.
+/// Round trips and time series.
 pub struct Collector {
-    rtts: Vec<Histogram>,
+    rtts: Vec<RttMeter>,
     /// RTTs count from the first of these times to the second.
     counted: [Time; 2],
     flows: Vec<FlowSeries>,
@@ -28,18 +28,16 @@ impl Collector {
         let interval = scenario.measure.unwrap_or([Span::ZERO, scenario.duration]);
         Collector {
             counted: interval.map(|t| Time::ZERO + t),
-            rtts: flows.flows.iter().map(|_| Histogram::default()).collect(),
+            rtts: flows.flows.iter().map(|_| RttMeter::default()).collect(),
             flows: flows.flows.iter().map(|f| FlowSeries::new(&f.name)).collect(),
             elements: chains::element_series(network.ways.iter()),
         }
     }
 
-    /// A round-trip or one-way time of a flow, measured at `now`.
+    /// A round trip of a flow, measured at `now`.
     #[inline]
     pub fn record(&mut self, now: Time, flow: usize, sample: Span) {
-        if now >= self.counted[0] && now <= self.counted[1] {
-            self.rtts[flow].record(sample);
-        }
+        self.rtts[flow].record(now, sample, self.counted);
     }
 
     /// Takes one sample of everything; the network has caught up to `now`.
@@ -96,7 +94,7 @@ impl Collector {
         let whole = Whole { name, clock: Clock::Sim, scenario, only_flow: only, duration };
         let tallies = flows.flows.iter().zip(&self.rtts).map(|(flow, rtts)| {
             let active = flows.active(flow, end);
-            FlowTally { rtt_ms: RttSummary::of(rtts), active, ..tally(flows, flow, network) }
+            FlowTally { rtt_ms: rtts.summary(), active, ..tally(flows, flow, network) }
         });
         let (tallies, elements) = (tallies.collect(), chains::elements(network.ways.iter()));
         if scenario.sample.is_zero() {

@@ -37,9 +37,9 @@ pub fn outcome(
 
 /// What was counted of a flow by the run's `end`.
 fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
-    let mut rtt_ms = RttSummary::of(&f.rtts.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut rtt_ms = f.rtts.lock().unwrap_or_else(PoisonError::into_inner).summary();
     let min = f.min_rtt.load(Relaxed) as f64 / 1e6;
-    if rtt_ms.max > 0.0 {
+    if !rtt_ms.is_empty() {
         rtt_ms.min = rtt_ms.min.min(min);
     }
     let (real_time, lost_in_faults) = f.heard();

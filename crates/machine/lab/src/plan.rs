@@ -3,7 +3,7 @@
 use crate::LabError;
 use crate::controls::{Controls, InKernel};
 use chains::ArrivalMeter;
-use result::Histogram;
+use result::RttMeter;
 use scenario::{Scenario, Tool};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -96,8 +96,8 @@ pub struct PlannedFlow {
     pub lost: AtomicU64,
     /// The kernel's own smallest RTT, ns.
     pub min_rtt: AtomicU64,
-    /// Smoothed RTT, once a tick in which something was acknowledged; delay of datagrams too short for a number.
-    pub rtts: Mutex<Histogram>,
+    /// Smoothed RTT, once a tick in which something was acknowledged.
+    pub rtts: Mutex<RttMeter>,
     /// What is noted of datagrams.
     pub meter: Mutex<ArrivalMeter>,
 }
@@ -139,9 +139,7 @@ impl PlannedFlow {
     }
     /// Adds a sample that was measured at `now`.
     pub fn record(&self, now: Time, sample: Span) {
-        if self.counted[0] <= now && now <= self.counted[1] {
-            self.rtts.lock().unwrap_or_else(PoisonError::into_inner).record(sample);
-        }
+        self.rtts.lock().unwrap_or_else(PoisonError::into_inner).record(now, sample, self.counted);
     }
     /// The receiving application has read `n` bytes more.
     pub fn take(&self, now: Time, n: u64) {

@@ -19,7 +19,7 @@ use crate::relay::{self, Relays};
 use crate::script::{self, LabScript};
 use crate::tool::{self, Tools};
 use linux::privilege::may_build;
-use result::{Outcome, Trust, VariantResult};
+use result::{FlowKind, Outcome, Trust, VariantResult};
 use scenario::Scenario;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -243,7 +243,7 @@ fn crossings(scenario: &Scenario, only_flow: Option<usize>) -> usize {
 /// How much longer datagrams took, in the median, than the slowest took through all elements of their way, ms: they
 /// stood where nobody measures, before they left. The worst flow; `None` without datagrams.
 fn unexplained(variant: &VariantResult, scenario: &Scenario, plan: &FlowPlan) -> Option<f64> {
-    let flows = variant.flows.iter().zip(&plan.flows).filter(|(f, _)| f.is_one_way());
+    let flows = variant.flows.iter().zip(&plan.flows).filter(|(f, _)| f.kind == FlowKind::Datagrams);
     let excess = flows.filter_map(|(f, planned)| {
         let flow = &scenario.flows[planned.of];
         let ways = scenario.route(flow.from, flow.to)?;
@@ -253,7 +253,7 @@ fn unexplained(variant: &VariantResult, scenario: &Scenario, plan: &FlowPlan) ->
             let inside = variant.elements.iter().filter(|e| e.name.starts_with(&of));
             inside.map(|e| e.delay_ms.max).sum::<f64>()
         });
-        Some((f.rtt_ms.p50 - slowest.sum::<f64>()).max(0.0))
+        Some((f.real_time?.delay_ms.p50 - slowest.sum::<f64>()).max(0.0))
     });
     excess.reduce(f64::max)
 }

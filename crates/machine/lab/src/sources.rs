@@ -132,9 +132,9 @@ impl DatagramSink {
 fn note(flow: &PlannedFlow, head: &[u8], now: Time) {
     let Some(sent) = head.first_chunk() else { return };
     let delay = now.since(Time::from_nanos(u64::from_ne_bytes(*sent)));
-    match number(head) {
-        Some(number) => flow.meter_of(number, |meter| meter.handle_arrival(number, delay)),
-        None => flow.record(now, delay),
+    // One too short for a number is delivered, and nothing more is known of it.
+    if let Some(number) = number(head) {
+        flow.meter_of(number, |meter| meter.handle_arrival(number, delay));
     }
 }
 

@@ -102,7 +102,7 @@ fn poisson_datagrams_wait_as_in_m_d_1() {
             "[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = {{ kind = \"udp\", rate = \"{rate}Mbit/s\", size = 1000, arrival = \"poisson\" }}\n"
         );
         let o = run(&path(&head, link, 0.0, &udp));
-        let waits = flow(&o, "f").rtt_ms.mean - 1.0; // a packet takes 1 ms
+        let waits = flow(&o, "f").real_time.unwrap().delay_ms.mean - 1.0; // a packet takes 1 ms
         close(&format!("load {load}: wait, ms"), waits, load / (2.0 * (1.0 - load)), 3.0);
         close(
             &format!("load {load}: in the link's books"),

@@ -1,0 +1,107 @@
+//! Round trips weighed by the time that each stands for.
+
+use crate::{Histogram, RttSummary};
+use units::{Span, Time};
+
+/// What a weight is counted in: ten thousand nanoseconds. A bucket of the histogram holds twelve hours of them.
+const TICK_NS: u64 = 10_000;
+
+/// Round trips of a flow over time. A sample stands for the time since the one before: a path that stalls for two seconds
+/// sends one ACK at the end of them, and a ping every second would have met that wait twice. Over ACKs it would vanish among
+/// the thousands of a fast second.
+#[derive(Clone, Debug, Default)]
+pub struct RttMeter {
+    /// Weighed by ticks.
+    times: Histogram,
+    min: Option<Span>,
+    max: Span,
+    last: Option<Time>,
+    /// Time that came after the last whole tick, nanoseconds.
+    rest: u64,
+}
+
+impl RttMeter {
+    /// Adds a sample measured at `now`; one outside of the span `counted` only ends the time that the next one stands for.
+    #[inline]
+    pub fn record(&mut self, now: Time, sample: Span, counted: [Time; 2]) {
+        // The first stands for the time that it took itself.
+        let since = self
+            .last
+            .unwrap_or_else(|| Time::from_nanos(now.as_nanos().saturating_sub(sample.as_nanos())))
+            .max(counted[0]);
+        self.last = Some(now);
+        if now < counted[0] || now > counted[1] {
+            return;
+        }
+        let ns = now.since(since).as_nanos() + self.rest;
+        // The first sample counts, however short it is.
+        let first = u64::from(self.min.is_none());
+        let ticks = (ns / TICK_NS).max(first);
+        self.rest = ns.saturating_sub(ticks * TICK_NS);
+        self.times.record_many(sample, u32::try_from(ticks).unwrap_or(u32::MAX));
+        self.min = Some(self.min.map_or(sample, |least| least.min(sample)));
+        self.max = self.max.max(sample);
+    }
+
+    /// Reads what the next sample is likely to touch, so that it is in the cache.
+    #[inline]
+    pub fn fetch(&self) -> u64 {
+        self.times.fetch()
+    }
+
+    /// The distribution over time; least and largest are exact.
+    pub fn summary(&self) -> RttSummary {
+        let Some(min) = self.min else { return RttSummary::default() };
+        RttSummary { min: min.as_millis_f64(), max: self.max.as_millis_f64(), ..RttSummary::of(&self.times) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Time; 2] = [Time::ZERO, Time::from_nanos(u64::MAX)];
+
+    fn at_ms(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    /// A second of 1,000 fast ACKs, then a stall of two seconds that one ACK ends: two thirds of the time were slow.
+    #[test]
+    fn a_stall_counts_for_as_long_as_it_lasts() {
+        let mut meter = RttMeter::default();
+        (1..=1000).for_each(|ms| meter.record(at_ms(ms), Span::from_millis(20), ALL));
+        meter.record(at_ms(3000), Span::from_millis(2020), ALL);
+        let r = meter.summary();
+        assert!((r.p50 - 2020.0).abs() < 10.0 && (r.min - 20.0).abs() < 1e-9 && r.max == 2020.0, "{r:?}");
+        // By hand: a second of 20 ms, then two of 2,020 ms.
+        let mean = (1000.0 * 20.0 + 2000.0 * 2020.0) / 3000.0;
+        assert!((r.mean / mean - 1.0).abs() < 1e-3, "{r:?} {mean}");
+    }
+
+    #[test]
+    fn what_is_not_counted_ends_the_time_before() {
+        let mut meter = RttMeter::default();
+        let counted = [at_ms(100), at_ms(200)];
+        meter.record(at_ms(90), Span::from_millis(50), counted);
+        assert!(meter.summary().is_empty());
+        // 10 ms before the span, 20 in it.
+        meter.record(at_ms(120), Span::from_millis(5), counted);
+        meter.record(at_ms(180), Span::from_millis(9), counted);
+        meter.record(at_ms(201), Span::from_millis(900), counted);
+        let r = meter.summary();
+        assert!((r.mean - (20.0 * 5.0 + 60.0 * 9.0) / 80.0).abs() < 0.05 && r.max == 9.0, "{r:?}");
+    }
+
+    #[test]
+    fn samples_closer_than_a_tick_share_it() {
+        let mut meter = RttMeter::default();
+        // 1.2 µs apart, as at 10 Gbit/s: every eighth or ninth of them gets a tick.
+        (1..=10_000u64).for_each(|i| {
+            let sample = Span::from_micros(if i % 2 == 0 { 20 } else { 40 });
+            meter.record(Time::from_nanos(1_000_000 + i * 1200), sample, ALL);
+        });
+        let r = meter.summary();
+        assert!((r.mean - 0.03).abs() < 0.001, "{r:?}");
+    }
+}
