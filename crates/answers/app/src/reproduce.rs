@@ -1,7 +1,7 @@
 //! Published studies run again: every number that they print beside ours, a verdict on every claim.
 //!
 //! 1. A [`Study`] is a file of `studies/`: tables whose rows name a variant of a scenario, columns that name what of its
-//!    result is compared ([`MeasureName`]), what is published, and claims as expressions over cells ([`ClaimExpression`]).
+//!    result is compared ([`StudyMeasure`]), what is published, and claims as expressions over cells ([`ClaimExpression`]).
 //! 2. [`Selection`] says which of it is wanted, [`reproduce`] runs that through [`experiment`], each scenario once, and
 //!    keeps a number for each cell, repeat and clock.
 //! 3. A claim is judged on the means: it holds, holds in direction, or does not ([`ClaimVerdict`]); in how many of the repeats
@@ -29,7 +29,7 @@ pub use cells::PublishedNumbers;
 pub use expression::{CellName, CellNumbers, ClaimExpression, ExpressionError, Proved};
 pub use gather::{joined, read_json};
 pub use markdown::markdown;
-pub use measure::MeasureName;
+pub use measure::StudyMeasure;
 pub use model::{
     CellValue, ClaimTrace, ClaimVerdict, ClockVerdict, JudgedClaim, REPRODUCTION_SCHEMA, ReproducedCell,
     ReproducedColumn, ReproducedCurve, ReproducedFit, ReproducedPlot, ReproducedRow, ReproducedStudy,

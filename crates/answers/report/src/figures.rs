@@ -8,8 +8,8 @@ pub(crate) use group::{ACTIVE, ways};
 pub use group::{GroupBy, GroupFigures, MANY_FLOWS, groups};
 pub(crate) use quantile::{ascending, five_numbers, quantile};
 
-use result::{ElementResult, Estimate, FlowResult, VariantResult};
-use result::{RealTime, Run, TimesSummary};
+use result::{ElementResult, Estimate, FlowKind, FlowResult, VariantResult};
+use result::{Measure, Quantity, Run, Statistic};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -40,14 +40,14 @@ pub struct Figures {
     /// Jain's fairness index, of several flows that are alike and shared the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jain_index: Option<f64>,
-    /// Share of data packets that the path dropped, 0 to 1, where every flow knows it.
+    /// Share of TCP's data packets that the path dropped, 0 to 1, where every flow knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<f64>,
     /// Retransmissions.
     pub resent: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Median RTT, ms, averaged over the flows compared, each weighing as many packets as it sent.
+    /// Median RTT over time, ms, of the TCP flow in which it is longest ([`Measure`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_p50_ms: Option<f64>,
     /// 95th percentile, as above.
@@ -64,7 +64,7 @@ pub struct Figures {
     pub completion_p95_s: Option<f64>,
     /// Flows that have an end and did not come to it.
     pub unfinished: u64,
-    /// Seconds from request to last byte of the answer, median; of several flows averaged, each weighing as many as it had.
+    /// Seconds from request to last byte of the answer, median.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_p50_s: Option<f64>,
     /// 95th percentile, as above.
@@ -76,16 +76,22 @@ pub struct Figures {
     /// 95th percentile, as above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_p95_s: Option<f64>,
-    /// One-way delay of datagrams, ms, median; for probes there and back. Of several flows averaged as RTTs are.
+    /// One-way delay of datagrams, ms, median, of the flow in which it is longest; of calls alone where there are calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_p50_ms: Option<f64>,
     /// 95th percentile, as above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_p95_ms: Option<f64>,
-    /// Interarrival jitter of datagrams (RFC 3550 section 6.4.1), ms, averaged as above.
+    /// Time of probes there and back, ms, median, of the flow in which it is longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe_p50_ms: Option<f64>,
+    /// 95th percentile, as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe_p95_ms: Option<f64>,
+    /// Interarrival jitter of datagrams (RFC 3550 section 6.4.1), ms, of the flow in which it is largest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter_ms: Option<f64>,
-    /// Share of datagrams that did not arrive, 0 to 1, averaged as above.
+    /// Share of datagrams that did not arrive, 0 to 1, of the flow that lost most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams_lost: Option<f64>,
     /// The least mean opinion score of a call (ITU-T G.107 annex B), 1 to 4.5.
@@ -247,11 +253,6 @@ impl<'a> Row<'a> {
         self.flow.and_then(|f| f.limit_mbps).or(self.variant.limit_mbps)
     }
 
-    /// The flows' quantiles averaged, each flow weighing as many packets as it sent.
-    pub fn rtt(&self, quantile: impl Fn(&FlowResult) -> f64) -> Option<f64> {
-        rtt(&self.compared(), quantile)
-    }
-
     /// The flows' goodputs, least and most; of a single flow's row there is none.
     fn each(&self) -> Option<[f64; 2]> {
         let goodputs = || self.compared().into_iter().map(|f| f.goodput_mbps);
@@ -267,10 +268,11 @@ impl<'a> Row<'a> {
         let goodput_mbps = (together || variant.flows.len() < 2).then(|| self.goodput());
         let limit = self.limit().filter(|&limit| limit > 0.0);
         let of = of_flows(&self.flows(), &self.compared());
-        // Those of the variant are of all transfers, where a weighted mean of the flows' is not.
-        let whole = |times: Option<TimesSummary>| times.filter(|t| self.flow.is_none() && t.count > 0);
-        let [completion, response, page] =
-            [variant.completion_s, variant.response_s, variant.page_s].map(whole);
+        // What the whole run keeps pooled, and whose delay counts, is the measure's to say.
+        let whole = |quantity, statistic, of: Option<f64>| match self.flow {
+            Some(_) => of,
+            None => Measure::at(quantity, statistic).of(variant).filter(|value| value.is_finite()),
+        };
         let parts = variant.tcp_goodput_mbps.zip(variant.udp_goodput_mbps);
         let parts = parts.filter(|_| self.flow.is_none() && together);
         let boxes = variant.repeats.as_ref().filter(|r| r.n > 1 && self.flow.is_none() && together);
@@ -283,12 +285,14 @@ impl<'a> Row<'a> {
             udp_mbps: parts.map(|p| p.1),
             each_mbps: self.each(),
             jain_index: variant.jain_index.filter(|_| self.flow.is_none() && together && flows > 1),
-            completion_p50_s: completion.map_or(of.completion_p50_s, |t| Some(t.p50)),
-            completion_p95_s: completion.map_or(of.completion_p95_s, |t| Some(t.p95)),
-            response_p50_s: response.map_or(of.response_p50_s, |t| Some(t.p50)),
-            response_p95_s: response.map_or(of.response_p95_s, |t| Some(t.p95)),
-            page_p50_s: page.map_or(of.page_p50_s, |t| Some(t.p50)),
-            page_p95_s: page.map_or(of.page_p95_s, |t| Some(t.p95)),
+            completion_p50_s: whole(Quantity::Completion, Statistic::P50, of.completion_p50_s),
+            completion_p95_s: whole(Quantity::Completion, Statistic::P95, of.completion_p95_s),
+            response_p50_s: whole(Quantity::Response, Statistic::P50, of.response_p50_s),
+            response_p95_s: whole(Quantity::Response, Statistic::P95, of.response_p95_s),
+            page_p50_s: whole(Quantity::Page, Statistic::P50, of.page_p50_s),
+            page_p95_s: whole(Quantity::Page, Statistic::P95, of.page_p95_s),
+            delay_p50_ms: whole(Quantity::Delay, Statistic::P50, of.delay_p50_ms),
+            delay_p95_ms: whole(Quantity::Delay, Statistic::P95, of.delay_p95_ms),
             goodput_box: boxes.and_then(|v| five_numbers(v.total_goodput_mbps.iter().copied())),
             rtt_box: boxes.and_then(|v| five_numbers(v.rtt_mean_ms.iter().copied())),
             dropped: (!elements.is_empty()).then(|| elements.iter().map(|e| e.dropped_packets).sum()),
@@ -306,54 +310,38 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The flows' quantiles averaged, each flow weighing as many packets as it sent.
-pub(crate) fn rtt(compared: &[&FlowResult], quantile: impl Fn(&FlowResult) -> f64) -> Option<f64> {
-    weighted(compared.iter().filter(|f| f.rtt_ms.max > 0.0).map(|f| (f.sent_packets, quantile(f))))
-}
-
-/// The mean of values, each with its weight.
-fn weighted(values: impl Iterator<Item = (u64, f64)>) -> Option<f64> {
-    let (weight, sum) = values.fold((0.0, 0.0), |(w, s), (n, x)| (w + n as f64, s + n as f64 * x));
-    (weight > 0.0).then(|| sum / weight)
-}
-
-/// The share of data packets that the path dropped, where every flow knows it.
-fn lost(flows: &[&FlowResult]) -> Option<f64> {
-    let lost: u64 = flows.iter().map(|f| f.lost_packets).sum::<Option<u64>>()?;
-    let sent: u64 = flows.iter().map(|f| f.sent_packets).sum();
-    (sent > 0).then(|| lost as f64 / sent as f64)
-}
-
 /// What is known of `flows` from themselves alone; `compared` are those of them that comparisons are about.
 fn of_flows(flows: &[&FlowResult], compared: &[&FlowResult]) -> Figures {
-    let sum = |f: fn(&FlowResult) -> u64| flows.iter().map(|flow| f(flow)).sum();
-    let completions = ascending(flows.iter().filter_map(|f| f.completion_s));
-    let times = |of: fn(&FlowResult) -> Option<TimesSummary>, value: fn(&TimesSummary) -> f64| {
-        weighted(flows.iter().filter_map(|f| of(f)).map(|t| (t.count, value(&t))))
-    };
-    let real_time = |value: fn(&RealTime) -> f64| {
-        weighted(flows.iter().filter_map(|f| Some((f.sent_packets, value(&f.real_time?)))))
-    };
+    let of = |measure: Measure| measure.of_flows(flows).filter(|value| value.is_finite());
+    let at = |quantity, statistic| of(Measure::at(quantity, statistic));
+    let share = |percent: Option<f64>| percent.map(|p| p / 100.0);
+    let count = |quantity| of(Measure::new(quantity)).unwrap_or_default() as u64;
+    let kind = |kind: FlowKind| flows.iter().copied().filter(move |f| f.kind == kind).collect::<Vec<_>>();
+    let lost = |flows: Vec<&FlowResult>| Measure::new(Quantity::Lost).of_flows(&flows);
+    use Quantity::{Completion, Delay, Page, Probe, Response, Rtt};
+    use Statistic::{Mean, P50, P95};
     Figures {
         flows: compared.len(),
-        lost: lost(flows),
-        resent: sum(|f| f.retransmitted_packets),
-        timeouts: sum(|f| f.timeouts),
-        rtt_p50_ms: rtt(compared, |f| f.rtt_ms.p50),
-        rtt_p95_ms: rtt(compared, |f| f.rtt_ms.p95),
-        rtt_mean_ms: rtt(compared, |f| f.rtt_ms.mean),
-        completion_p50_s: quantile(&completions, 0.5),
-        completion_p95_s: quantile(&completions, 0.95),
-        unfinished: sum(|f| u64::from(f.unfinished)),
-        response_p50_s: times(|f| f.response_s, |t| t.p50),
-        response_p95_s: times(|f| f.response_s, |t| t.p95),
-        page_p50_s: times(|f| f.page_s, |t| t.p50),
-        page_p95_s: times(|f| f.page_s, |t| t.p95),
-        delay_p50_ms: real_time(|r| r.delay_ms.p50),
-        delay_p95_ms: real_time(|r| r.delay_ms.p95),
-        jitter_ms: real_time(|r| r.jitter_ms),
-        datagrams_lost: real_time(|r| r.lost),
-        mos: flows.iter().filter_map(|f| f.real_time?.mos).min_by(f64::total_cmp),
+        lost: share(lost(kind(FlowKind::Tcp))),
+        resent: count(Quantity::Resent),
+        timeouts: count(Quantity::Timeouts),
+        rtt_p50_ms: at(Rtt, P50),
+        rtt_p95_ms: at(Rtt, P95),
+        rtt_mean_ms: at(Rtt, Mean),
+        completion_p50_s: at(Completion, P50),
+        completion_p95_s: at(Completion, P95),
+        unfinished: flows.iter().filter(|f| f.unfinished).count() as u64,
+        response_p50_s: at(Response, P50),
+        response_p95_s: at(Response, P95),
+        page_p50_s: at(Page, P50),
+        page_p95_s: at(Page, P95),
+        delay_p50_ms: at(Delay, P50),
+        delay_p95_ms: at(Delay, P95),
+        probe_p50_ms: at(Probe, P50),
+        probe_p95_ms: at(Probe, P95),
+        jitter_ms: of(Measure::new(Quantity::Jitter)),
+        datagrams_lost: share(lost([kind(FlowKind::Datagrams), kind(FlowKind::Probe)].concat())),
+        mos: of(Measure::new(Quantity::Mos)),
         cc: distinct(flows.iter().map(|f| f.cc.as_str())),
         ..Figures::default()
     }
@@ -404,6 +392,7 @@ mod tests {
             goodput_mbps,
             lost_packets,
             mss_bytes,
+            kind: if cc == "udp" { FlowKind::Datagrams } else { FlowKind::Tcp },
             ..FlowResult::default()
         }
     }
@@ -420,9 +409,10 @@ mod tests {
             ..VariantResult::default()
         };
         let f = VariantFigures::of(&v);
-        // Weighted by packets; datagrams, whose RTT is a delay, left out.
-        assert_eq!(f.all.rtt_p50_ms, Some((10.0 * 10.0 + 30.0 * 50.0) / 40.0));
-        assert_eq!((f.all.share, f.all.lost), (Some(34.0 / 40.0), Some(3.0 / 140.0)));
+        // The TCP flow that waits longest; TCP's losses over TCP's packets.
+        assert_eq!(f.all.rtt_p50_ms, Some(50.0));
+        assert_eq!(f.all.share, Some(34.0 / 40.0));
+        assert!((f.all.lost.unwrap() - 2.0 / 40.0).abs() < 1e-12);
         assert_eq!((f.all.flows, f.all.each_mbps, f.all.jain_index), (2, Some([2.0, 2.0]), Some(0.9)));
         assert_eq!((f.all.dropped, f.all.max_queue, f.all.cc.as_str()), (None, None, "cubic, udp"));
         // One flow: its own, against the limit of all; it has no parts.
@@ -465,7 +455,7 @@ mod tests {
         let bdp = |v: &VariantResult| VariantFigures::of(v).all.bdp_packets;
         // 20 Mbit/s × 30 ms = 75000 B = 50 × 1500 B.
         assert!((bdp(&variant).unwrap() - 50.0).abs() < 1e-9);
-        variant.flows[0].cc = "udp".into();
+        variant.flows[0].kind = FlowKind::Datagrams;
         assert!((bdp(&variant).unwrap() - 100.0).abs() < 1e-9, "a one-way delay is no RTT");
         variant.limit_mbps = None;
         assert_eq!(bdp(&variant), None);

@@ -118,6 +118,9 @@ fn losses(add: &mut AddFigure) {
     add(["delay ms", "p50/p95"], 82, &|f| {
         Some(format!("{}/{}", millis(f.delay_p50_ms?), millis(f.delay_p95_ms?)).into())
     });
+    add(["ping ms", "p50/p95"], 81, &|f| {
+        Some(format!("{}/{}", millis(f.probe_p50_ms?), millis(f.probe_p95_ms?)).into())
+    });
     add(["jitter", "ms"], 75, &|f| f.jitter_ms.map(|ms| millis(ms).into()));
     add(["UDP", "lost %"], 76, &|f| f.datagrams_lost.map(|s| percent(s).into()));
     add(["drops", ""], 20, &|f| f.dropped.map(|n| count(n).into()));

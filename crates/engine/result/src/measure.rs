@@ -6,7 +6,7 @@
 //! | quantity | of several flows | why |
 //! |---|---|---|
 //! | goodput, resent, timeouts, drops, marks | the sum | they add up |
-//! | lost, resent-share | packets of all flows over packets of all flows | a share of what was sent |
+//! | lost, resent_share | packets of all flows over packets of all flows | a share of what was sent |
 //! | completion | over all transfers: percentiles of their times | one time a transfer |
 //! | response, page | over all exchanges of the run; of some of its flows, the worst flow's | the run keeps them pooled |
 //! | rtt, delay, probe, jitter, mos, datagrams' lost | the worst flow's | a mean hides the user who suffers, and two directions of a call are never one |
@@ -175,7 +175,7 @@ impl Quantity {
     pub fn name(self) -> &'static str {
         match self {
             Quantity::Goodput => "goodput",
-            Quantity::LimitShare => "limit-share",
+            Quantity::LimitShare => "limit_share",
             Quantity::Rtt => "rtt",
             Quantity::Delay => "delay",
             Quantity::Probe => "probe",
@@ -183,7 +183,7 @@ impl Quantity {
             Quantity::Mos => "mos",
             Quantity::Lost => "lost",
             Quantity::Resent => "resent",
-            Quantity::ResentShare => "resent-share",
+            Quantity::ResentShare => "resent_share",
             Quantity::Timeouts => "timeouts",
             Quantity::Waited => "waited",
             Quantity::Completion => "completion",

@@ -1,9 +1,12 @@
 //! From `policer/bulk.rtt.p95 < 50ms` to what is to be measured; names are held against the scenario.
 
-use super::{Expected, Kind, Quantity, Relation, Statistic, Subject};
+use super::{Expected, Relation};
 use crate::CommandError;
+use result::measure::MeasureError;
+use result::{Measure, MeasureUnit, Quantity, Statistic, Subject};
 use scenario::{DocumentError, Experiment, RefusalCause, Variant};
 use std::ops::Range;
+use transport::App;
 use units::{Rate, Span};
 
 /// A share of packets: `0.1%` or `0.001`.
@@ -47,11 +50,11 @@ impl ExpectationReader<'_> {
         };
         let (left, right) = (self.trimmed(0..at), self.trimmed(at + sign.len()..self.text.len()));
         let (variants, subject_at) = self.variants(left)?;
-        let (subject, what, statistic) = self.subject(subject_at, &variants)?;
-        let (bound, of_limit) = self.bound(right, what)?;
+        let mut measure = self.measure(subject_at, &variants)?;
+        let bound = self.bound(right, &mut measure)?;
         let variants = variants.into_iter().map(|v| v.name.clone()).collect();
         let text = self.text.trim().to_string();
-        Ok(Expected { text, variants, subject, what, statistic, relation, bound, of_limit })
+        Ok(Expected { text, variants, measure, relation, bound })
     }
 
     /// The same range without blanks around.
@@ -81,104 +84,99 @@ impl ExpectationReader<'_> {
     }
 
     /// `flow.quantity.statistic` and its shorter forms. Names may have dots, so it is read from its end.
-    fn subject(
-        &self,
-        range: Range<usize>,
-        variants: &[&Variant],
-    ) -> Result<(Subject, Quantity, Statistic), Refusal> {
+    fn measure(&self, range: Range<usize>, variants: &[&Variant]) -> Result<Measure, Refusal> {
         let text = &self.text[range.clone()];
-        let (before, last) = text.rsplit_once('.').unwrap_or(("", text));
-        let named = Statistic::ALL.into_iter().find(|(name, _)| *name == last);
-        let (rest, statistic) = match named {
-            Some((_, statistic)) => (before, Some(statistic)),
-            None => (text, None),
+        let flows = || variants.iter().flat_map(|v| &v.scenario.flows);
+        let is_flow = |name: &str| flows().any(|f| f.name == name);
+        let part_at = |part: &str| {
+            let from = text.rfind(part).unwrap_or(0);
+            range.start + from..range.start + from + part.len()
         };
-        let (of, word) = rest.rsplit_once('.').unwrap_or(("", rest));
-        let word_at = range.start + rest.len() - word.len()..range.start + rest.len();
-        let Some((_, what)) = Quantity::ALL.into_iter().find(|(name, _)| *name == word) else {
-            let known = Quantity::ALL.iter().map(|(name, _)| name.to_string()).collect();
-            return Err((word_at, RefusalCause::UnknownWord { what: "quantity", word: word.into(), known }));
-        };
-        if statistic.is_some() && !what.has_statistics() {
-            let message = format!("`{word}` is one number: it has no `{last}`");
-            return Err((range.end - last.len()..range.end, RefusalCause::BadValue { message }));
+        let mut measure = Measure::parse(text, is_flow).map_err(|error| match error {
+            MeasureError::Quantity(word) => {
+                let known = Quantity::ALL.map(|q| q.name().to_string()).into();
+                (part_at(&word), RefusalCause::UnknownWord { what: "quantity", word: word.clone(), known })
+            }
+            MeasureError::Statistic(_, statistic) => {
+                (part_at(statistic), RefusalCause::BadValue { message: error.to_string() })
+            }
+            MeasureError::Subject(..) => {
+                (range.clone(), RefusalCause::Conflict { message: format!("{error}: leave out what stands before it") })
+            }
+        })?;
+        self.known(&measure, range.clone(), variants)?;
+        // A probe's delay is there and back, which has a name of its own.
+        if let (Subject::Flow(name), Quantity::Delay) = (&measure.subject, measure.quantity)
+            && flows().any(|f| f.name == *name && matches!(f.app, App::Probe { .. }))
+        {
+            measure.quantity = Quantity::Probe;
         }
-        let of_at = range.start..range.start + of.len();
-        let subject = self.named(of, of_at.clone(), what, variants)?;
         let wrong = |message: &str| Err((range.clone(), RefusalCause::Conflict { message: message.into() }));
-        match (&subject, what, statistic) {
-            (Subject::Flow(_), Quantity::Completion, Some(_)) => {
+        let single = |name: &str| flows().any(|f| f.name == name && f.count == 1);
+        match (&measure.subject, measure.quantity, measure.statistic) {
+            (Subject::Flow(name), Quantity::Completion, Some(_)) if single(name) => {
                 wrong("a flow has one completion time; `completion.p95` is that of all flows")
             }
-            (_, Quantity::Completion | Quantity::Response | Quantity::Page, Some(Statistic::Min)) => {
+            (_, Quantity::Response | Quantity::Page, Some(Statistic::Min)) => {
                 wrong("the smallest of these times is not kept; there are mean, p50, p95, p99, max")
             }
-            _ => Ok((subject, what, statistic.unwrap_or_default())),
+            _ => Ok(measure),
         }
     }
 
-    /// Whose quantity it is.
-    fn named(
-        &self,
-        name: &str,
-        at: Range<usize>,
-        what: Quantity,
-        variants: &[&Variant],
-    ) -> Result<Subject, Refusal> {
-        if name.is_empty() || name == "total" {
-            return Ok(Subject::Whole);
-        }
+    /// Whether the scenario has what is measured.
+    fn known(&self, measure: &Measure, range: Range<usize>, variants: &[&Variant]) -> Result<(), Refusal> {
+        let (name, kind) = match &measure.subject {
+            Subject::Flow(name) => (name, "flow"),
+            Subject::Element(name) => (name, "stage"),
+            Subject::Run | Subject::Tcp | Subject::Datagrams => return Ok(()),
+        };
+        let at = range.start..range.start + name.len();
         let mut known: Vec<String> = Vec::new();
-        if what.of_elements() {
+        if kind == "stage" {
             known.extend(variants.iter().flat_map(|v| elements(v)));
-        } else if what.of_flows() {
+        } else {
             let flows = variants.iter().flat_map(|v| &v.scenario.flows);
             known.extend(flows.clone().map(|f| f.name.clone()));
             // A single connection of several.
-            let several = flows.filter(|f| f.count > 1);
-            let single = |f: &scenario::Flow| (1..=f.count).any(|n| format!("{}-{n}", f.name) == name);
-            if several.into_iter().any(single) {
-                return Ok(Subject::Flow(name.into()));
+            let single = |f: &scenario::Flow| (1..=f.count).any(|n| format!("{}-{n}", f.name) == *name);
+            if flows.into_iter().filter(|f| f.count > 1).any(single) {
+                return Ok(());
             }
-        } else {
-            let message = "is of all flows together: leave out what stands before it".into();
-            return Err((at, RefusalCause::Conflict { message }));
         }
         known.sort();
         known.dedup();
-        if known.iter().any(|k| k == name) {
-            let name = name.to_string();
-            return Ok(if what.of_elements() { Subject::Element(name) } else { Subject::Flow(name) });
+        if known.contains(name) {
+            return Ok(());
         }
-        let kind = if what.of_elements() { "stage" } else { "flow" };
-        Err((at, RefusalCause::UnknownName { what: kind, name: name.into(), known }))
+        Err((at, RefusalCause::UnknownName { what: kind, name: name.clone(), known }))
     }
 
-    /// The bound in the quantity's unit, and whether it is a share of the limit.
-    fn bound(&self, range: Range<usize>, what: Quantity) -> Result<(f64, bool), Refusal> {
+    /// The bound in the measure's unit; of goodput a share of the limit makes the measure that share.
+    fn bound(&self, range: Range<usize>, measure: &mut Measure) -> Result<f64, Refusal> {
         let text = &self.text[range.clone()];
         let bad =
             |message: String| (range.start..range.end.max(range.start), RefusalCause::BadValue { message });
         let plain = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite());
-        match (what.kind(), text.strip_suffix('%')) {
-            (Kind::Rate, Some(share)) => {
-                let share =
-                    plain(share).ok_or_else(|| bad(format!("`{text}` is no share of the limit, as 90%")))?;
-                Ok((share, true))
+        match (measure.unit(), text.strip_suffix('%')) {
+            (MeasureUnit::Mbps, Some(share)) => {
+                measure.quantity = Quantity::LimitShare;
+                plain(share).ok_or_else(|| bad(format!("`{text}` is not a share of the limit, as 90%")))
             }
-            (Kind::Rate, None) => {
-                let rate = text.parse::<Rate>().map_err(|e| bad(e.to_string()))?;
-                Ok((rate.as_mbps(), false))
+            (MeasureUnit::Mbps, None) => text.parse::<Rate>().map(Rate::as_mbps).map_err(|e| bad(e.to_string())),
+            (MeasureUnit::Percent, Some(share)) => {
+                let share = plain(share).filter(|s| *s >= 0.0);
+                share.ok_or_else(|| bad(format!("`{text}` is not a share: write for example 0.1%")))
             }
-            (Kind::Share, _) => Ok((share(text).map_err(bad)? * 100.0, false)),
-            (Kind::Millis | Kind::Seconds, _) => {
+            (MeasureUnit::Percent, None) if plain(text) == Some(0.0) => Ok(0.0),
+            // 1 would be all packets to one reader and one in a hundred to another.
+            (MeasureUnit::Percent, None) => Err(bad(format!("a share needs its unit: write {text}%"))),
+            (unit @ (MeasureUnit::Millis | MeasureUnit::Seconds), _) => {
                 let span = text.parse::<Span>().map_err(|e| bad(e.to_string()))?;
-                let seconds = what.kind() == Kind::Seconds;
-                Ok((if seconds { span.as_secs_f64() } else { span.as_millis_f64() }, false))
+                Ok(if unit == MeasureUnit::Seconds { span.as_secs_f64() } else { span.as_millis_f64() })
             }
-            (Kind::Plain, _) => {
-                let number = plain(text).ok_or_else(|| bad(format!("`{text}` is no number")))?;
-                Ok((number, false))
+            (MeasureUnit::Plain | MeasureUnit::Packets, _) => {
+                plain(text).ok_or_else(|| bad(format!("`{text}` is not a number")))
             }
         }
     }

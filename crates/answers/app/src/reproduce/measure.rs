@@ -1,247 +1,108 @@
-//! What of a run a study compares: `[SUBJECT.]QUANTITY[.STATISTIC]`, as `tcp.goodput.min` or `wan.forward.limiter.drops`.
-//!
-//! The subject is a flow, all its connections; a stage for `drops` and `queue`; or it is left out: all TCP flows, or all flows
-//! where there is none. `entered.STATE` counts how often a congestion control entered a state.
+//! What of a run a study compares: [`result::Measure`], and what only time series know: `silence`, `variation`, `inflight`, and
+//! `entered.STATE`, how often a congestion control entered a state. These are of all TCP flows, or of one: `up.variation`.
 
-use result::{FlowResult, FlowSeries, Outcome, RttSummary, VariantResult};
+use result::measure::connections;
+use result::{FlowKind, FlowResult, FlowSeries, Measure, MeasureUnit, Outcome};
 
 /// What is measured, and of what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MeasureName {
-    subject: Option<String>,
-    quantity: StudyQuantity,
-    statistic: Option<StudyStatistic>,
-    state: String,
+pub enum StudyMeasure {
+    /// Known from a run's summary.
+    Summary(Measure),
+    /// Known from time series and states alone: of this flow, or of all TCP flows.
+    Series(Option<String>, SeriesQuantity),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StudyQuantity {
-    Goodput,
-    Rtt,
-    Delay,
-    Lost,
-    Resent,
-    ResentShare,
-    Timeouts,
-    Waited,
+/// What only time series and states know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SeriesQuantity {
+    /// The longest time without a byte, ms; of several flows the longest.
     Silence,
+    /// Standard deviation of the goodput of whole seconds, % of its mean; of several flows the mean.
     Variation,
+    /// Mean packets in flight; of several flows the sum.
     Inflight,
-    Jain,
-    Drops,
-    Queue,
-    Entered,
+    /// How often the congestion control entered this state; of several flows the sum.
+    Entered(String),
 }
 
-const QUANTITIES: [(&str, StudyQuantity, &str); 15] = [
-    ("goodput", StudyQuantity::Goodput, "Mbit/s"),
-    ("rtt", StudyQuantity::Rtt, "ms"),
-    ("delay", StudyQuantity::Delay, "ms"),
-    ("lost", StudyQuantity::Lost, "%"),
-    ("resent", StudyQuantity::Resent, "packets"),
-    ("resent_share", StudyQuantity::ResentShare, "%"),
-    ("timeouts", StudyQuantity::Timeouts, ""),
-    ("waited", StudyQuantity::Waited, "%"),
-    ("silence", StudyQuantity::Silence, "ms"),
-    ("variation", StudyQuantity::Variation, "%"),
-    ("inflight", StudyQuantity::Inflight, "packets"),
-    ("jain", StudyQuantity::Jain, ""),
-    ("drops", StudyQuantity::Drops, "packets"),
-    ("queue", StudyQuantity::Queue, "packets"),
-    ("entered", StudyQuantity::Entered, "times"),
-];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StudyStatistic {
-    Min,
-    Mean,
-    P50,
-    P95,
-    P99,
-    Max,
+impl SeriesQuantity {
+    fn named(name: &str) -> Option<SeriesQuantity> {
+        match name {
+            "silence" => Some(SeriesQuantity::Silence),
+            "variation" => Some(SeriesQuantity::Variation),
+            "inflight" => Some(SeriesQuantity::Inflight),
+            _ => None,
+        }
+    }
 }
 
-const STATISTICS: [(&str, StudyStatistic); 6] = [
-    ("min", StudyStatistic::Min),
-    ("mean", StudyStatistic::Mean),
-    ("p50", StudyStatistic::P50),
-    ("p95", StudyStatistic::P95),
-    ("p99", StudyStatistic::P99),
-    ("max", StudyStatistic::Max),
-];
-
-impl MeasureName {
+impl StudyMeasure {
     /// Reads a measure.
     ///
     /// # Errors
-    /// It is none; says what would be right.
-    pub fn parse(text: &str) -> Result<MeasureName, String> {
-        let mut parts: Vec<&str> = text.split('.').collect();
-        let mut measure = MeasureName {
-            subject: None,
-            quantity: StudyQuantity::Jain,
-            statistic: None,
-            state: String::new(),
-        };
-        if parts.len() >= 2 && parts[parts.len() - 2] == "entered" {
-            measure.state = parts.pop().unwrap_or_default().into();
-        } else if let Some((_, statistic)) = STATISTICS.iter().find(|(name, _)| parts.last() == Some(name)) {
-            measure.statistic = Some(*statistic);
-            parts.pop();
+    /// It is not one; says what would be right.
+    pub fn parse(text: &str) -> Result<StudyMeasure, String> {
+        let (before, last) = text.rsplit_once('.').unwrap_or(("", text));
+        let of = |name: &str| (!name.is_empty()).then(|| name.to_string());
+        if let Some(quantity) = SeriesQuantity::named(last) {
+            return Ok(StudyMeasure::Series(of(before), quantity));
         }
-        let known = || QUANTITIES.map(|(name, _, _)| name).join(", ");
-        let quantity = parts.pop().and_then(|last| QUANTITIES.iter().find(|(name, _, _)| *name == last));
-        let Some((_, quantity, _)) = quantity else {
-            return Err(format!(
-                "`{text}` is no measure: write [FLOW or STAGE.]QUANTITY[.STATISTIC] with one of {}",
-                known()
+        if let Some(flow) = before.strip_suffix("entered").filter(|f| f.is_empty() || f.ends_with('.')) {
+            return Ok(StudyMeasure::Series(
+                of(flow.trim_end_matches('.')),
+                SeriesQuantity::Entered(last.into()),
             ));
-        };
-        measure.quantity = *quantity;
-        measure.subject = (!parts.is_empty()).then(|| parts.join("."));
-        measure.fits(text).map(|()| measure)
-    }
-
-    fn fits(&self, text: &str) -> Result<(), String> {
-        use StudyQuantity::{Delay, Drops, Entered, Goodput, Queue, Rtt};
-        let whole = matches!(self.quantity, Goodput | Rtt | Delay);
-        if self.statistic.is_some() && !whole {
-            return Err(format!("`{text}`: only goodput, rtt and delay have statistics"));
         }
-        if matches!(self.quantity, Drops | Queue) && self.subject.is_none() {
-            return Err(format!("`{text}`: drops and queue are of a stage, `link.direction.stage.drops`"));
-        }
-        if self.quantity == Entered && self.state.is_empty() {
+        if last == "entered" {
             return Err(format!("`{text}`: which state? write `entered.PROBE_RTT`"));
         }
-        Ok(())
+        // A study's flows have names of their own: `tcp` may be one of them.
+        let known = |text: &str| Measure::parse(text, |_| true).map(StudyMeasure::Summary);
+        known(text).map_err(|e| format!("`{text}` is not a measure: {e}, silence, variation, inflight or entered.STATE"))
     }
 
     /// `Mbit/s`, `ms`, `%`, `packets`; empty for what is counted or an index.
     pub fn unit(&self) -> &'static str {
-        QUANTITIES.iter().find(|(_, quantity, _)| *quantity == self.quantity).map_or("", |(_, _, unit)| unit)
+        match self {
+            StudyMeasure::Summary(measure) => measure.unit().symbol(),
+            StudyMeasure::Series(_, SeriesQuantity::Silence) => MeasureUnit::Millis.symbol(),
+            StudyMeasure::Series(_, SeriesQuantity::Variation) => MeasureUnit::Percent.symbol(),
+            StudyMeasure::Series(_, SeriesQuantity::Inflight) => MeasureUnit::Packets.symbol(),
+            StudyMeasure::Series(_, SeriesQuantity::Entered(_)) => "times",
+        }
     }
 
     /// The number of one run; `None` where it has none.
     pub fn of(&self, outcome: &Outcome) -> Option<f64> {
         let v = &outcome.variant;
-        match self.quantity {
-            StudyQuantity::Jain => return v.jain_index,
-            StudyQuantity::Drops | StudyQuantity::Queue => return self.of_stage(v),
-            _ => {}
-        }
-        let flows = self.flows(v);
-        if flows.is_empty() { None } else { self.of_flows(&flows, outcome) }
-    }
-
-    fn of_stage(&self, v: &VariantResult) -> Option<f64> {
-        let name = self.subject.as_deref()?;
-        let is = |e: &&result::ElementResult| e.name.strip_prefix(name).is_some_and(is_end_or_flow);
-        let mut all = v.elements.iter().filter(is).peekable();
-        all.peek()?;
-        match self.quantity {
-            StudyQuantity::Drops => Some(all.map(|e| e.dropped_packets).sum::<u64>() as f64),
-            _ => all.map(|e| e.max_queue_packets).max().map(|n| n as f64),
-        }
-    }
-
-    fn flows<'a>(&self, v: &'a VariantResult) -> Vec<&'a FlowResult> {
-        match &self.subject {
-            None => v.compared_flows().collect(),
-            Some(name) => v.flows.iter().filter(|f| is_connection_of(&f.name, name)).collect(),
-        }
-    }
-
-    fn of_flows(&self, flows: &[&FlowResult], outcome: &Outcome) -> Option<f64> {
-        let sum = |f: fn(&FlowResult) -> u64| flows.iter().map(|x| f(x)).sum::<u64>() as f64;
-        let sent = sum(|f| f.sent_packets);
-        let share = |part: f64| (sent > 0.0).then(|| 100.0 * part / sent);
-        match self.quantity {
-            StudyQuantity::Goodput => {
-                let all: Vec<f64> = flows.iter().map(|f| f.goodput_mbps).collect();
-                let total: f64 = all.iter().sum();
-                Some(match self.statistic {
-                    None => total,
-                    Some(StudyStatistic::Min) => all.iter().copied().fold(f64::INFINITY, f64::min),
-                    Some(StudyStatistic::Max) => all.iter().copied().fold(0.0, f64::max),
-                    Some(_) => total / all.len() as f64,
-                })
-            }
-            StudyQuantity::Rtt => self.delays(flows.iter().filter(|f| !f.is_udp()).map(|f| f.rtt_ms)),
-            StudyQuantity::Delay => self.delays(flows.iter().filter_map(|f| f.real_time.map(|r| r.delay_ms))),
-            StudyQuantity::Lost => match flows {
-                [FlowResult { real_time: Some(datagrams), .. }] => Some(100.0 * datagrams.lost),
-                _ => {
-                    let lost: Option<u64> = flows.iter().map(|f| f.lost_packets).sum();
-                    share(lost? as f64)
-                }
-            },
-            StudyQuantity::Resent => Some(sum(|f| f.retransmitted_packets)),
-            StudyQuantity::ResentShare => share(sum(|f| f.retransmitted_packets)),
-            StudyQuantity::Timeouts => Some(sum(|f| f.timeouts)),
-            StudyQuantity::Waited => {
-                let all: Option<Vec<f64>> = flows.iter().map(|f| f.timeout_wait).collect();
-                all.map(|all| 100.0 * all.iter().sum::<f64>() / all.len() as f64)
-            }
-            StudyQuantity::Silence => {
-                let mine = |s: &&FlowSeries| flows.iter().any(|f| f.name == s.name);
-                outcome.flow_series.iter().filter(mine).filter_map(silence).max_by(f64::total_cmp)
-            }
-            StudyQuantity::Variation => {
-                let of = |f: &&FlowResult| {
-                    let series = outcome.flow_series.iter().find(|s| s.name == f.name)?;
-                    variation(series, outcome.variant.measured_s)
-                };
-                let all: Option<Vec<f64>> = flows.iter().map(of).collect();
-                all.map(|all| all.iter().sum::<f64>() / all.len() as f64)
-            }
-            StudyQuantity::Inflight => {
-                let of = |f: &&FlowResult| {
-                    let series = outcome.flow_series.iter().find(|s| s.name == f.name)?;
-                    inflight(series, outcome.variant.measured_s)
-                };
-                flows.iter().map(of).sum()
-            }
-            StudyQuantity::Entered => {
-                let of = |f: &&FlowResult| {
-                    let state = f.states.iter().find(|s| s.state == self.state);
-                    state.map_or(0, |s| s.entered)
-                };
-                Some(flows.iter().map(of).sum::<u64>() as f64)
-            }
-            StudyQuantity::Jain | StudyQuantity::Drops | StudyQuantity::Queue => None,
-        }
-    }
-
-    /// Least of least, largest of largest, else the mean of the flows that have samples; the median unless told.
-    fn delays(&self, all: impl Iterator<Item = RttSummary>) -> Option<f64> {
-        let all: Vec<RttSummary> = all.filter(|r| r.max > 0.0).collect();
-        if all.is_empty() {
+        let (flow, quantity) = match self {
+            StudyMeasure::Summary(measure) => return measure.of(v),
+            StudyMeasure::Series(flow, quantity) => (flow, quantity),
+        };
+        let flows: Vec<&FlowResult> = match flow {
+            Some(name) => connections(&v.flows, name),
+            None => v.flows.iter().filter(|f| f.kind == FlowKind::Tcp).collect(),
+        };
+        let series = |f: &&FlowResult| outcome.flow_series.iter().find(|s| s.name == f.name);
+        let each = |of: &dyn Fn(&FlowSeries) -> Option<f64>| -> Option<Vec<f64>> {
+            flows.iter().map(|f| series(f).and_then(of)).collect()
+        };
+        if flows.is_empty() {
             return None;
         }
-        let mean = |f: fn(&RttSummary) -> f64| all.iter().map(f).sum::<f64>() / all.len() as f64;
-        Some(match self.statistic.unwrap_or(StudyStatistic::P50) {
-            StudyStatistic::Min => all.iter().map(|r| r.min).fold(f64::INFINITY, f64::min),
-            StudyStatistic::Max => all.iter().map(|r| r.max).fold(0.0, f64::max),
-            StudyStatistic::Mean => mean(|r| r.mean),
-            StudyStatistic::P50 => mean(|r| r.p50),
-            StudyStatistic::P95 => mean(|r| r.p95),
-            StudyStatistic::P99 => mean(|r| r.p99),
-        })
+        match quantity {
+            SeriesQuantity::Silence => flows.iter().filter_map(series).filter_map(silence).max_by(f64::total_cmp),
+            SeriesQuantity::Variation => {
+                each(&|s| variation(s, v.measured_s)).map(|all| all.iter().sum::<f64>() / all.len() as f64)
+            }
+            SeriesQuantity::Inflight => each(&|s| inflight(s, v.measured_s)).map(|all| all.iter().sum()),
+            SeriesQuantity::Entered(state) => {
+                let states = flows.iter().flat_map(|f| &f.states).filter(|s| s.state == *state);
+                Some(states.map(|s| s.entered).sum::<u64>() as f64)
+            }
+        }
     }
-}
-
-/// Whether a flow's name is `name`, or that of one of its connections, `name-1`.
-pub(crate) fn is_connection_of(flow: &str, name: &str) -> bool {
-    flow.strip_prefix(name).is_some_and(|rest| {
-        let number = rest.strip_prefix('-').unwrap_or_default();
-        rest.is_empty() || (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
-    })
-}
-
-/// What may follow the name of a stage: nothing, or the flow that was measured alone.
-fn is_end_or_flow(rest: &str) -> bool {
-    rest.is_empty() || rest.starts_with('@')
 }
 
 /// The longest time in which nothing was delivered between the first byte and the end, ms; as fine as the samples are.
@@ -287,17 +148,19 @@ fn inflight(series: &FlowSeries, [from, to]: [f64; 2]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use result::Subject;
 
     #[test]
     fn names_of_measures_are_read_from_their_end() {
-        let read = |text: &str| MeasureName::parse(text).expect(text);
-        assert_eq!(read("goodput").subject, None);
-        let stage = read("wan.forward.limiter.drops");
-        assert_eq!(stage.subject.as_deref(), Some("wan.forward.limiter"));
-        assert_eq!((read("up.rtt.p95").unit(), stage.unit()), ("ms", "packets"));
-        assert_eq!(read("up.entered.PROBE_RTT").state, "PROBE_RTT");
-        for wrong in ["", "up", "up.speed", "drops", "up.resent.p95", "up.entered", "goodput.p42"] {
-            assert!(MeasureName::parse(wrong).is_err(), "{wrong}");
+        let read = |text: &str| StudyMeasure::parse(text).expect(text);
+        assert_eq!((read("up.rtt.p95").unit(), read("wan.forward.limiter.drops").unit()), ("ms", "packets"));
+        let entered = SeriesQuantity::Entered("PROBE_RTT".into());
+        assert_eq!(read("up.entered.PROBE_RTT"), StudyMeasure::Series(Some("up".into()), entered));
+        assert_eq!(read("variation"), StudyMeasure::Series(None, SeriesQuantity::Variation));
+        let StudyMeasure::Summary(tcp) = read("tcp.lost") else { panic!("a summary") };
+        assert_eq!(tcp.subject, Subject::Flow("tcp".into()), "a study's flow of that name");
+        for wrong in ["", "up", "up.speed", "up.resent.p95", "up.entered", "goodput.p42"] {
+            assert!(StudyMeasure::parse(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -326,12 +189,5 @@ mod tests {
         assert_eq!(of([0.0, 1.0]), None);
         series.delivered_bytes = vec![7; 9];
         assert_eq!(variation(&series, [1.0, 4.0]), None);
-    }
-
-    #[test]
-    fn connections_are_numbered() {
-        assert!(is_connection_of("tcp", "tcp") && is_connection_of("tcp-12", "tcp"));
-        assert!(!is_connection_of("tcp-x", "tcp") && !is_connection_of("tcpx", "tcp"));
-        assert!(!is_connection_of("tcp-", "tcp") && !is_connection_of("up-backbone", "up"));
     }
 }

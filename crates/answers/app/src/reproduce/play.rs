@@ -240,7 +240,7 @@ impl<'a> StudyPlayer<'a> {
 
     fn table(&self, table: &StudyTable) -> ReproducedTable {
         let column = |c: &crate::reproduce::StudyColumn| {
-            let own = crate::reproduce::MeasureName::parse(&c.measure).map_or("", |m| m.unit());
+            let own = crate::reproduce::StudyMeasure::parse(&c.measure).map_or("", |m| m.unit());
             let unit = c.unit.clone().unwrap_or_else(|| own.into());
             ReproducedColumn { name: c.name.clone(), title: c.title.clone(), unit }
         };

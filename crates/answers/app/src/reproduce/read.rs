@@ -99,7 +99,7 @@ impl StudyCheck<'_> {
         for (c, column) in table.columns.iter().enumerate() {
             self.name(at!["tables", i, "columns", c, "name"], "column", &column.name, &names)?;
             names.push(&column.name);
-            crate::reproduce::MeasureName::parse(&column.measure)
+            crate::reproduce::StudyMeasure::parse(&column.measure)
                 .map_err(|why| self.bad(at!["tables", i, "columns", c, "measure"], why))?;
         }
         Ok(())
@@ -120,7 +120,7 @@ impl StudyCheck<'_> {
             for (column, measure) in &row.measure {
                 let path: &[&dyn Display] = at!["tables", i, "rows", r, "measure", column];
                 self.known(path, "column", column, columns())?;
-                crate::reproduce::MeasureName::parse(measure).map_err(|why| self.bad(path, why))?;
+                crate::reproduce::StudyMeasure::parse(measure).map_err(|why| self.bad(path, why))?;
             }
             if row.cannot.is_none() && row.scenario.is_none() && table.scenario.is_none() {
                 let cause = RefusalCause::MissingKey { key: "scenario".into() };

@@ -1,7 +1,7 @@
 //! A study as its file has it. Lists keep the order of the file; names join what belongs together.
 
 use crate::reproduce::expression::{CellName, ClaimExpression};
-use crate::reproduce::measure::MeasureName;
+use crate::reproduce::measure::StudyMeasure;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -270,8 +270,8 @@ impl StudyRow {
     ///
     /// # Errors
     /// It is no measure; says what would be right.
-    pub fn measured(&self, column: &StudyColumn) -> Result<MeasureName, String> {
-        MeasureName::parse(self.measure.get(&column.name).unwrap_or(&column.measure))
+    pub fn measured(&self, column: &StudyColumn) -> Result<StudyMeasure, String> {
+        StudyMeasure::parse(self.measure.get(&column.name).unwrap_or(&column.measure))
     }
 }
 

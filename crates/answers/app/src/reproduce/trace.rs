@@ -1,6 +1,6 @@
 //! Series over time: what plots and claims show of a run.
 
-use crate::reproduce::measure::is_connection_of;
+use result::measure::is_connection_of;
 use crate::reproduce::model::ClaimTrace;
 use result::{Clock, FlowSeries, Outcome};
 

@@ -1,6 +1,6 @@
 //! A cell's row: the figures of `longfat run`, summed up over its flows, and a line for each flow.
 
-use result::{FlowResult, VariantResult};
+use result::{FlowResult, Measure, Quantity, RttSummary, Statistic, VariantResult};
 use serde::{Deserialize, Serialize};
 
 /// A row of the dataset.
@@ -33,7 +33,11 @@ pub struct CellFigures {
     pub limit_mbps: Option<f64>,
     /// Jain's index, where equal shares are to be expected.
     pub jain_index: Option<f64>,
-    /// Mean time from start to last byte of flows that came to their end, s.
+    /// Share of TCP's data packets that were sent again, 0 to 1; `None` where none was sent.
+    pub sent_again: Option<f64>,
+    /// `rtt.p95` of [`Measure`]: the TCP flow's in which it is longest, ms; `None` without TCP.
+    pub rtt_p95_ms: Option<f64>,
+    /// `completion.mean` of [`Measure`], s; `None` where a flow did not come to its end.
     pub completion_s: Option<f64>,
     /// Packets dropped by the path's elements.
     pub dropped_packets: u64,
@@ -60,8 +64,10 @@ pub struct SweptFlow {
     pub retransmitted_packets: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Round-trip times, ms: least, mean, median, 95th percentile (for datagrams: one-way delay).
-    pub rtt_ms: [f64; 4],
+    /// Round-trip times of TCP over time, ms: least, mean, median, 95th percentile.
+    pub rtt_ms: Option<[f64; 4]>,
+    /// One-way delay of datagrams, of probes there and back, ms: least, mean, median, 95th percentile.
+    pub delay_ms: Option<[f64; 4]>,
     /// Seconds from start to last byte, where it has an end and came to it.
     pub completion_s: Option<f64>,
     /// 95th percentile of the times from request to answer, s; of flows that ask.
@@ -72,37 +78,30 @@ impl CellFigures {
     /// Of a run.
     pub fn of(variant: &VariantResult, seed: u64) -> CellFigures {
         let sum = |of: &dyn Fn(&result::ElementResult) -> u64| variant.elements.iter().map(of).sum();
+        let of = |measure: Measure| measure.of(variant).filter(|value| value.is_finite());
         CellFigures {
             seed,
             total_goodput_mbps: variant.total_goodput_mbps,
             limit_mbps: variant.limit_mbps,
             jain_index: variant.jain_index,
-            completion_s: variant.completion_s.as_ref().filter(|t| t.count > 0).map(|t| t.mean),
+            sent_again: of(Measure::new(Quantity::ResentShare)).map(|percent| percent / 100.0),
+            rtt_p95_ms: of(Measure::at(Quantity::Rtt, Statistic::P95)),
+            completion_s: of(Measure::at(Quantity::Completion, Statistic::Mean)),
             dropped_packets: sum(&|e| e.dropped_packets),
             marked_packets: sum(&|e| e.marked_packets),
             max_queue_packets: variant.elements.iter().map(|e| e.max_queue_packets).max().unwrap_or(0),
             flows: variant.flows.iter().map(SweptFlow::of).collect(),
         }
     }
+}
 
-    /// Share of the data packets that were sent again, 0 to 1; `None` where none was sent.
-    pub fn sent_again(&self) -> Option<f64> {
-        let sum = |of: fn(&SweptFlow) -> u64| self.flows.iter().map(of).sum::<u64>() as f64;
-        let sent = sum(|f| f.sent_packets);
-        (sent > 0.0).then(|| sum(|f| f.retransmitted_packets) / sent)
-    }
-
-    /// The largest of the TCP flows' 95th percentiles of RTT, ms; of datagrams' delays where there is no TCP.
-    pub fn rtt_p95_ms(&self) -> Option<f64> {
-        let tcp = self.flows.iter().any(|f| f.cc != "udp");
-        let of = self.flows.iter().filter(|f| (f.cc != "udp") == tcp && f.sent_packets > 0);
-        of.map(|f| f.rtt_ms[3]).max_by(f64::total_cmp)
-    }
+/// Least, mean, median and 95th percentile; `None` without a sample.
+fn numbers(r: &RttSummary) -> Option<[f64; 4]> {
+    (!r.is_empty()).then_some([r.min, r.mean, r.p50, r.p95])
 }
 
 impl SweptFlow {
     fn of(flow: &FlowResult) -> SweptFlow {
-        let rtt = &flow.rtt_ms;
         SweptFlow {
             name: flow.name.clone(),
             cc: flow.cc.clone(),
@@ -110,7 +109,8 @@ impl SweptFlow {
             sent_packets: flow.sent_packets,
             retransmitted_packets: flow.retransmitted_packets,
             timeouts: flow.timeouts,
-            rtt_ms: [rtt.min, rtt.mean, rtt.p50, rtt.p95],
+            rtt_ms: numbers(&flow.rtt_ms),
+            delay_ms: flow.real_time.and_then(|r| numbers(&r.delay_ms)),
             completion_s: flow.completion_s,
             response_p95_s: flow.response_s.as_ref().filter(|t| t.count > 0).map(|t| t.p95),
         }

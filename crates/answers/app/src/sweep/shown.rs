@@ -48,8 +48,8 @@ impl ShownSweep {
             let f = row.figures.as_ref();
             [
                 f.map(|f| f.total_goodput_mbps),
-                f.and_then(crate::sweep::CellFigures::sent_again),
-                f.and_then(crate::sweep::CellFigures::rtt_p95_ms),
+                f.and_then(|f| f.sent_again),
+                f.and_then(|f| f.rtt_p95_ms),
             ]
         };
         let mut shown = ShownSweep::of_axes(
