@@ -94,7 +94,7 @@ def simulated(longfat, folder, lossy, seeds):
     path.write_text(text.replace('duration = "15s"', span))
     found = {}
     for seed in seeds:
-        command = [longfat, "run", str(path), "--seed", str(seed), "--json", "--force", "--out", f"{folder}/out"]
+        command = [longfat, "run", str(path), "--seed", str(seed), "--repeat", "1", "--json", "--force", "--out", f"{folder}/out"]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         for variant in json.loads(done.stdout)["variants"]:
             flow = next(f for f in variant["flows"] if f["name"] == "down")

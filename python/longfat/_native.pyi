@@ -7,7 +7,7 @@ __version__: str
 class RunWish(TypedDict):
     variants: list[str]
     seed: int | None
-    repeat: int
+    repeat: int | None
     jobs: int | None
     on: str
     allow_tools: bool

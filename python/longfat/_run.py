@@ -16,7 +16,7 @@ def run(
     scenario: ScenarioLike,
     *,
     seed: int | None = None,
-    repeat: int = 1,
+    repeat: int | None = None,
     variants: Iterable[str] | None = None,
     set: Mapping[str, Any] | None = None,
     on: Literal["sim", "kernel", "both"] = "sim",
@@ -31,7 +31,8 @@ def run(
 
     `scenario`: a path or the name of a built-in example, the text of a scenario, its keys as a dictionary, or a
     `Scenario`. `seed`: the first repeat's, the scenario's own unless given; `repeat`: how often each variant runs, each
-    time with the next seed. `variants`: names, all unless given. `set`: overrides by dotted path
+    time with the next seed: as often as the command repeats by itself unless given (five times, less often where that
+    would be long), once with `controls`; 1 is a single run with hosts that are never late. `variants`: names, all unless given. `set`: overrides by dotted path
     (`{"flows.up.cc": "bbr"}`). `on`: the clock; the kernel's needs Linux and root. `progress`: True for a bar (in
     notebooks and terminals), or a function that is called with a `Progress` ten times a second. `controls`: by the name of
     a flow what makes its congestion control, a class derived from `Control` (simulated runs only). `jobs`: runs at a time,

@@ -67,7 +67,8 @@ impl RunOutput {
 pub struct RunWish {
     variants: Vec<String>,
     seed: Option<u64>,
-    repeat: u32,
+    /// `None`: as often as the command repeats by itself.
+    repeat: Option<u32>,
     jobs: Option<NonZeroUsize>,
     on: String,
     allow_tools: bool,
@@ -75,7 +76,9 @@ pub struct RunWish {
 }
 
 impl RunWish {
-    fn order(&self, py: Python<'_>) -> PyResult<Order> {
+    /// The runs of this experiment; where Python decides what is sent (`own`) there is one of each variant unless the caller
+    /// says how many, since every ACK calls into Python.
+    fn order(&self, py: Python<'_>, experiment: &Experiment, own: bool) -> PyResult<Order> {
         let clocks = match self.on.as_str() {
             "sim" => vec![Clock::Sim],
             "kernel" => vec![Clock::Kernel],
@@ -85,7 +88,9 @@ impl RunWish {
                 return Err(raise(py, "UsageError", &text));
             }
         };
-        let (repeats, seed, threads) = (self.repeat, self.seed, self.jobs);
+        let unasked = || if own { 1 } else { budget::repeats(experiment, &clocks) };
+        let repeats = self.repeat.unwrap_or_else(unasked);
+        let (seed, threads) = (self.seed, self.jobs);
         Ok(Order { clocks, repeats, seed, threads, keep_going: false })
     }
 }
@@ -105,7 +110,8 @@ pub fn run(
     let usage = |text: String| raise(py, "UsageError", &text);
     let mut experiment = loaded.read.experiment.clone();
     experiment::choose(&mut experiment, &wish.variants).map_err(|e| usage(e.to_string()))?;
-    let order = wish.order(py)?;
+    let order = wish.order(py, &experiment, !controls.is_empty())?;
+    let single = budget::once(&order).filter(|_| wish.repeat.is_none() && controls.is_empty());
     if order.clocks.contains(&Clock::Kernel) && !wish.allow_tools {
         consent(py, loaded, &experiment)?;
     }
@@ -116,6 +122,7 @@ pub fn run(
     Budget::of(&experiment, &order).check(at_a_time).map_err(|e| of_command(py, e))?;
     let mut warnings = of_scenario(&experiment);
     warnings.extend(thinned);
+    warnings.extend(single);
     let settings = RunSettings::of(&loaded.overrides, &experiment, &order);
     let outcomes = played(py, &experiment, &order, &own, wish.user.as_deref(), progress.as_ref())?;
     if let Some(failed) = outcomes.failed.first() {

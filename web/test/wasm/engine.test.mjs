@@ -16,7 +16,7 @@ test("numbers are the command line's to the last bit", async () => {
     for (const seed of [null, 20261126]) {
       const more = [...(variant ? ["--variant", variant] : []), ...sets.flatMap((s) => ["--set", s]), ...(seed ? ["--seed", String(seed)] : [])];
       const out = join(folder, "wasm-run");
-      const native = JSON.parse(cli("run", `scenarios/${name}.toml`, "--json", "--no-progress", "--force", "--out", out, ...more));
+      const native = JSON.parse(cli("run", `scenarios/${name}.toml`, "--json", "--no-progress", "--repeat", "1", "--force", "--out", out, ...more));
       const pieces = own.ask({ do: "run", scenario: scenario(name, sets, variant), seed });
       const { run } = JSON.parse(pieces[1]).results[0];
       const asked = variant ?? run.variants[0].name;

@@ -5,8 +5,8 @@
 use crate::CommandError;
 use crate::warn::told;
 use experiment::Order;
-use result::RunWarning;
-use scenario::{Experiment, PathLimits, Scenario};
+use result::{Clock, RunWarning};
+use scenario::{Experiment, Flow, Scenario, most_sent};
 use transport::App;
 use units::Span;
 
@@ -35,14 +35,44 @@ const PACKED: u64 = 6;
 const PAGE: u64 = 2_000_000;
 /// More packets than that are days on any machine.
 const MOST_PACKETS: f64 = 1e11;
-/// Packets that a core simulates in a second, in round numbers.
-const SPEED: f64 = 1e6;
-/// Whoever waits for longer wants to know it before.
-const PATIENCE: f64 = 30.0;
+/// More packets than that take a minute or more where all of them are sent: said before the run begins.
+const MANY_PACKETS: f64 = 1e8;
 const PACKET_BITS: f64 = 1500.0 * 8.0;
 /// Bytes of the least IP packet that is queued in numbers, and of a full segment.
 const LEAST_PACKET: u64 = 40;
 const SEGMENT: u64 = 1448;
+
+/// A run that repeats by itself is to be over within seconds: so many packets in all its repeats, at most. Upper bounds are
+/// counted ([`packets`]), and two cores simulate two to six million packets a second.
+const REPEATED_PACKETS: f64 = 3e7;
+/// So many repeats at most where nothing says how many. The interval of a mean is 12.7 / √2 = 9 standard deviations wide on each
+/// side with 2 of them, 2.5 with 3, 1.2 with 5 and 0.8 with 8 (Student's t): more than 5 buys little for its time.
+const MOST_REPEATS: u32 = 5;
+/// So many at least, else there is one run: two have an interval that says nothing.
+const LEAST_REPEATS: u32 = 3;
+
+/// How often each variant runs where nothing says how often: [`MOST_REPEATS`] times in virtual time, less often where that
+/// would be more work than [`REPEATED_PACKETS`] or memory than a gigabyte, and once where even [`LEAST_REPEATS`] would be; once
+/// on the kernel, where a repeat takes as long as it lasts. It follows from the scenario alone: the speed of the machine has no
+/// part in it, so that the same scenario gives the same numbers everywhere.
+pub fn repeats(experiment: &Experiment, clocks: &[Clock]) -> u32 {
+    if clocks != [Clock::Sim] {
+        return 1;
+    }
+    let fits = |repeats: &u32| {
+        let budget = Budget::of(experiment, &Order { repeats: *repeats, ..Order::default() });
+        let kept = budget.all_connections.saturating_mul(KEPT_CONNECTION);
+        budget.packets <= REPEATED_PACKETS && budget.series.saturating_add(kept) <= MUCH
+    };
+    (LEAST_REPEATS..=MOST_REPEATS).rev().find(fits).unwrap_or(1)
+}
+
+/// Says of a single simulated run that chance is not in its numbers; `None` of repeats, and of runs on the kernel, where chance
+/// is the machine's.
+pub fn once(order: &Order) -> Option<(String, RunWarning)> {
+    let once = order.clocks == [Clock::Sim] && order.repeats == 1;
+    once.then(|| told("once", "", &[("repeats", LEAST_REPEATS.to_string())]))
+}
 
 /// What all runs of an order come to.
 pub struct Budget {
@@ -123,16 +153,16 @@ impl Budget {
         )))
     }
 
-    /// What it is going to take, where that is long.
+    /// What it takes at most, where that is much. Not for how long: what is counted are upper bounds, and a run that loss or
+    /// windows hold back may come to a hundredth of them; the bar measures how fast it is.
     pub fn told(&self, cores: usize) -> Option<String> {
-        let seconds = self.packets / SPEED / cores.max(1) as f64;
         let (connections, waiting) = (self.connections(cores), self.waiting(cores));
-        (seconds > PATIENCE || self.series.saturating_add(connections).saturating_add(waiting) > MUCH).then(|| {
+        let memory = self.series.saturating_add(connections).saturating_add(waiting);
+        (self.packets > MANY_PACKETS || memory > MUCH).then(|| {
             format!(
-                "up to {:.0} million packets, about {:.0} min, {:.0} MB of time series, {:.0} MB of connections and {:.0} MB of \
-                 packets that wait in memory",
+                "up to {:.0} million packets, {:.0} MB of time series, {:.0} MB of connections and {:.0} MB of packets that \
+                 wait in memory",
                 self.packets / 1e6,
-                (seconds / 60.0).ceil(),
                 self.series as f64 / 1e6,
                 connections as f64 / 1e6,
                 waiting as f64 / 1e6
@@ -196,7 +226,7 @@ fn waiting(s: &Scenario) -> u64 {
 }
 
 /// Packets that a flow's ends send at most while none of them arrives: datagrams to the end, TCP what the peer has room for.
-fn sent(s: &Scenario, flow: &scenario::Flow) -> u64 {
+fn sent(s: &Scenario, flow: &Flow) -> u64 {
     let one = match &flow.app {
         App::Udp { rate, size, duration, .. } => {
             let seconds = duration.map_or(s.duration, |d| d.min(s.duration)).as_secs_f64();
@@ -212,28 +242,63 @@ fn sent(s: &Scenario, flow: &scenario::Flow) -> u64 {
     one.saturating_mul(u64::from(flow.count))
 }
 
-/// Packets of one run at most: what the path lets through, or what is to be sent where that is less. Flows that nothing
-/// limits count for nothing.
+/// Packets of one run at most: what applications want to send, the path lets through and windows allow. Loss and congestion
+/// control are left out, so it may be many times what a run comes to.
 fn packets(s: &Scenario) -> f64 {
-    let limits = PathLimits::new(s, None);
-    let seconds = s.duration.as_secs_f64();
-    let of = |(flow, limit): (&scenario::Flow, &Option<f64>)| {
-        let by_path = limit.unwrap_or(0.0) * 1e6 * seconds;
-        let asked = match &flow.app {
-            App::Bulk { bytes: Some(n), .. } => n.get() as f64 * 8.0,
-            App::Udp { rate, .. } => rate.as_bps() as f64 * seconds,
-            _ => f64::INFINITY,
-        };
-        // Limits on the way are shared by the flow's connections, so they are not counted for each.
-        by_path.min(asked * f64::from(flow.count)) / PACKET_BITS
+    let wanted: Vec<f64> = s.flows.iter().map(|flow| wanted(s, flow)).collect();
+    let mbps = if s.one_at_a_time {
+        let alone = |i: usize| (0..wanted.len()).map(|j| if i == j { wanted[j] } else { 0.0 }).collect::<Vec<_>>();
+        (0..wanted.len()).map(|i| most_sent(s, &alone(i))).sum()
+    } else {
+        most_sent(s, &wanted)
     };
-    s.flows.iter().zip(&limits.flows).map(of).sum()
+    mbps * 1e6 * s.duration.as_secs_f64() / PACKET_BITS
+}
+
+/// The rate at which a flow's connections send at most where nothing on the path limits them, Mbit/s averaged over the run.
+/// Small datagrams count as if they were full: what takes time is the packet.
+fn wanted(s: &Scenario, flow: &Flow) -> f64 {
+    let (seconds, rtt) = (s.duration.as_secs_f64(), s.base_rtt(flow).as_secs_f64());
+    let datagrams = |per_second: f64, lasts: Option<Span>| {
+        let share = lasts.map_or(1.0, |d| d.as_secs_f64().min(seconds) / seconds);
+        per_second * share * PACKET_BITS / 1e6
+    };
+    let window = [flow.from, flow.to].map(|host| s.hosts[host].stack.largest_receive_buffer() as f64 * 8e-6);
+    let window = window[0].max(window[1]) * f64::from(flow.app.connections());
+    // Each leg of a relayed flow has a round trip of its own.
+    let by_window = if flow.via.is_empty() && rtt > 0.0 { window / rtt } else { f64::INFINITY };
+    let one = match &flow.app {
+        App::Bulk { bytes, duration } => {
+            let size = bytes.map_or(f64::INFINITY, |n| n.get() as f64 * 8e-6 / seconds);
+            let share = duration.map_or(1.0, |d| d.as_secs_f64().min(seconds) / seconds);
+            size.min(by_window * share)
+        }
+        App::Onoff { on, off, rate } => {
+            let share = on.as_secs_f64() / (*on + *off).as_secs_f64();
+            share * rate.map_or(by_window, |rate| rate.as_mbps().min(by_window))
+        }
+        App::Request { think, count, .. } | App::Page { think, count, .. } => {
+            // An exchange, or a page, takes a round trip and the pause behind it at least.
+            let bytes = flow.app.asking().map_or(0, |asking| asking.sizes().into_iter().sum::<u64>());
+            let takes = rtt + think.unwrap_or(Span::ZERO).as_secs_f64();
+            let most = if takes > 0.0 { (seconds / takes).ceil() } else { f64::INFINITY };
+            let exchanges = count.map_or(most, |n| most.min(n as f64));
+            by_window.min(exchanges * (bytes as f64 * 8.0).max(PACKET_BITS) * 1e-6 / seconds)
+        }
+        App::Udp { rate, size, duration, .. } => {
+            datagrams(rate.as_bps() as f64 / 8.0 / f64::from(size.unwrap_or(1500)), *duration)
+        }
+        App::Voice { duration, .. } => datagrams(50.0, *duration),
+        App::Probe { interval, duration, .. } => {
+            datagrams(2.0 / interval.unwrap_or(Span::from_millis(100)).as_secs_f64(), *duration)
+        }
+    };
+    one * f64::from(flow.count)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::Clock;
 
     fn experiment(sample: &str, count: u32, rate: &str) -> Experiment {
         let text = format!(
@@ -267,9 +332,53 @@ mod tests {
         let b = of("120Mbit/s", 1);
         assert_eq!(b.packets, 100_000.0);
         assert!(b.check(1).is_ok() && b.told(1).is_none());
-        assert!(of("120Gbit/s", 1).told(2).unwrap().contains("100 million packets, about 1 min"));
+        let told = of("120.1Gbit/s", 1).told(2).unwrap();
+        assert!(told.starts_with("up to 100 million packets, ") && !told.contains("min"), "{told}");
+        assert_eq!(of("119Gbit/s", 1).told(2), None);
         let e = of("1000Gbit/s", 1000).check(1).unwrap_err().to_string();
         assert!(e.contains("packets") && e.contains("`duration`"), "{e}");
+    }
+
+    /// Repeats follow from the scenario alone.
+    #[test]
+    fn what_is_quick_repeats_by_itself_and_what_is_long_does_not() {
+        let of = |rate: &str, sample: &str| repeats(&experiment(sample, 1, rate), &[Clock::Sim]);
+        // 10 s of 7.2 Gbit/s are 6 million packets: five times that are thirty.
+        assert_eq!([of("7200Mbit/s", "10ms"), of("7201Mbit/s", "10ms")], [5, 4]);
+        assert_eq!([of("12Gbit/s", "10ms"), of("12001Mbit/s", "10ms")], [3, 1]);
+        // Series of 10 s every 10 us are 304 MB a run: three of them are a gigabyte, five would be more.
+        assert_eq!([of("1Mbit/s", "10us"), of("1Mbit/s", "5us")], [3, 1]);
+        let quick = experiment("10ms", 1, "1Mbit/s");
+        assert_eq!([vec![Clock::Kernel], vec![Clock::Sim, Clock::Kernel]].map(|c| repeats(&quick, &c)), [1, 1]);
+        let (said, warning) = once(&order(1)).unwrap();
+        assert!(said.starts_with("one run of each variant") && said.contains("`--repeat 3`"), "{said}");
+        assert_eq!((warning.kind.as_str(), once(&order(3))), ("once", None));
+        assert_eq!(once(&Order { clocks: vec![Clock::Kernel], ..order(1) }), None);
+    }
+
+    /// What applications want, limits that flows share, and windows: each of them bounds what is sent.
+    #[test]
+    fn packets_are_what_is_wanted_let_through_and_held_by_windows() {
+        let of = |rate: &str, delay: &str, flows: &str| {
+            let text = format!(
+                "duration = \"10s\"\n[links.a]\nbetween = [\"x\", \"y\"]\nforward = [{{ kind = \"link\", rate = \
+                 \"{rate}\", delay = \"{delay}\" }}]\n{flows}"
+            );
+            Budget::of(&Experiment::parse("a.toml", &text, &[]).unwrap(), &order(1)).packets.round()
+        };
+        let flow = |name: &str, app: &str| format!("[flows.{name}]\nfrom = \"x\"\nto = \"y\"\n{app}\n");
+        let two = flow("f", "") + &flow("g", "");
+        assert_eq!(of("120Mbit/s", "0s", &two), 100_000.0, "they share it");
+        let call = "app = { kind = \"voice\", codec = \"g711\" }";
+        assert_eq!(of("120Mbit/s", "0s", &flow("f", call)), 500.0);
+        let small = "app = { kind = \"udp\", rate = \"8Mbit/s\", size = 100, duration = \"5s\" }";
+        assert_eq!(of("1200Mbit/s", "0s", &flow("f", small)), 50_000.0);
+        // 6 MiB every 100 ms.
+        assert_eq!(of("120Gbit/s", "100ms", &flow("f", "")), (6.0 * 1048576.0 / 1500.0 * 100.0_f64).round());
+        let page = "app = { kind = \"page\", objects = 9, size = \"15kB\", request = \"1B\", think = \"900ms\" }";
+        assert_eq!(of("1200Mbit/s", "100ms", &flow("f", page)), 900.0);
+        let bursts = "app = { kind = \"onoff\", on = \"1s\", off = \"3s\", rate = \"12Mbit/s\" }";
+        assert_eq!(of("120Mbit/s", "0s", &flow("f", bursts)), 2500.0);
     }
 
     #[test]

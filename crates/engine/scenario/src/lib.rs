@@ -36,7 +36,7 @@ mod warn;
 mod write;
 
 pub use document::{DocumentError, MAX_BYTES, RefusalCause};
-pub use limits::PathLimits;
+pub use limits::{PathLimits, most_sent};
 pub use model::{DuplexLink, Experiment, Flow, Host, NamedStage, Scenario, Unrest, Variant};
 pub use parse::AskedScenario;
 pub use prefix::Prefix;

@@ -50,6 +50,37 @@ impl PathLimits {
     }
 }
 
+/// The most that all flows of a scenario send together, Mbit/s of IP packets, where each wants to send `wanted` Mbit/s (infinity:
+/// as much as the path takes). Flows that meet the same tightest limit share it. A stage whose rate changes for as long as the
+/// run lasts counts with the largest of its rates.
+pub fn most_sent(scenario: &Scenario, wanted: &[f64]) -> f64 {
+    let mut sharing: BTreeMap<Option<(usize, bool, usize)>, (f64, f64)> = BTreeMap::new();
+    for (flow, wanted) in scenario.flows.iter().zip(wanted) {
+        let (mut tightest, mut shared) = (None, f64::INFINITY);
+        let mut own = *wanted;
+        for key in keys(scenario, flow, true) {
+            let together = match (stage(scenario, key), stage(scenario, key).limit()) {
+                (_, StageLimit::Shared(rate)) => Some(rate),
+                (Stage::RateTrace(trace), StageLimit::Varies) => trace.steps.iter().map(|s| s.rate).max(),
+                (Stage::Handover(handover), StageLimit::Varies) => {
+                    handover.rate.map(|rate| handover.falling_rate.map_or(rate, |falling| falling.max(rate)))
+                }
+                (_, StageLimit::Each(rate)) => {
+                    own = own.min(mbps(rate) * f64::from(flow.count.max(1)));
+                    None
+                }
+                (_, StageLimit::None | StageLimit::Varies) => None,
+            };
+            if let Some(limit) = together.map(mbps).filter(|&limit| limit < shared) {
+                (tightest, shared) = (Some(key), limit);
+            }
+        }
+        let (sum, _) = sharing.entry(tightest).or_insert((0.0, shared));
+        *sum += own;
+    }
+    sharing.into_values().map(|(sum, limit)| sum.min(limit)).sum()
+}
+
 fn mbps(rate: Rate) -> f64 {
     rate.as_bps() as f64 / 1e6
 }
@@ -65,17 +96,22 @@ pub(crate) fn hosts(scenario: &Scenario, flow: &Flow) -> Vec<usize> {
     hosts
 }
 
-/// The stages on a flow's way, each once: of the direction in which it sends more.
+/// The stages on a flow's way, each once: of the direction in which it sends more. What the simulator assumes is no limit of
+/// the scenario's.
 fn stages(scenario: &Scenario, flow: &Flow) -> Vec<(usize, bool, usize)> {
+    keys(scenario, flow, false)
+}
+
+/// The stages on a flow's way as [`stages`] lists them, those that the simulator assumes among them if `assumed`.
+fn keys(scenario: &Scenario, flow: &Flow, assumed: bool) -> Vec<(usize, bool, usize)> {
     let hosts = hosts(scenario, flow);
     let mut keys = Vec::new();
     for leg in hosts.windows(2) {
         for hop in scenario.route(leg[0], leg[1]).unwrap_or_default() {
             let link = &scenario.links[hop.link];
             let way = if hop.forward { &link.forward } else { &link.backward };
-            // What the simulator assumes is no limit of the scenario's.
-            let written = (0..way.len()).filter(|&i| !way[i].assumed);
-            keys.extend(written.map(|i| (hop.link, hop.forward, i)));
+            let listed = (0..way.len()).filter(|&i| assumed || !way[i].assumed);
+            keys.extend(listed.map(|i| (hop.link, hop.forward, i)));
         }
     }
     keys.sort_unstable();

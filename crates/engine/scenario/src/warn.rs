@@ -209,8 +209,8 @@ impl Scenario {
         mss.fold(self.mtu(from, to), |least, mss| least.min(mss + HEADERS + self.longer_header(to)))
     }
 
-    /// The round trip of the flow's empty path.
-    fn base_rtt(&self, flow: &Flow) -> Span {
+    /// The round trip of a flow's empty path; through relays the sum over its legs.
+    pub fn base_rtt(&self, flow: &Flow) -> Span {
         let hosts = hosts(self, flow);
         let legs = hosts.windows(2).flat_map(|leg| [[leg[0], leg[1]], [leg[1], leg[0]]]);
         let hops = legs.flat_map(|[a, b]| self.route(a, b).unwrap_or_default());

@@ -70,7 +70,7 @@ impl App {
 
 impl Asking {
     /// Bytes of all that is asked for once, and of its requests.
-    pub(crate) fn sizes(&self) -> [u64; 2] {
+    pub fn sizes(&self) -> [u64; 2] {
         let answers = self.objects.saturating_mul(self.size).saturating_add(self.html.unwrap_or(0));
         [answers, (self.objects + u64::from(self.html.is_some())).saturating_mul(self.request)]
     }

@@ -35,7 +35,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     if let Some(flow) = &args.operating_point {
         return operating::operating(args, &loaded.experiment, flow.as_deref());
     }
-    let order = order(args);
+    let order = order(args, &loaded.experiment);
     if order.clocks.contains(&Clock::Kernel) && !args.allow_tools {
         let names: Vec<String> = loaded.experiment.variants.iter().map(|v| v.name.clone()).collect();
         consent::ask(&loaded.programs(&args.set, &names)?, &loaded.source)?;
@@ -50,13 +50,15 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
     // From here on nobody else writes there, and what is there stays until all of the new is on the disk.
     let held = ResultFolder::claim(&folder)?;
-    let work = Work::new(args, &text, &experiment, &folder);
+    let single = budget::once(&order).filter(|_| args.repeat.is_none() && args.pcap.is_none());
+    let work = Work::new(args, &text, &experiment, order, &folder);
     if work.is_done(&text)? {
         return show_again(args, &folder, &expected);
     }
     held.check_room(budget.disk())?;
     let mut warnings = warn::of_scenario(&experiment);
     warnings.extend(thinned);
+    warnings.extend(single);
     warnings.iter().for_each(|(warning, _)| tell!("warning: {warning}\n"));
     budget.told(cores).iter().for_each(|told| tell!("longfat: {told}\n"));
     let (started, begun) = (SystemTime::now(), Instant::now());

@@ -1,6 +1,7 @@
 //! The runs themselves: begun, gone on with, ended early, kept.
 
 use crate::args::RunArgs;
+use crate::budget;
 use crate::escape::tell;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
@@ -38,9 +39,14 @@ pub struct Worked {
 }
 
 impl<'a> Work<'a> {
-    /// What these arguments ask for.
-    pub fn new(args: &'a RunArgs, text: &str, experiment: &'a Experiment, folder: &'a Path) -> Work<'a> {
-        let order = order(args);
+    /// These runs of the experiment.
+    pub fn new(
+        args: &'a RunArgs,
+        text: &str,
+        experiment: &'a Experiment,
+        order: Order,
+        folder: &'a Path,
+    ) -> Work<'a> {
         let settings = RunSettings::of(&args.set, experiment, &order);
         let kept = KeptRuns::new(folder, text, &settings, experiment);
         Work { args, experiment, order, settings, folder, kept }
@@ -159,11 +165,13 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The runs that these arguments ask for.
-pub fn order(args: &RunArgs) -> Order {
+/// The runs that these arguments ask for. A capture is of one run unless the user says how many are to be captured.
+pub fn order(args: &RunArgs, experiment: &Experiment) -> Order {
+    let clocks = args.on.each().to_vec();
+    let unasked = || if args.pcap.is_some() { 1 } else { budget::repeats(experiment, &clocks) };
     Order {
-        clocks: args.on.each().to_vec(),
-        repeats: args.repeat,
+        repeats: args.repeat.unwrap_or_else(unasked),
+        clocks,
         seed: args.seed,
         threads: args.jobs,
         keep_going: false,
