@@ -1,5 +1,5 @@
 #!/bin/sh
-# Same seed, same bytes: every example scenario by the release build, by it again in one thread, and by the debug build. As many
+# Same seed, same bytes: every example scenario, twice with restless hosts, by the release build, by it again in one thread, and by the debug build. As many
 # scenarios at a time as there are cores. `same-bytes.sh SCENARIO` compares that one.
 set -eu
 cd "$(dirname "$0")/.."
@@ -16,9 +16,9 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for build in release debug; do
-    run "$target/$build/longfat" run "$1" --json --force --out "$work/$build" >"$work/$build.json"
+    run "$target/$build/longfat" run "$1" --repeat 2 --json --force --out "$work/$build" >"$work/$build.json"
 done
-run "$target/release/longfat" run "$1" --json --force --jobs 1 --out "$work/again" >"$work/again.json"
+run "$target/release/longfat" run "$1" --repeat 2 --json --force --jobs 1 --out "$work/again" >"$work/again.json"
 for other in debug again; do
     cmp "$work/release.json" "$work/$other.json"
     for file in flows.parquet states.parquet elements.parquet retransmissions.parquet responses.parquet; do

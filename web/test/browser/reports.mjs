@@ -22,10 +22,11 @@ export function cli(...args) {
   return execFileSync(longfat, args, { cwd: root, encoding: "utf8", maxBuffer: 1 << 26 });
 }
 
-/** Runs a scenario into `folder/name` and returns that. */
+/** Runs a scenario into `folder/name` and returns that; once unless `--repeat` is among the arguments. */
 export function run(name, scenario, ...args) {
   const out = join(folder, name);
-  cli("run", scenario, "--out", out, ...args);
+  const once = args.includes("--repeat") ? [] : ["--repeat", "1"];
+  cli("run", scenario, "--out", out, ...once, ...args);
   return out;
 }
 

@@ -293,8 +293,8 @@ impl<'a> Row<'a> {
             page_p95_s: whole(Quantity::Page, Statistic::P95, of.page_p95_s),
             delay_p50_ms: whole(Quantity::Delay, Statistic::P50, of.delay_p50_ms),
             delay_p95_ms: whole(Quantity::Delay, Statistic::P95, of.delay_p95_ms),
-            goodput_box: boxes.and_then(|v| five_numbers(v.total_goodput_mbps.iter().copied())),
-            rtt_box: boxes.and_then(|v| five_numbers(v.rtt_mean_ms.iter().copied())),
+            goodput_box: boxes.and_then(|v| five_numbers(v.get("goodput")?.iter().copied())),
+            rtt_box: boxes.and_then(|v| five_numbers(v.get("rtt.mean")?.iter().copied())),
             dropped: (!elements.is_empty()).then(|| elements.iter().map(|e| e.dropped_packets).sum()),
             max_queue: elements.iter().map(|e| e.max_queue_packets).max(),
             common_limit_mbps: match self.flow {

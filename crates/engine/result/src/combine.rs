@@ -1,9 +1,10 @@
 //! Several runs as one: repeats with other seeds ([`combine`]), flows measured one at a time ([`concat`]).
 
 use crate::{
-    DelaySummary, ElementResult, Estimate, FlowOutage, FlowRepeats, FlowResult, Outcome, RealTime,
-    RepeatValues, Repeats, RttSummary, StateTime, TimesSummary, Trust, VariantResult,
+    DelaySummary, ElementResult, Estimate, FlowOutage, FlowRepeats, FlowResult, Measure, Outcome, Quantity,
+    RealTime, Repeats, RttSummary, StateTime, Statistic, Subject, TimesSummary, Trust, VariantResult,
 };
+use std::collections::BTreeMap;
 
 /// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom.
 const T_975: [f64; 30] = [
@@ -207,29 +208,86 @@ fn combine_element(repeats: &[&ElementResult]) -> ElementResult {
     }
 }
 
-/// Mean RTT averaged over the compared flows that have one.
-fn mean_rtt(variant: &VariantResult) -> f64 {
-    let rtts: Vec<f64> = variant.compared_flows().map(|f| f.rtt_ms.mean).filter(|&r| r > 0.0).collect();
-    rtts.iter().sum::<f64>() / rtts.len().max(1) as f64
+/// A variant of more flows keeps the values of its flows together alone: each flow would add some forty numbers a repeat.
+const MOST_FLOWS: usize = 16;
+
+/// The measures of which each repeat's value is kept: every quantity of the run, of its TCP and its datagram flows, and of each
+/// flow where there are not too many. Least and largest are left out: those of a run with repeats are the ones of all repeats.
+fn kept_measures(variant: &VariantResult) -> Vec<Measure> {
+    let of_flows = |quantity: &Quantity| quantity.of_flows();
+    let mut subjects = vec![Subject::Tcp, Subject::Datagrams];
+    if variant.flows.len() <= MOST_FLOWS {
+        subjects.extend(variant.flows.iter().map(|f| Subject::Flow(f.name.clone())));
+    }
+    let run = Quantity::ALL.into_iter().map(|quantity| (Subject::Run, quantity));
+    let parts = subjects.into_iter().flat_map(|subject| {
+        Quantity::ALL.into_iter().filter(of_flows).map(move |quantity| (subject.clone(), quantity))
+    });
+    let statistics = |quantity: Quantity| -> &[Option<Statistic>] {
+        let all = &[None, Some(Statistic::Mean), Some(Statistic::P95), Some(Statistic::P99)];
+        if quantity.has_distribution() { all } else { &all[..1] }
+    };
+    let with = |(subject, quantity): (Subject, Quantity)| {
+        let one = move |&statistic: &Option<Statistic>| Measure { subject: subject.clone(), quantity, statistic };
+        statistics(quantity).iter().map(one).collect::<Vec<_>>()
+    };
+    run.chain(parts).flat_map(with).collect()
+}
+
+/// What each repeat yielded of each measure that all of them have a finite value of, by the measure's name.
+fn values(all: &[&VariantResult]) -> BTreeMap<String, Vec<f64>> {
+    let known = |measure: Measure| {
+        let values = all.iter().map(|v| measure.of(v).filter(|x| x.is_finite())).collect::<Option<Vec<f64>>>()?;
+        Some((measure.name(), values))
+    };
+    kept_measures(all[0]).into_iter().filter_map(known).collect()
+}
+
+/// The mean difference `b` − `a` of a measure of two variants with half its 95 % interval, from their values in repeats with the
+/// same seeds, in the same order; of a single pair there is no interval (0). What chance does to both alike cancels out, so that
+/// the interval is narrower than those of the two means would let one think: a difference whose interval holds 0 is not shown by
+/// these repeats.
+///
+/// Source: the paired t test (Student 1908).
+///
+/// # Panics
+/// The two have not the same number of values.
+pub fn paired(a: &[f64], b: &[f64]) -> Estimate {
+    assert_eq!(a.len(), b.len(), "values of the same seeds");
+    estimate(&a.iter().zip(b).map(|(a, b)| b - a).collect::<Vec<f64>>())
+}
+
+impl Repeats {
+    /// The difference `other` − `self` of a measure ([`paired`]) over the seeds that both have; `None` where not two seeds are
+    /// common to both, or a repeat has no value.
+    pub fn difference(&self, other: &Repeats, measure: &Measure) -> Option<Estimate> {
+        let name = measure.name();
+        let (a, b) = (self.values.get(&name)?, other.values.get(&name)?);
+        let pair = |(seed, a): (&u64, &f64)| {
+            let at = other.seeds.iter().position(|s| s == seed)?;
+            Some((*a, *b.get(at)?))
+        };
+        let (a, b): (Vec<f64>, Vec<f64>) = self.seeds.iter().zip(a).filter_map(pair).unzip();
+        (a.len() > 1).then(|| paired(&a, &b))
+    }
+
+    /// Mean and interval of a measure over the repeats; `None` where a repeat has no value.
+    pub fn estimate(&self, measure: &Measure) -> Option<Estimate> {
+        self.values.get(&measure.name()).map(|values| estimate(values))
+    }
 }
 
 fn repeats(all: &[&VariantResult], seeds: &[u64]) -> Repeats {
-    let each = |f: &dyn Fn(&VariantResult) -> f64| -> Vec<f64> { all.iter().map(|v| f(v)).collect() };
-    let resent = |v: &VariantResult| v.flows.iter().map(|f| f.retransmitted_packets as f64).sum();
-    let values = RepeatValues {
-        total_goodput_mbps: each(&|v| v.total_goodput_mbps),
-        retransmitted_packets: each(&resent),
-        rtt_mean_ms: each(&mean_rtt),
-        jain_index: all.iter().filter_map(|v| v.jain_index).collect(),
-    };
+    let values = values(all);
+    let of = |measure: Measure| values.get(&measure.name()).map(|values| estimate(values));
     Repeats {
         n: all.len(),
         seeds: seeds.to_vec(),
         identical: all.iter().all(|v| v == &all[0]),
-        total_goodput_mbps: estimate(&values.total_goodput_mbps),
-        retransmitted_packets: estimate(&values.retransmitted_packets),
-        rtt_mean_ms: estimate(&values.rtt_mean_ms),
-        jain_index: (!values.jain_index.is_empty()).then(|| estimate(&values.jain_index)),
+        total_goodput_mbps: over(all, |v| v.total_goodput_mbps),
+        retransmitted_packets: over(all, |v| v.flows.iter().map(|f| f.retransmitted_packets as f64).sum()),
+        rtt_mean_ms: of(Measure::at(Quantity::Rtt, Statistic::Mean)),
+        jain_index: of(Measure::new(Quantity::Jain)),
         values,
     }
 }
@@ -358,6 +416,53 @@ mod tests {
     }
 
     #[test]
+    fn paired_differences_have_students_interval() {
+        // Differences 1, 2, 3: mean 2, standard deviation 1, t(0.975, 2) = 4.303, so ± 4.303 / √3.
+        let d = paired(&[10.0, 20.0, 30.0], &[11.0, 22.0, 33.0]);
+        assert_eq!(d.mean, 2.0);
+        assert!((d.ci95 - 4.303 / 3f64.sqrt()).abs() < 1e-12, "{}", d.ci95);
+        // Seeds differ far more than variants do: of the same seeds the difference is exact.
+        assert_eq!(paired(&[1.0, 50.0, 9.0], &[3.0, 52.0, 11.0]), Estimate { mean: 2.0, ci95: 0.0 });
+        // Differences 1, −2, 1, −2: mean −1/2, each 3/2 from it, standard deviation √3, t(0.975, 3) = 3.182.
+        let d = paired(&[5.0, 7.0, 4.0, 8.0], &[6.0, 5.0, 5.0, 6.0]);
+        assert!((d.mean + 0.5).abs() < 1e-12 && (d.ci95 - 3.182 * 3f64.sqrt() / 2.0).abs() < 1e-9, "{d:?}");
+        assert_eq!(paired(&[4.0], &[6.5]), Estimate { mean: 2.5, ci95: 0.0 });
+    }
+
+    #[test]
+    fn repeats_are_compared_by_seed_and_only_where_every_repeat_has_a_value() {
+        let of = |rtts: &[f64], seeds: &[u64]| {
+            let each: Vec<Outcome> = rtts.iter().map(|&rtt| outcome(&[4.0, 6.0], 1, rtt)).collect();
+            combine(&each, seeds).repeats.unwrap()
+        };
+        let p95 = Measure::at(Quantity::Rtt, Statistic::P95);
+        let (a, b) = (of(&[30.0, 40.0, 50.0], &[7, 8, 9]), of(&[52.0, 61.0, 43.0], &[9, 10, 8]));
+        // Seeds 8 and 9 are common to both: 43 − 40 and 52 − 50.
+        let d = a.difference(&b, &p95).unwrap();
+        assert!((d.mean - 2.5).abs() < 1e-12 && (d.ci95 - 12.706 * 0.5).abs() < 1e-9, "{d:?}");
+        assert_eq!(a.difference(&of(&[1.0, 2.0], &[1, 2]), &p95), None);
+        assert_eq!(a.estimate(&p95).unwrap().mean, 40.0);
+        // A flow's own values are there too; what is measured in no repeat, or not in all, is not.
+        assert_eq!(a.values["f1.goodput"], [6.0; 3]);
+        assert!(!a.values.contains_key("delay.p95") && !a.values.contains_key("completion"), "{:?}", a.values);
+        let (mut ends, never) = (outcome(&[4.0], 1, 30.0), outcome(&[4.0], 1, 30.0));
+        ends.variant.flows[0].completion_s = Some(1.0);
+        let r = combine(&[ends, never], &[1, 2]).repeats.unwrap();
+        assert!(!r.values.contains_key("f0.completion") && r.values.contains_key("f0.goodput"), "{:?}", r.values);
+    }
+
+    /// What is kept for each flow is bounded.
+    #[test]
+    fn of_many_flows_only_what_they_do_together_is_kept() {
+        let r = |flows| {
+            let one = outcome(&vec![1.0; flows], 1, 30.0);
+            combine(&[one.clone(), one], &[1, 2]).repeats.unwrap().values
+        };
+        assert!(r(16).contains_key("f15.goodput") && !r(17).contains_key("f0.goodput"));
+        assert_eq!(r(17)["tcp.goodput"], [17.0, 17.0]);
+    }
+
+    #[test]
     fn states_are_averaged_and_a_missing_one_took_no_time() {
         let state = |state: &str, share, entered| StateTime { state: state.into(), share, entered };
         let of = |states| FlowResult { states, ..FlowResult::default() };
@@ -405,10 +510,10 @@ mod tests {
         assert_eq!((v.elements[0].max_queue_packets, v.flows[0].lost_packets), (13, Some(3)));
         assert_eq!(v.path.as_ref().map(|p| p.hosts.len()), Some(1));
         let r = v.repeats.unwrap();
-        assert_eq!((r.values.total_goodput_mbps, r.values.rtt_mean_ms), (vec![10.0, 10.0], vec![30.0, 50.0]));
+        assert_eq!((&r.values["goodput"], &r.values["rtt.mean"]), (&vec![10.0, 10.0], &vec![30.0, 50.0]));
         assert_eq!((r.n, r.seeds, r.total_goodput_mbps.ci95), (2, vec![7, 8], 0.0));
         assert_eq!(r.retransmitted_packets.mean, 23.0);
-        assert!((r.rtt_mean_ms.ci95 - 12.706 * 10.0).abs() < 1e-9);
+        assert!((r.rtt_mean_ms.unwrap().ci95 - 12.706 * 10.0).abs() < 1e-9);
         assert!(!r.identical, "the totals are, but not what they are made of");
     }
 

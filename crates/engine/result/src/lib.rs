@@ -26,7 +26,7 @@ pub mod varints;
 
 pub use cause::Cause;
 pub use column::{Cells, CellsMut, Clocks, Column, ColumnKind, Columns, Growth, Unit};
-pub use combine::{combine, concat, estimate};
+pub use combine::{combine, concat, estimate, paired};
 pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 pub use fault::{FaultResult, FlowOutage};
 
@@ -37,7 +37,7 @@ pub use json::{ReadError, read_json, to_json};
 pub use measure::{Measure, MeasureUnit, Quantity, Statistic, Subject};
 pub use model::{
     Clock, DelaySummary, ElementResult, Estimate, Expectation, FlowKind, FlowRepeats, FlowResult, Outcome,
-    RealTime, RepeatValues, Repeats, RttSummary, Run, RunWarning, SCHEMA, StateTime, TimesSummary,
+    RealTime, Repeats, RttSummary, Run, RunWarning, SCHEMA, StateTime, TimesSummary,
     TooBigPackets, VariantResult, jain,
 };
 pub use over_time::RttMeter;

@@ -12,8 +12,9 @@ pub const SCHEMA: &str = "longfat-result/1";
 /// One run of a scenario: every variant, each with its flows and elements.
 ///
 /// With repeats (`--repeat N`) the numbers of variants, flows and elements are means over the
-/// repeats, counts rounded to the nearest whole one; what is a minimum or a maximum (`rtt_ms.min`,
-/// `rtt_ms.max`, `delay_ms.max`, `max_queue_packets`) is the one of all repeats. Intervals are in
+/// repeats, counts rounded to the nearest whole one. So are percentiles: a p95 is the mean of the repeats' 95th percentiles, what a
+/// user has to expect of one run, and not the 95th percentile of all their samples together. What is a minimum or a maximum
+/// (`rtt_ms.min`, `rtt_ms.max`, `delay_ms.max`, `max_queue_packets`) is the one of all repeats. Intervals are in
 /// [`VariantResult::repeats`] and [`FlowResult::repeats`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -241,28 +242,17 @@ pub struct Repeats {
     pub total_goodput_mbps: Estimate,
     /// Retransmissions of all flows.
     pub retransmitted_packets: Estimate,
-    /// Mean RTT, ms, averaged over the flows that have one (TCP flows only when there are any).
-    pub rtt_mean_ms: Estimate,
+    /// Mean round trip of the TCP flow whose mean is largest in each repeat, ms; absent without TCP.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rtt_mean_ms: Option<Estimate>,
     /// Jain's fairness index; absent as [`VariantResult::jain_index`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub jain_index: Option<Estimate>,
-    /// What each repeat yielded, of which these are means.
+    /// What each repeat yielded, in the order of `seeds`, by the name of the measure: `goodput`, `rtt.p95`, `tcp.lost`,
+    /// `upload.rtt.mean`. A measure is absent where a repeat has no value of it; of more than 16 flows only those of all together
+    /// are kept. Two variants are compared by the differences of the same seed.
     #[serde(default)]
-    pub values: RepeatValues,
-}
-
-/// What each repeat of a variant yielded, in the order of [`Repeats::seeds`]; empty in older results.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RepeatValues {
-    /// Sum of the flows' goodputs, Mbit/s.
-    pub total_goodput_mbps: Vec<f64>,
-    /// Retransmissions of all flows.
-    pub retransmitted_packets: Vec<f64>,
-    /// Mean RTT, ms, as [`Repeats::rtt_mean_ms`].
-    pub rtt_mean_ms: Vec<f64>,
-    /// Jain's fairness index; empty where [`VariantResult::jain_index`] is absent.
-    pub jain_index: Vec<f64>,
+    pub values: BTreeMap<String, Vec<f64>>,
 }
 
 /// A flow over the repeats.
