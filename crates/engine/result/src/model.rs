@@ -1,7 +1,9 @@
 //! The result schema, as `--json` prints it.
 
 use crate::topology::Setting;
-use crate::{ElementSeries, FaultResult, FlowOutage, FlowSeries, Histogram, Topology, Trust};
+use crate::{
+    ElementSeries, FaultResult, FlowOutage, FlowSeries, Histogram, Holder, HolderSearch, Topology, Trust,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::Goal;
@@ -207,6 +209,13 @@ pub struct VariantResult {
     /// Whether the measurement can be trusted; on the kernel only. Of several runs the worst.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub trust: Option<Trust>,
+    /// What holds its flows, the largest gain first: of the baseline, and only where a headline was wanted. Measured by
+    /// simulated runs, also where the variant itself was measured on the kernel.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub held_by: Vec<Holder>,
+    /// How that was looked for; absent where it was not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub holder_search: Option<HolderSearch>,
 }
 
 fn is_false(b: &bool) -> bool {

@@ -19,6 +19,7 @@
 
 mod batch;
 mod failure;
+pub mod holders;
 mod one;
 mod order;
 mod outcomes;

@@ -1,0 +1,242 @@
+//! A scenario and its simulated run, as suspects look at them.
+
+use path::{Stage, StageLimit};
+use result::{Carried, ElementResult, FlowResult, VariantResult};
+use scenario::{Flow, PathLimits, Scenario};
+use std::collections::BTreeSet;
+use transport::App;
+use units::{Bytes, Goal, Rate, Span};
+
+/// The round trip where no flow measured one.
+const DEFAULT_RTT: Span = Span::from_millis(100);
+/// Payload of a full segment with timestamps, and its headers, bytes.
+const PAYLOAD: f64 = 1448.0;
+const HEADERS: f64 = 52.0;
+/// IP and UDP headers, bytes.
+const UDP_HEADERS: f64 = 28.0;
+/// How much more work a run is expected to be at most, without what held it.
+const MAX_GROWTH: f64 = 10.0;
+/// The same where nothing limits the flows.
+const UNLIMITED_GROWTH: f64 = 4.0;
+
+/// A stage by its indexes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct StageKey {
+    pub link: usize,
+    pub forward: bool,
+    pub index: usize,
+}
+
+/// A stage that packets passed.
+pub(super) struct SeenStage<'a> {
+    pub key: StageKey,
+    /// `link.direction.stage`.
+    pub name: String,
+    pub stage: &'a Stage,
+    pub element: &'a ElementResult,
+    pub carries: Carried,
+    /// Flows whose data it carries.
+    data: Vec<usize>,
+}
+
+/// A scenario and its simulated run.
+pub(super) struct Case<'a> {
+    pub scenario: &'a Scenario,
+    pub result: &'a VariantResult,
+    pub goal: Goal,
+    /// The shortest round trip of a flow.
+    pub rtt: Span,
+    /// Indexes of the flows that ran.
+    flows: Vec<usize>,
+    /// Of each of these the directions of links that its data and its ACKs take.
+    ways: Vec<[BTreeSet<(usize, bool)>; 2]>,
+    only: Option<usize>,
+}
+
+impl<'a> Case<'a> {
+    pub fn new(
+        scenario: &'a Scenario,
+        result: &'a VariantResult,
+        only: Option<usize>,
+        goal: Goal,
+    ) -> Case<'a> {
+        let flows: Vec<usize> = only.map_or_else(|| (0..scenario.flows.len()).collect(), |i| vec![i]);
+        let ways = flows.iter().map(|&i| ways(scenario, &scenario.flows[i])).collect();
+        let tcp = result.flows.iter().filter(|f| !f.is_udp() && f.rtt_ms.min > 0.0);
+        let least = tcp.map(|f| f.rtt_ms.min).min_by(f64::total_cmp);
+        let rtt = least.map_or(DEFAULT_RTT, |ms| Span::from_secs_f64(ms / 1e3));
+        Case { scenario, result, goal, rtt, flows, ways, only }
+    }
+
+    /// Flows that ran, with their indexes.
+    pub fn flows(&self) -> impl Iterator<Item = (usize, &'a Flow)> {
+        self.flows.iter().map(|&i| (i, &self.scenario.flows[i]))
+    }
+
+    /// TCP flows that ran, with their indexes.
+    pub fn tcp_flows(&self) -> impl Iterator<Item = (usize, &'a Flow)> {
+        self.flows().filter(|(_, f)| is_tcp(f))
+    }
+
+    /// The connections of a flow.
+    pub fn results(&self, flow: usize) -> Vec<&'a FlowResult> {
+        let name = &self.scenario.flows[flow].name;
+        let is = |f: &&FlowResult| {
+            let number = f.name.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix('-'));
+            f.name == *name || number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
+        };
+        self.result.flows.iter().filter(is).collect()
+    }
+
+    /// A stage's summary by its name.
+    pub fn element(&self, name: &str) -> Option<&'a ElementResult> {
+        self.result.elements.iter().find(|e| e.name == name)
+    }
+
+    /// Stages of the scenario that packets passed, link by link.
+    pub fn stages(&self) -> Vec<SeenStage<'a>> {
+        let mut all = Vec::new();
+        for (l, link) in self.scenario.links.iter().enumerate() {
+            for (forward, word, stages) in
+                [(true, "forward", &link.forward), (false, "backward", &link.backward)]
+            {
+                let carrying = |what: usize| -> Vec<usize> {
+                    let pairs = self.flows.iter().zip(&self.ways);
+                    pairs.filter(|(_, ways)| ways[what].contains(&(l, forward))).map(|(&i, _)| i).collect()
+                };
+                let (data, acks) = (carrying(0), carrying(1));
+                let carries = match (data.is_empty(), acks.is_empty()) {
+                    (true, false) => Carried::Acks,
+                    (false, false) => Carried::Both,
+                    // Also where a fault led packets another way than their routes.
+                    _ => Carried::Data,
+                };
+                for (index, named) in stages.iter().enumerate().filter(|(_, s)| !s.assumed) {
+                    let name = format!("{}.{word}.{}", link.name, named.name);
+                    let passed = |e: &&ElementResult| {
+                        e.passed_packets + e.dropped_packets + e.too_big_packets > 0
+                    };
+                    let Some(element) = self.element(&name).filter(passed) else { continue };
+                    let key = StageKey { link: l, forward, index };
+                    all.push(SeenStage { key, name, stage: &named.stage, element, carries, data: data.clone() });
+                }
+            }
+        }
+        all
+    }
+
+    /// The rate of a stage: of a trace that does not repeat its mean over the run.
+    pub fn rate(&self, stage: &Stage) -> Option<Rate> {
+        match (stage.limit(), stage) {
+            (StageLimit::Shared(rate) | StageLimit::Each(rate), _) => Some(rate),
+            (StageLimit::Varies, Stage::RateTrace(trace)) => {
+                let end = self.scenario.duration;
+                let ends = trace.steps.iter().skip(1).map(|s| s.at.min(end)).chain([end]);
+                let bits = trace.steps.iter().zip(ends).map(|(s, until)| {
+                    s.rate.as_bps() as f64 * until.saturating_sub(s.at).as_secs_f64()
+                });
+                Some(Rate::from_bps((bits.sum::<f64>() / end.as_secs_f64()) as u64))
+            }
+            _ => None,
+        }
+    }
+
+    /// The share of a stage's rate that flows reach with what they deliver, headers counted: all together over the measured
+    /// time, or one while it has something to send; of a limit for each flow the largest of one connection.
+    pub fn reached(&self, stage: &SeenStage<'_>) -> Option<f64> {
+        let limit = self.rate(stage.stage).filter(|r| r.as_bps() > 0)?.as_mbps();
+        let mut together = 0.0;
+        let mut most: f64 = 0.0;
+        for &i in &stage.data {
+            let factor = self.wire_factor(&self.scenario.flows[i]);
+            let results = self.results(i);
+            together += factor * results.iter().map(|f| f.goodput_mbps).sum::<f64>();
+            most = results.iter().map(|f| factor * busy_mbps(f)).fold(most, f64::max);
+        }
+        let shared = matches!(stage.stage.limit(), StageLimit::Shared(_) | StageLimit::Varies);
+        Some(if shared { together.max(most) } else { most } / limit)
+    }
+
+    /// IP bytes for each byte of payload.
+    fn wire_factor(&self, flow: &Flow) -> f64 {
+        match flow.app {
+            App::Udp { size, .. } => {
+                let size = f64::from(size.unwrap_or(1500));
+                size / (size - UDP_HEADERS).max(1.0)
+            }
+            App::Voice { .. } | App::Probe { .. } => 1.0,
+            _ => {
+                let mss = self.scenario.hosts[sender(flow)].stack.mss.map_or(PAYLOAD, f64::from);
+                (mss + HEADERS) / mss
+            }
+        }
+    }
+
+    /// The bandwidth-delay product of a rate and the shortest round trip, twenty full packets at least.
+    pub fn bdp(&self, rate: Rate) -> Bytes {
+        Bytes::new(rate.bytes_in(self.rtt).get().max(20 * 1500))
+    }
+
+    /// The rate that a flow could have: its tightest limit, else ten times what it got.
+    pub fn possible(&self, flow: usize) -> Rate {
+        let limit = PathLimits::new(self.scenario, self.only).flows[flow];
+        let got: f64 = self.results(flow).iter().map(|f| f.goodput_mbps).sum();
+        Rate::from_bps((limit.unwrap_or(10.0 * got) * 1e6) as u64)
+    }
+
+    /// How many times the work of this run one may be in which nothing holds the flows.
+    pub fn growth(&self) -> f64 {
+        let limits = PathLimits::new(self.scenario, self.only).flows;
+        let tightest: Option<f64> = self.flows.iter().map(|&i| limits[i]).try_fold(0.0, |most: f64, l| Some(most.max(l?)));
+        match (tightest, self.result.total_goodput_mbps) {
+            (Some(limit), got) if got > 0.0 => (limit / got).clamp(1.0, MAX_GROWTH),
+            _ => UNLIMITED_GROWTH,
+        }
+    }
+}
+
+/// Whether a flow is of TCP.
+pub(super) fn is_tcp(flow: &Flow) -> bool {
+    !matches!(flow.app, App::Udp { .. } | App::Voice { .. } | App::Probe { .. })
+}
+
+/// The host that sends most of a flow's data.
+pub(super) fn sender(flow: &Flow) -> usize {
+    if flow.app.answers() { flow.to } else { flow.from }
+}
+
+/// The host that receives most of a flow's data.
+pub(super) fn receiver(flow: &Flow) -> usize {
+    if flow.app.answers() { flow.from } else { flow.to }
+}
+
+/// The rate of a connection while it had something to send, Mbit/s of payload.
+fn busy_mbps(f: &FlowResult) -> f64 {
+    let busy = f.page_s.or(f.response_s).map(|t| t.count as f64 * t.mean);
+    let over = |seconds: f64| f.delivered_bytes as f64 * 8e-6 / seconds;
+    match busy {
+        Some(seconds) if seconds > 0.0 => over(seconds),
+        Some(_) => 0.0,
+        None if f.app == "bulk" => f.own_goodput_mbps(),
+        None => f.goodput_mbps,
+    }
+}
+
+/// Directions of links that a flow's data and its ACKs take.
+fn ways(scenario: &Scenario, flow: &Flow) -> [BTreeSet<(usize, bool)>; 2] {
+    let mut hosts = vec![flow.from];
+    hosts.extend(flow.via.iter().map(|&r| scenario.relays[r].host));
+    hosts.push(flow.to);
+    if flow.app.answers() {
+        hosts.reverse();
+    }
+    let way = |hosts: &[usize]| -> BTreeSet<(usize, bool)> {
+        let legs = hosts.windows(2).flat_map(|leg| scenario.route(leg[0], leg[1]).unwrap_or_default());
+        legs.map(|hop| (hop.link, hop.forward)).collect()
+    };
+    let there = way(&hosts);
+    hosts.reverse();
+    // Datagrams have no ACKs; probes come back.
+    let has_back = is_tcp(flow) || matches!(flow.app, App::Probe { .. });
+    [there, if has_back { way(&hosts) } else { BTreeSet::new() }]
+}

@@ -1,0 +1,143 @@
+//! Edits of a scenario that several suspects make.
+
+use super::case::StageKey;
+use path::queue::{CoDel, Drr, Fifo, FqCoDel};
+use path::{Delay, QueueConfig, Stage};
+use scenario::Scenario;
+use units::{Bytes, Rate, Span};
+
+/// Packets of a queue that is never full: more than any window holds.
+const DEEP: u64 = 1_000_000;
+/// The largest buffer that a stack may have (RFC 7323 section 2.3).
+pub(super) const LARGEST_BUFFER: Bytes = Bytes::new((1 << 30) - 1);
+
+/// A stage of a scenario.
+pub(super) fn stage_mut(scenario: &mut Scenario, key: StageKey) -> &mut Stage {
+    let link = &mut scenario.links[key.link];
+    let way = if key.forward { &mut link.forward } else { &mut link.backward };
+    &mut way[key.index].stage
+}
+
+/// Whether every stage passes its own check.
+pub(super) fn is_valid(scenario: &Scenario) -> bool {
+    let mut stages = scenario.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward));
+    stages.all(|s| s.stage.check().is_ok())
+}
+
+/// A stage that packets pass at once. It keeps its place, so that indexes and names of others stay.
+pub(super) fn nothing() -> Stage {
+    Delay { delay: Span::ZERO }.into()
+}
+
+/// The queues of a stage; none of what holds no packets.
+pub(super) fn queues(stage: &mut Stage) -> Vec<&mut QueueConfig> {
+    match stage {
+        Stage::Link(link) => vec![&mut link.queue],
+        Stage::RateTrace(trace) => vec![&mut trace.queue],
+        Stage::Handover(radio) => vec![&mut radio.queue],
+        Stage::Train(radio) => vec![&mut radio.queue],
+        Stage::Outage(outage) => vec![&mut outage.queue],
+        Stage::Shaper(shaper) => {
+            let queue = shaper.queue();
+            shaper.latency = None;
+            vec![shaper.queue.insert(queue)]
+        }
+        Stage::Htb(htb) => {
+            htb.classes.iter_mut().map(|class| class.queue.get_or_insert_default()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A queue of the same order of service that drops nothing.
+pub(super) fn deep(queue: &QueueConfig) -> QueueConfig {
+    match queue {
+        QueueConfig::Wfq(wfq) => {
+            let mut wfq = wfq.clone();
+            wfq.packets = DEEP;
+            QueueConfig::Wfq(wfq)
+        }
+        QueueConfig::Drr(drr) => QueueConfig::Drr(Drr { packets: DEEP, ..drr.clone() }),
+        QueueConfig::FqCoDel(fq) => {
+            QueueConfig::Drr(Drr { packets: DEEP, quantum: fq.quantum })
+        }
+        _ => QueueConfig::Fifo(Fifo { packets: Some(DEEP), bytes: None }),
+    }
+}
+
+/// A queue that does not stand: CoDel, where flows have queues of their own FQ-CoDel.
+pub(super) fn short(queue: &QueueConfig, rtt: Span) -> QueueConfig {
+    // RFC 8289 section 4.3: an interval of the largest round trip in common use.
+    let interval = Span::from_millis(100).max(rtt);
+    match queue {
+        QueueConfig::Wfq(_) | QueueConfig::Drr(_) | QueueConfig::FqCoDel(_) => {
+            QueueConfig::FqCoDel(FqCoDel { interval, ecn: false, ..FqCoDel::default() })
+        }
+        _ => QueueConfig::CoDel(CoDel { interval, packets: DEEP, ..CoDel::default() }),
+    }
+}
+
+fn twice(rate: Rate) -> Rate {
+    Rate::from_bps(rate.as_bps().saturating_mul(2))
+}
+
+fn twice_bytes(bytes: Bytes) -> Bytes {
+    Bytes::new(bytes.get().saturating_mul(2))
+}
+
+fn double_queue(queue: &mut QueueConfig) {
+    match queue {
+        QueueConfig::Fifo(fifo) => {
+            if fifo.packets.is_none() && fifo.bytes.is_none() {
+                fifo.packets = Some(fifo_default());
+            }
+            fifo.packets = fifo.packets.map(|n| n.saturating_mul(2));
+            fifo.bytes = fifo.bytes.map(twice_bytes);
+        }
+        QueueConfig::CoDel(q) => q.packets *= 2,
+        QueueConfig::Pie(q) => q.packets *= 2,
+        QueueConfig::Drr(q) => q.packets *= 2,
+        QueueConfig::Wfq(q) => q.packets *= 2,
+        QueueConfig::FqCoDel(q) => q.packets *= 2,
+        QueueConfig::Red(q) => (q.packets, q.min, q.max) = (q.packets * 2, q.min * 2, q.max * 2),
+    }
+}
+
+fn fifo_default() -> u64 {
+    QueueConfig::default().limits().packets
+}
+
+/// Twice the rate with twice the bucket and the queue, so that both last as long as before. What has no rate stays.
+pub(super) fn double_rate(stage: &mut Stage) {
+    match stage {
+        Stage::Link(link) => link.rate = link.rate.map(twice),
+        Stage::Handover(radio) => {
+            (radio.rate, radio.falling_rate) = (radio.rate.map(twice), radio.falling_rate.map(twice));
+        }
+        Stage::Train(radio) => radio.rate = twice(radio.rate),
+        Stage::RateTrace(trace) => {
+            trace.steps.iter_mut().for_each(|s| s.rate = twice(s.rate));
+            trace.opportunities = trace.opportunities.iter().flat_map(|&ms| [ms, ms]).collect();
+        }
+        Stage::Shaper(s) => {
+            (s.rate, s.peak_rate) = (twice(s.rate), s.peak_rate.map(twice));
+            for burst in [&mut s.burst, &mut s.excess_burst, &mut s.peak_burst] {
+                *burst = burst.map(twice_bytes);
+            }
+        }
+        Stage::Policer(p) => {
+            (p.rate, p.peak_rate) = (twice(p.rate), p.peak_rate.map(twice));
+            for burst in [&mut p.burst, &mut p.excess_burst, &mut p.peak_burst] {
+                *burst = burst.map(twice_bytes);
+            }
+        }
+        Stage::Htb(htb) => {
+            for class in &mut htb.classes {
+                (class.rate, class.ceil) = (twice(class.rate), class.ceil.map(twice));
+                (class.burst, class.cburst) = (class.burst.map(twice_bytes), class.cburst.map(twice_bytes));
+            }
+        }
+        _ => return,
+    }
+    queues(stage).into_iter().for_each(double_queue);
+}

@@ -1,0 +1,51 @@
+//! The congestion control. Another one is not the removal of an effect, and BBR would also cure losses: it is tried where
+//! nothing else gains anything. For fairness it is a suspect like others: the same control for all.
+
+use super::{Removal, Suspect};
+use crate::holders::case::Case;
+use congestion::Control;
+use result::HolderKind;
+use units::Goal;
+
+pub(super) struct CongestionControl;
+
+/// Another one of the other family.
+fn other(control: &Control) -> Option<Control> {
+    Control::named(if control.name().starts_with("bbr") { "cubic" } else { "bbr" })
+}
+
+impl Suspect for CongestionControl {
+    fn kind(&self) -> HolderKind {
+        HolderKind::CongestionControl
+    }
+
+    fn is_late(&self, goal: Goal) -> bool {
+        goal != Goal::Fairness
+    }
+
+    fn find(&self, case: &Case<'_>) -> Vec<Removal> {
+        let flows: Vec<(usize, &scenario::Flow)> = case.tcp_flows().collect();
+        let mut controls: Vec<Control> = Vec::new();
+        for (_, flow) in &flows {
+            if !controls.contains(&flow.cc) {
+                controls.push(flow.cc);
+            }
+        }
+        let fairness = case.goal == Goal::Fairness;
+        if fairness && controls.len() < 2 {
+            return Vec::new();
+        }
+        let replaced = |control: &Control| {
+            // For fairness: all that have another one take this one.
+            let new = if fairness { Some(*control) } else { other(control) }?;
+            let its = flows.iter().filter(|(_, f)| (f.cc == *control) != fairness);
+            let indexes: Vec<usize> = its.clone().map(|(i, _)| *i).collect();
+            let places = its.map(|(_, f)| f.name.clone()).collect();
+            let removal = Removal::at(self.kind(), "", move |s| {
+                indexes.iter().for_each(|&i| s.flows[i].cc = new);
+            });
+            Some(Removal { places, ..removal })
+        };
+        controls.iter().filter_map(replaced).collect()
+    }
+}

@@ -1,0 +1,21 @@
+//! Faults that the scenario schedules: a link, a tunnel or a host that fails for a time.
+
+use super::{Removal, Suspect};
+use crate::holders::case::Case;
+use result::HolderKind;
+
+pub(super) struct Faults;
+
+impl Suspect for Faults {
+    fn kind(&self) -> HolderKind {
+        HolderKind::Fault
+    }
+
+    fn find(&self, case: &Case<'_>) -> Vec<Removal> {
+        let without = |name: &String| {
+            let gone = name.clone();
+            Removal::at(self.kind(), name, move |s| s.faults.retain(|f| f.name != gone))
+        };
+        case.scenario.faults.iter().map(|f| without(&f.name)).collect()
+    }
+}

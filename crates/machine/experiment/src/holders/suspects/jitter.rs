@@ -1,0 +1,29 @@
+//! A delay that varies: its mean instead.
+
+use super::{Removal, Suspect};
+use crate::holders::case::{Case, SeenStage};
+use path::{Delay, Jitter, Stage};
+use result::HolderKind;
+use units::Span;
+
+pub(super) struct JitterSuspect;
+
+fn mean(jitter: &Jitter) -> Span {
+    let n = jitter.delays.len().max(1) as u64;
+    let sum: u64 = jitter.delays.iter().map(|d| d.as_nanos()).sum();
+    jitter.delay + Span::from_nanos(sum / n)
+}
+
+impl Suspect for JitterSuspect {
+    fn kind(&self) -> HolderKind {
+        HolderKind::Jitter
+    }
+
+    fn find(&self, case: &Case<'_>) -> Vec<Removal> {
+        let even = |s: SeenStage<'_>| {
+            let Stage::Jitter(jitter) = s.stage else { return None };
+            Some(Removal::replaced(self.kind(), &s, Delay { delay: mean(jitter) }.into()))
+        };
+        case.stages().into_iter().filter_map(even).collect()
+    }
+}

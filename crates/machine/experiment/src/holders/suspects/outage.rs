@@ -1,0 +1,20 @@
+//! Outages of a link, whether packets are lost or wait.
+
+use super::{Removal, Suspect};
+use crate::holders::case::Case;
+use crate::holders::change::nothing;
+use path::Stage;
+use result::HolderKind;
+
+pub(super) struct Outages;
+
+impl Suspect for Outages {
+    fn kind(&self) -> HolderKind {
+        HolderKind::Outage
+    }
+
+    fn find(&self, case: &Case<'_>) -> Vec<Removal> {
+        let outages = case.stages().into_iter().filter(|s| matches!(s.stage, Stage::Outage(_)));
+        outages.map(|s| Removal::replaced(self.kind(), &s, nothing())).collect()
+    }
+}

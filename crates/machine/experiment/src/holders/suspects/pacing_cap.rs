@@ -1,0 +1,21 @@
+//! An upper bound of the pacing rate.
+
+use super::{Removal, Suspect};
+use crate::holders::case::Case;
+use result::HolderKind;
+
+pub(super) struct PacingCap;
+
+impl Suspect for PacingCap {
+    fn kind(&self) -> HolderKind {
+        HolderKind::PacingCap
+    }
+
+    fn find(&self, case: &Case<'_>) -> Vec<Removal> {
+        let capped = case.tcp_flows().filter(|(_, f)| f.max_pacing_rate.is_some());
+        let lift = |(i, flow): (usize, &scenario::Flow)| {
+            Removal::at(self.kind(), &flow.name, move |s| s.flows[i].max_pacing_rate = None)
+        };
+        capped.map(lift).collect()
+    }
+}

@@ -1,0 +1,72 @@
+//! Policers that drop: a shaper of the same rate instead.
+
+use super::{Removal, Suspect};
+use crate::holders::case::{Case, SeenStage};
+use path::queue::Fifo;
+use path::{Class, Htb, QueueConfig, Shaper, Stage, StageLimit};
+use result::HolderKind;
+use units::{Bytes, Rate};
+
+/// Connections that get a shaper each at most.
+const MAX_CONNECTIONS: u32 = 64;
+
+pub(super) struct Policers;
+
+fn queue(case: &Case<'_>, rate: Rate) -> QueueConfig {
+    QueueConfig::Fifo(Fifo { packets: None, bytes: Some(case.bdp(rate)) })
+}
+
+fn shaper(case: &Case<'_>, rate: Rate) -> Stage {
+    Shaper {
+        refill: Default::default(),
+        rate,
+        burst: None,
+        excess_burst: None,
+        peak_rate: None,
+        peak_burst: None,
+        latency: None,
+        queue: Some(queue(case, rate)),
+    }
+    .into()
+}
+
+/// A class for each flow's number: two for each connection, one for each datagram flow.
+fn shaper_each(case: &Case<'_>, rate: Rate) -> Option<Stage> {
+    let connections = |(_, f): (usize, &scenario::Flow)| f.count * f.app.connections() * (1 + f.via.len() as u32);
+    let count: u32 = case.flows().map(connections).sum();
+    let class = |flow: u32| Class {
+        name: format!("flow-{flow}"),
+        parent: None,
+        rate,
+        ceil: None,
+        burst: Some(Bytes::new(3028)),
+        cburst: None,
+        prio: 0,
+        quantum: None,
+        flows: vec![flow],
+        dscp: Vec::new(),
+        tunnel: None,
+        queue: Some(queue(case, rate)),
+    };
+    (count <= MAX_CONNECTIONS).then(|| Htb { classes: (0..2 * count).map(class).collect() }.into())
+}
+
+impl Suspect for Policers {
+    fn kind(&self) -> HolderKind {
+        HolderKind::Policer
+    }
+
+    fn find(&self, case: &Case<'_>) -> Vec<Removal> {
+        let shaped = |s: SeenStage<'_>| {
+            let Stage::Policer(_) = s.stage else { return None };
+            let new = match s.stage.limit() {
+                StageLimit::Shared(rate) if rate.as_bps() > 0 => shaper(case, rate),
+                StageLimit::Each(rate) if rate.as_bps() > 0 => shaper_each(case, rate)?,
+                _ => return None,
+            };
+            let rate_mbps = case.rate(s.stage).map(Rate::as_mbps);
+            Some(Removal { rate_mbps, ..Removal::replaced(self.kind(), &s, new) })
+        };
+        case.stages().into_iter().filter(|s| s.element.dropped_packets > 0).filter_map(shaped).collect()
+    }
+}

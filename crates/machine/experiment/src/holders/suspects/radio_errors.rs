@@ -1,0 +1,24 @@
+//! Bit errors of a train's radio link: without the part of the Doppler shift that the receiver does not correct.
+
+use super::{Removal, Suspect};
+use crate::holders::case::{Case, SeenStage};
+use path::Stage;
+use result::HolderKind;
+
+pub(super) struct RadioErrors;
+
+impl Suspect for RadioErrors {
+    fn kind(&self) -> HolderKind {
+        HolderKind::RadioErrors
+    }
+
+    fn find(&self, case: &Case<'_>) -> Vec<Removal> {
+        let without = |s: SeenStage<'_>| {
+            let Stage::Train(train) = s.stage else { return None };
+            let mut train = train.clone();
+            train.residual = 0.0;
+            Some(Removal::replaced(self.kind(), &s, train.into()))
+        };
+        case.stages().into_iter().filter_map(without).collect()
+    }
+}
