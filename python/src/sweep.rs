@@ -158,7 +158,7 @@ impl SweepWork {
     fn finish(&self, py: Python<'_>) -> PyResult<(String, String)> {
         self.0.with(py, |held| {
             let (json, rows) = held.finish()?;
-            Ok((json, app::sweep::text(&ShownSweep::of(held.grid(), held.scenario(), &rows))))
+            Ok((json, app::sweep::text(&ShownSweep::of(held.grid(), held.scenario(), &rows), 80)))
         })
     }
 

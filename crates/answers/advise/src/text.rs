@@ -1,21 +1,26 @@
 //! A plan for people: the sentence, the table, what to type.
 
-use crate::model::{CureEffect, Plan, PlanFigures, RankedCure};
+use crate::model::{CureEffect, Plan, PlanFigures, PlanRange, RankedCure};
 use crate::story::advised;
 use print::{three_digits, wrap};
+use report::{Style, Table, TableCell, TableColumn, Tone};
 use std::fmt::Write;
 use units::Goal;
 
 /// Rows of what was only screened.
 const SCREENED: usize = 5;
 
-/// The sentence, the table, what was simulated, what was proved; names of cures are cut to fit `width` columns.
+/// The sentence, the table, what was simulated, what was proved, in lines of `width` columns, 60 at least.
 pub fn text(plan: &Plan, width: usize) -> String {
     let mut out = String::new();
     let width = width.max(60);
     out += &wrap(&plan.advice, width, "");
     out.push('\n');
-    out += &table(plan, width);
+    out += &table(plan).text(Style::plain(width));
+    let screened = plan.cures.iter().filter(|c| !c.finalist).count();
+    if screened > SCREENED {
+        let _ = writeln!(out, "and {} more that were screened only (--json has all)", screened - SCREENED);
+    }
     let s = &plan.simulated;
     let scenarios = if s.scenarios > 1 { format!(" of {} scenarios", s.scenarios) } else { String::new() };
     let told = format!(
@@ -61,52 +66,24 @@ fn proofs(plan: &Plan) -> String {
     out
 }
 
-/// A row: what it is, who acts, the figures.
-struct PlanRow {
-    cells: Vec<String>,
-    title: String,
-}
-
-fn table(plan: &Plan, width: usize) -> String {
-    let head = ["", "who", "Mbit/s", unit(plan.objective), "p95 ms", "resent", "call ms", "MOS"];
-    let mut rows = vec![PlanRow { cells: cells("", &plan.now), title: "as it is".into() }];
-    let finalists = plan.cures.iter().filter(|c| c.finalist);
-    rows.extend(finalists.map(row));
-    let screened: Vec<&RankedCure> = plan.cures.iter().filter(|c| !c.finalist).collect();
-    let shown = screened.iter().take(SCREENED).copied().map(row);
-    rows.extend(shown);
-    let columns = head.len();
-    let widths: Vec<usize> = (1..columns)
-        .map(|i| {
-            rows.iter()
-                .map(|r| r.cells[i - 1].chars().count())
-                .max()
-                .unwrap_or(0)
-                .max(head[i].chars().count())
-        })
-        .collect();
-    let rest = widths.iter().map(|w| w + 1).sum::<usize>();
-    let name = width.saturating_sub(rest).max(20);
-    let line = |title: &str, cells: &[String]| {
-        let mut line = format!("{:<name$}", cut(title, name));
-        for (cell, width) in cells.iter().zip(&widths) {
-            let _ = write!(line, " {cell:>width$}");
-        }
-        line.truncate(line.trim_end().len());
-        line + "\n"
-    };
-    let head: Vec<String> = head.iter().skip(1).map(|h| h.to_string()).collect();
-    let mut out = line("", &head);
-    out += &"─".repeat(name + rest);
-    out.push('\n');
-    for row in &rows {
-        out += &line(&row.title, &row.cells);
-    }
-    if screened.len() > SCREENED {
-        let _ =
-            writeln!(out, "and {} more that were screened only (--json has all)", screened.len() - SCREENED);
-    }
-    out
+/// The figures as they are, of the finalists, and of the first that were screened only.
+pub(crate) fn table(plan: &Plan) -> Table<'static> {
+    let numbers = TableColumn::numbers;
+    let mut table = Table::of(vec![
+        TableColumn::names("cure"),
+        TableColumn::names("who"),
+        numbers("goodput", "Mbit/s"),
+        numbers(unit(plan.objective), "95 %"),
+        numbers("p95", "ms").ranked(90),
+        numbers("resent", "%").ranked(80),
+        numbers("call", "ms").ranked(60),
+        numbers("call", "MOS").ranked(70),
+    ]);
+    table.row(cells("as it is", "", None, &plan.now));
+    plan.cures.iter().filter(|c| c.finalist).for_each(|c| table.row(row(c)));
+    let screened = plan.cures.iter().filter(|c| !c.finalist);
+    screened.take(SCREENED).for_each(|c| table.row(row(c)));
+    table
 }
 
 fn unit(goal: Goal) -> &'static str {
@@ -118,17 +95,16 @@ fn unit(goal: Goal) -> &'static str {
     }
 }
 
-fn row(c: &RankedCure) -> PlanRow {
+fn row(c: &RankedCure) -> [TableCell; 8] {
     let who: Vec<&str> = c.by.iter().map(|a| a.name()).collect();
-    let mut cells = cells(&who.join("+"), &c.figures);
-    cells[2] = format!("{}…{}", Signed(c.gain.low), Signed(c.gain.high));
-    let mark = match c.effect {
-        CureEffect::Gains => "",
-        CureEffect::NoDifference => "= ",
-        CureEffect::Loses => "- ",
+    let (mark, tone) = match c.effect {
+        CureEffect::Gains => ("", Tone::Plain),
+        CureEffect::NoDifference => ("= ", Tone::Dim),
+        CureEffect::Loses => ("- ", Tone::Dim),
     };
     let screened = if c.finalist { "" } else { "~ " };
-    PlanRow { cells, title: format!("{mark}{screened}{}", c.name) }
+    let name = format!("{mark}{screened}{}", c.name);
+    cells(&name, &who.join("+"), Some(c.gain), &c.figures).map(|cell| TableCell { tone, ..cell })
 }
 
 /// A number of three digits with its sign.
@@ -141,28 +117,21 @@ impl std::fmt::Display for Signed {
     }
 }
 
-fn cells(who: &str, f: &PlanFigures) -> Vec<String> {
-    let mut cells = vec![who.into(), three_digits(f.goodput_mbps.mean), String::new()];
-    cells.push(three_digits(f.p95_delay_ms.mean));
-    cells.push(percent(f.resent));
-    match f.voice {
-        Some(v) => {
-            cells.extend([three_digits(v.p95_delay_ms), v.mos.map_or("–".into(), |m| format!("{m:.1}"))])
-        }
-        None => cells.extend(["–".to_string(), "–".into()]),
-    }
-    cells
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1}%", 100.0 * share)
-}
-
-fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.into();
-    }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+fn cells(name: &str, who: &str, gain: Option<PlanRange>, f: &PlanFigures) -> [TableCell; 8] {
+    let gain = gain.map(|g| format!("{}…{}", Signed(g.low), Signed(g.high)));
+    let call = f.voice.map(|v| three_digits(v.p95_delay_ms));
+    let mos = f.voice.and_then(|v| Some(format!("{:.1}", v.mos?)));
+    let known = |text: Option<String>| TableCell::from(text.unwrap_or_else(|| "–".into()));
+    [
+        name.into(),
+        who.into(),
+        three_digits(f.goodput_mbps.mean).into(),
+        gain.unwrap_or_default().into(),
+        three_digits(f.p95_delay_ms.mean).into(),
+        format!("{:.1}", 100.0 * f.resent).into(),
+        known(call),
+        known(mos),
+    ]
 }
 
 /// What to type for the advised cure, or for the one called `name`; `None` where there is none of that name, or nothing

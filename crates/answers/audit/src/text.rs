@@ -3,6 +3,8 @@
 use crate::finding::{AuditFinding, CostMeasure, FindingCost, FindingLevel};
 use crate::path::{number, size};
 use crate::report::{CheckReport, NamespaceReport};
+use print::wrap;
+use report::{Style, Table, TableCell, TableColumn};
 use std::fmt::Write;
 
 /// Commands of one finding that are shown; JSON has all.
@@ -12,16 +14,16 @@ const MOST_NAMES: usize = 4;
 /// Namespaces in the table.
 const MOST_ROWS: usize = 40;
 
-/// A table of the namespaces and the findings, in lines of `width`; `wrap` breaks a text into such lines behind a prefix.
-pub fn text(report: &CheckReport, width: usize, wrap: &dyn Fn(&str, usize, &str) -> String) -> String {
-    let mut out = table(report);
+/// A table of the namespaces and the findings, in lines of `width` columns; commands stay whole.
+pub fn text(report: &CheckReport, width: usize) -> String {
+    let mut out = table(report, width);
     if let Some(path) = &report.path {
         let line =
             format!("path: {} ({}), {} in one round trip", path.words(), path.source, size(path.bdp()));
         let _ = write!(out, "\n{}", wrap(&line, width, ""));
     }
     for finding in &report.findings {
-        let _ = write!(out, "\n{}", told(report, finding, width, wrap));
+        let _ = write!(out, "\n{}", told(report, finding, width));
     }
     let problems = report.findings.iter().filter(|f| f.level == FindingLevel::Problem).count();
     let notes = report.findings.len() - problems;
@@ -49,31 +51,26 @@ fn summary(report: &CheckReport, problems: usize, notes: usize) -> String {
 }
 
 /// A row a namespace.
-fn table(report: &CheckReport) -> String {
-    let head = ["namespace", "control", "pacing", "connections", "rmem", "wmem", "qdisc"].map(str::to_string);
-    let mut rows = vec![head];
-    rows.extend(report.namespaces.iter().take(MOST_ROWS).map(row));
-    let widths: Vec<usize> =
-        (0..rows[0].len()).map(|i| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0)).collect();
-    let mut out = String::new();
-    for (i, row) in rows.iter().enumerate() {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(c, w)| format!("{c:<w$}")).collect();
-        let _ = writeln!(out, "{}", cells.join("  ").trim_end());
-        if i == 0 {
-            let _ = writeln!(out, "{}", "─".repeat(widths.iter().sum::<usize>() + 2 * (widths.len() - 1)));
-        }
-    }
+fn table(report: &CheckReport, width: usize) -> String {
+    let names = TableColumn::names;
+    let mut table = Table::of(vec![
+        names("namespace"),
+        names("control"),
+        names("pacing").ranked(40),
+        names("connections").ranked(50),
+        names("rmem").ranked(30),
+        names("wmem").ranked(30),
+        names("qdisc"),
+    ]);
+    report.namespaces.iter().take(MOST_ROWS).for_each(|ns| table.row(row(ns)));
+    let mut out = table.text(Style::plain(width));
     if report.namespaces.len() > MOST_ROWS {
         let _ = writeln!(out, "… and {} more (--json has all)", report.namespaces.len() - MOST_ROWS);
     }
     out
 }
 
-fn row(ns: &NamespaceReport) -> [String; 7] {
-    let short = |text: &str| match text.chars().count() {
-        0..=26 => text.to_string(),
-        _ => text.chars().take(25).chain(['…']).collect(),
-    };
+fn row(ns: &NamespaceReport) -> [TableCell; 7] {
     let most = |name: &str| {
         let value = ns.settings.get(name).and_then(|v| v.split(' ').nth(2)?.parse().ok());
         value.map_or("-".into(), size)
@@ -85,25 +82,21 @@ fn row(ns: &NamespaceReport) -> [String; 7] {
     qdiscs.dedup();
     let or_dash = |text: String| if text.is_empty() { "-".into() } else { text };
     [
-        short(&ns.name),
+        ns.name.clone(),
         ns.control.clone().unwrap_or("-".into()),
         match ns.pacing {
             Some(p) => p.words().trim_start_matches("paced ").to_string(),
             None => "-".into(),
         },
-        or_dash(short(&sockets.join(", "))),
+        or_dash(sockets.join(", ")),
         most("net.ipv4.tcp_rmem"),
         most("net.ipv4.tcp_wmem"),
         or_dash(qdiscs.join(", ")),
     ]
+    .map(TableCell::from)
 }
 
-fn told(
-    report: &CheckReport,
-    f: &AuditFinding,
-    width: usize,
-    wrap: &dyn Fn(&str, usize, &str) -> String,
-) -> String {
+fn told(report: &CheckReport, f: &AuditFinding, width: usize) -> String {
     let level = match f.level {
         FindingLevel::Problem => "problem",
         FindingLevel::Note => "note",
@@ -162,16 +155,12 @@ mod tests {
     use crate::report::report;
     use crate::rule::judge;
 
-    fn plain(text: &str, _: usize, first: &str) -> String {
-        format!("{first}{text}\n")
-    }
-
     #[test]
     fn a_clean_host_says_so() {
         let facts = host(vec![clean("host")]);
         let report = report(&facts, None, judge(&facts, None));
         assert!(report.findings.is_empty() && !report.has_problems());
-        let told = text(&report, 80, &plain);
+        let told = text(&report, 200);
         assert!(
             told.contains("host       cubic    not paced  -            6.29 MB  4.19 MB  pfifo_fast"),
             "{told}"
@@ -185,7 +174,7 @@ mod tests {
         web.settings.set("net.ipv4.tcp_sack", "0");
         let facts = host(vec![clean("host"), web]);
         let report = report(&facts, None, judge(&facts, None));
-        let told = text(&report, 80, &plain);
+        let told = text(&report, 200);
         assert!(report.has_problems());
         assert!(told.contains("problem sack in web: net.ipv4.tcp_sack is 0\n"), "{told}");
         assert!(told.contains("  do:   ip netns exec web sysctl -w net.ipv4.tcp_sack=1\n"), "{told}");

@@ -1,5 +1,6 @@
 //! Results for people: the table of variants and the flows' sparklines that `longfat run` prints, and plots; what
-//! `longfat diagnose` says of a capture.
+//! `longfat diagnose` says of a capture. What every command shows is made of the same parts: [`Table`], [`plot`],
+//! [`PlainPage`].
 
 mod bands;
 mod both;
@@ -26,11 +27,12 @@ mod width;
 
 pub use bands::{Band, Bands, PlottedSeries};
 pub use figures::GroupBy;
-pub use page::{PageData, Shown, packed, page, page_data};
+pub use page::{PageData, PlainPage, Shown, packed, page, page_data};
 pub use print::wrap;
 pub use story::headline;
 pub use strings::Lang;
-pub use style::{Grouping, Style};
+pub use style::{Grouping, Style, Tone};
+pub use table::{Table, TableCell, TableColumn};
 pub use trust::{distrust, distrust_of};
 pub use warnings::warnings;
 

@@ -34,17 +34,39 @@ impl Default for Style {
 
 /// What a piece of text is, not which colour it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) enum Tone {
+pub enum Tone {
+    /// Nothing of note.
     #[default]
     Plain,
+    /// A column's head.
     Head,
+    /// Less important than the rest.
     Dim,
+    /// As it should be.
     Good,
+    /// Not quite.
     Fair,
+    /// As it should not be.
     Bad,
 }
 
+impl Tone {
+    /// Its class in the report page's style sheet.
+    pub(crate) fn class(self) -> Option<&'static str> {
+        match self {
+            Tone::Dim => Some("hint"),
+            Tone::Bad => Some("bad"),
+            Tone::Plain | Tone::Head | Tone::Good | Tone::Fair => None,
+        }
+    }
+}
+
 impl Style {
+    /// What goes to a file or a pipe, so many columns wide.
+    pub fn plain(width: usize) -> Style {
+        Style { width, ..Style::default() }
+    }
+
     pub(crate) fn columns(self) -> usize {
         self.width.max(60)
     }

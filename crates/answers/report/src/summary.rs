@@ -157,7 +157,7 @@ fn repeats(run: &Run) -> Vec<String> {
 }
 
 /// The variant's name, once for all its flows and groups.
-fn names(lines: &[SummaryLine]) -> TableColumn {
+fn names(lines: &[SummaryLine]) -> TableColumn<'static> {
     let mut last: Option<&VariantResult> = None;
     let mut cells = Vec::new();
     for line in lines {

@@ -1,8 +1,12 @@
-//! A table that fits: columns have priorities, and the least wanted go when the width runs out.
+//! The one table: columns of names and of numbers, and what writes them: for the terminal, as Markdown, as HTML.
+//!
+//! In the terminal a table fits: columns have ranks, and those of the lowest go when the width runs out.
 
 use crate::elide::elide;
+use crate::markup::escaped;
 use crate::style::{Style, Tone};
-use crate::width::{clip, pad};
+use crate::width::{clip, pad, printable};
+use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
 /// No column of names is made narrower than this.
@@ -14,9 +18,18 @@ const LESS_THAN_A_NAME: u8 = 60;
 
 /// One value with its tone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TableCell {
+pub struct TableCell {
+    /// As it is shown.
     pub text: String,
+    /// What it is.
     pub tone: Tone,
+}
+
+impl TableCell {
+    /// A text in a tone.
+    pub fn toned(text: impl Into<String>, tone: Tone) -> TableCell {
+        TableCell { text: text.into(), tone }
+    }
 }
 
 impl<S: Into<String>> From<S> for TableCell {
@@ -26,22 +39,40 @@ impl<S: Into<String>> From<S> for TableCell {
 }
 
 /// A column: a head of two lines, a cell for each row.
-pub(crate) struct TableColumn {
-    pub head: [&'static str; 2],
-    /// Names are left-aligned and may be shortened as [`elide`] does; numbers are right-aligned and whole.
+#[derive(Clone, Debug)]
+pub struct TableColumn<'a> {
+    /// The head's lines; a line that is empty in all columns is left out.
+    pub head: [&'a str; 2],
+    /// Names are left-aligned and may be shortened; numbers are right-aligned and whole.
     pub text: bool,
-    /// Columns of the lowest rank are left out first; 0 never.
+    /// Columns of the lowest rank are left out first where the terminal is narrow; 0 never.
     pub rank: u8,
+    /// Row by row.
     pub cells: Vec<TableCell>,
 }
 
-impl TableColumn {
+impl<'a> TableColumn<'a> {
+    /// A column of names without rows.
+    pub fn names(head: &'a str) -> TableColumn<'a> {
+        TableColumn { head: [head, ""], text: true, rank: 0, cells: Vec::new() }
+    }
+
+    /// A column of numbers without rows, its unit in the head's second line.
+    pub fn numbers(head: &'a str, unit: &'a str) -> TableColumn<'a> {
+        TableColumn { head: [head, unit], text: false, rank: 0, cells: Vec::new() }
+    }
+
+    /// The column with a rank.
+    pub fn ranked(self, rank: u8) -> TableColumn<'a> {
+        TableColumn { rank, ..self }
+    }
+
     fn width(&self) -> usize {
         let head = self.head.iter().map(|h| h.width()).max().unwrap_or(0);
         self.cells.iter().map(|c| c.text.width()).max().unwrap_or(0).max(head)
     }
 
-    fn names(&self) -> Vec<&str> {
+    fn texts(&self) -> Vec<&str> {
         self.cells.iter().map(|c| c.text.as_str()).collect()
     }
 
@@ -51,47 +82,162 @@ impl TableColumn {
         if self.cells.len() > MOST_NAMES {
             return NAME.min(full);
         }
-        let fits = |width: &usize| elide(&self.names(), *width).is_some_and(|e| e.whole || !whole);
+        let fits = |width: &usize| elide(&self.texts(), *width).is_some_and(|e| e.whole || !whole);
         (NAME.min(full)..full).find(fits).unwrap_or(full)
     }
 
     /// Shortens its names to `width`.
     fn shorten(&mut self, width: usize) {
         let clipped = || self.cells.iter().map(|c| clip(&c.text, width)).collect();
-        let short = elide(&self.names(), width).map_or_else(clipped, |e| e.names);
+        let short = elide(&self.texts(), width).map_or_else(clipped, |e| e.names);
         for (cell, text) in self.cells.iter_mut().zip(short) {
             cell.text = text;
         }
     }
 }
 
-/// The table, every line ended, none with blanks at its end.
-pub(crate) fn render(mut columns: Vec<TableColumn>, style: Style) -> String {
-    let (widths, gap) = fit(&mut columns, style.columns());
-    columns.iter_mut().zip(&widths).filter(|(c, _)| c.text).for_each(|(c, &width)| c.shorten(width));
-    let rows = columns.first().map_or(0, |c| c.cells.len());
-    let line = |cell: &dyn Fn(&TableColumn) -> TableCell| {
-        let mut line = String::new();
-        for (column, &width) in columns.iter().zip(&widths) {
-            let TableCell { text, tone } = cell(column);
-            if !line.is_empty() {
-                line.push_str(&" ".repeat(gap));
-            }
-            line.push_str(&style.paint(tone, &pad(&text, width, column.text)));
+/// The table of these columns for the terminal.
+pub(crate) fn render(columns: Vec<TableColumn<'_>>, style: Style) -> String {
+    Table::of(columns).text(style)
+}
+
+/// A table: columns, and headings between their rows.
+#[derive(Clone, Debug, Default)]
+pub struct Table<'a> {
+    columns: Vec<TableColumn<'a>>,
+    /// Row number and text: what stands above that row, over all columns.
+    headings: Vec<(usize, String)>,
+}
+
+impl<'a> Table<'a> {
+    /// Of columns with or without rows.
+    pub fn of(columns: Vec<TableColumn<'a>>) -> Table<'a> {
+        Table { columns, headings: Vec::new() }
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |c| c.cells.len())
+    }
+
+    /// Appends a row, a cell for each column in their order. Cells are one line of visible characters in all that writes
+    /// them, whatever names hold.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = TableCell>) {
+        for (column, cell) in self.columns.iter_mut().zip(cells) {
+            column.cells.push(TableCell { text: printable(&cell.text.replace('\n', " ")), ..cell });
         }
-        line.truncate(line.trim_end().len());
-        line + "\n"
-    };
-    let head = |i: usize| line(&|c| TableCell { text: c.head[i].into(), tone: Tone::Head });
-    let total = widths.iter().sum::<usize>() + gap * widths.len().saturating_sub(1);
-    let rule = style.paint(Tone::Dim, &"─".repeat(total)) + "\n";
-    let body = (0..rows).map(|r| line(&|c| c.cells.get(r).cloned().unwrap_or_default()));
-    [head(0), head(1), rule].into_iter().chain(body).collect()
+    }
+
+    /// Appends a heading for the rows that follow.
+    pub fn heading(&mut self, text: &str) {
+        self.headings.push((self.rows(), printable(text)));
+    }
+
+    fn head(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..2).filter(|&line| self.columns.iter().any(|c| !c.head[line].is_empty()))
+    }
+
+    fn above(&self, row: usize) -> impl Iterator<Item = &str> {
+        self.headings.iter().filter(move |(at, _)| *at == row).map(|(_, text)| text.as_str())
+    }
+
+    /// For the terminal: every line ended, none with blanks at its end.
+    pub fn text(mut self, style: Style) -> String {
+        let rows = self.rows();
+        let (widths, gap) = fit(&mut self.columns, style.columns());
+        self.columns.iter_mut().zip(&widths).filter(|(c, _)| c.text).for_each(|(c, &width)| c.shorten(width));
+        let line = |cell: &dyn Fn(&TableColumn) -> TableCell| {
+            let mut line = String::new();
+            for (column, &width) in self.columns.iter().zip(&widths) {
+                let TableCell { text, tone } = cell(column);
+                if !line.is_empty() {
+                    line.push_str(&" ".repeat(gap));
+                }
+                line.push_str(&style.paint(tone, &pad(&text, width, column.text)));
+            }
+            line.truncate(line.trim_end().len());
+            line + "\n"
+        };
+        let head = |i: usize| line(&|c| TableCell::toned(c.head[i], Tone::Head));
+        let mut text: String = self.head().map(head).collect();
+        let total = widths.iter().sum::<usize>() + gap * widths.len().saturating_sub(1);
+        text += &(style.paint(Tone::Dim, &"─".repeat(total)) + "\n");
+        for row in 0..rows {
+            self.above(row).for_each(|heading| text += &print::wrap(heading, style.columns(), ""));
+            text += &line(&|c| c.cells.get(row).cloned().unwrap_or_default());
+        }
+        text
+    }
+
+    /// As a table of Markdown; the two lines of a head are one, and headings are rows of their own.
+    pub fn markdown(&self) -> String {
+        let row = |cells: &mut dyn Iterator<Item = String>| {
+            cells.fold(String::from("|"), |line, text| line + &format!(" {} |", text.replace('|', "\\|")))
+                + "\n"
+        };
+        let head = |c: &TableColumn| {
+            let parts: Vec<&str> = c.head.into_iter().filter(|part| !part.is_empty()).collect();
+            parts.join(", ")
+        };
+        let mut text = row(&mut self.columns.iter().map(head)).replacen("|  |", "| |", 1);
+        text += &format!("|{}\n", "---|".repeat(self.columns.len()));
+        for i in 0..self.rows() {
+            for heading in self.above(i) {
+                let rest = self.columns.iter().skip(1).map(|_| String::new());
+                text += &row(&mut std::iter::once(heading.to_string()).chain(rest));
+            }
+            text += &row(&mut self.columns.iter().map(|c| c.cells[i].text.clone()));
+        }
+        text
+    }
+
+    /// As an element of HTML. A head's upper line spans the columns after it whose own is empty.
+    pub(crate) fn html(&self) -> String {
+        let mut out = String::from("<div class=\"table-scroll\"><table><thead>");
+        for line in self.head() {
+            out += "<tr>";
+            let mut at = 0;
+            while at < self.columns.len() {
+                let after = self.columns[at + 1..].iter().take_while(|c| line == 0 && c.head[0].is_empty());
+                let span = if self.columns[at].head[line].is_empty() { 1 } else { 1 + after.count() };
+                let class = if self.columns[at].text { " class=\"text\"" } else { "" };
+                let wide = if span > 1 { format!(" colspan=\"{span}\"") } else { String::new() };
+                let _ = write!(out, "<th{class}{wide}>{}</th>", escaped(self.columns[at].head[line]));
+                at += span;
+            }
+            out += "</tr>";
+        }
+        out += "</thead>\n<tbody>";
+        for row in 0..self.rows() {
+            for heading in self.above(row) {
+                let _ = writeln!(
+                    out,
+                    "<tr><th class=\"text\" colspan=\"{}\">{}</th></tr>",
+                    self.columns.len(),
+                    escaped(heading)
+                );
+            }
+            out += "<tr>";
+            for column in &self.columns {
+                let TableCell { text, tone } = &column.cells[row];
+                let classes = [column.text.then_some("text"), tone.class()];
+                let classes: Vec<&str> = classes.into_iter().flatten().collect();
+                let class = if classes.is_empty() {
+                    String::new()
+                } else {
+                    format!(" class=\"{}\"", classes.join(" "))
+                };
+                let _ = write!(out, "<td{class}>{}</td>", escaped(text));
+            }
+            out += "</tr>\n";
+        }
+        out + "</tbody></table></div>\n"
+    }
 }
 
 /// Widths and gap: two blanks between columns, else one and shorter names, else fewer columns. What tells one name from
 /// another is cut only when no lesser column is left to go.
-fn fit(columns: &mut Vec<TableColumn>, room: usize) -> (Vec<usize>, usize) {
+fn fit(columns: &mut Vec<TableColumn<'_>>, room: usize) -> (Vec<usize>, usize) {
     // Least widths of names, with and without cutting what tells them apart; found out when they are needed.
     let mut floors: [Option<Vec<usize>>; 2] = [None, None];
     loop {
@@ -124,7 +270,7 @@ fn fit(columns: &mut Vec<TableColumn>, room: usize) -> (Vec<usize>, usize) {
 mod tests {
     use super::*;
 
-    fn column(head: &'static str, rank: u8, cell: &str) -> TableColumn {
+    fn column<'a>(head: &'a str, rank: u8, cell: &str) -> TableColumn<'a> {
         TableColumn { head: [head, ""], text: rank == 0, rank, cells: vec![cell.into()] }
     }
 

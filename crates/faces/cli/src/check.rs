@@ -18,7 +18,7 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliProblem> {
         let text = serde_json::to_string_pretty(&report).map_err(|e| CliProblem::usage(e.to_string()))?;
         crate::print_json(&(text + "\n"))?;
     } else {
-        crate::print(&audit::text(&report, terminal().width, &report::wrap))?;
+        crate::print(&audit::text(&report, terminal().width))?;
     }
     Ok(ExitCode::from(u8::from(report.has_problems())))
 }

@@ -6,7 +6,7 @@ use crate::escape::tell;
 use crate::lab;
 use crate::load;
 use crate::problem::CliProblem;
-use crate::progress::Bar;
+use crate::progress::{Bar, terminal};
 use app::CommandError;
 use app::names::{default_folder, program};
 use app::sweep::{Axis, CellRow, ShownSweep, SweepError, SweepFolder, SweepGrid};
@@ -82,5 +82,5 @@ fn show(
         return Ok(());
     }
     let shown = ShownSweep::of(held.grid(), held.scenario(), rows);
-    crate::print(&format!("{}\n{kept}", app::sweep::text(&shown)))
+    crate::print(&format!("{}\n{kept}", app::sweep::text(&shown, terminal().width)))
 }

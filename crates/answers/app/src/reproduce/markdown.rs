@@ -1,7 +1,10 @@
 //! What was reproduced as Markdown: docs/reproduction.md is this of all studies.
 
-use crate::reproduce::model::{JudgedClaim, ReproducedStudy, ReproducedTable, Reproduction};
+use crate::reproduce::model::{
+    JudgedClaim, ReproducedColumn, ReproducedStudy, ReproducedTable, Reproduction,
+};
 use crate::reproduce::text::{counted, long, ours, published};
+use report::{Table, TableCell, TableColumn};
 use std::fmt::Write;
 
 /// The page: counts, then each study with its tables and claims.
@@ -29,17 +32,15 @@ pub fn markdown(reproduction: &Reproduction) -> String {
 
 fn study_part(out: &mut String, study: &ReproducedStudy) {
     let _ = writeln!(out, "\n## {}\n\n`{}`, {}. {}", study.title, study.name, study.source, study.about);
-    if !study.fitted.is_empty() {
-        let _ = writeln!(out, "\n| fitted | to | on |\n|---|---|---|");
-        for fit in &study.fitted {
-            let _ = writeln!(out, "| {} | {} | `{}` |", cell(&fit.unknown), cell(&fit.value), fit.on);
-        }
+    let mut fitted = names(&["fitted", "to", "on"]);
+    for fit in &study.fitted {
+        fitted.row([fit.unknown.as_str(), &fit.value, &format!("`{}`", fit.on)].map(TableCell::from));
     }
+    part(out, &fitted);
     study.tables.iter().for_each(|table| table_part(out, table));
-    if !study.claims.is_empty() {
-        let _ = writeln!(out, "\n| claim | verdict |\n|---|---|");
-        study.claims.iter().for_each(|claim| claim_part(out, claim));
-    }
+    let mut claims = names(&["claim", "verdict"]);
+    study.claims.iter().for_each(|claim| claims.row(claim_row(claim)));
+    part(out, &claims);
     for part in &study.unrun {
         let _ = writeln!(out, "\nNot run: `{}`: {}.", part.what, part.why.trim_end_matches('.'));
     }
@@ -50,23 +51,33 @@ fn table_part(out: &mut String, table: &ReproducedTable) {
     if let Some(note) = &table.note {
         let _ = writeln!(out, "{note}");
     }
-    let head = table.columns.iter().map(|c| match c.unit.as_str() {
-        "" => c.title.clone(),
-        unit => format!("{}, {unit}", c.title),
-    });
-    let head: Vec<String> = head.collect();
-    let _ = writeln!(out, "\n| | {} |\n|---|{}", head.join(" | "), "---|".repeat(head.len()));
+    let head: Vec<String> = table.columns.iter().map(ReproducedColumn::with_unit).collect();
+    let head: Vec<&str> = [""].into_iter().chain(head.iter().map(String::as_str)).collect();
+    let mut shown = names(&head);
     for row in &table.rows {
         let cells = row.cells.iter().map(|c| {
             let mine: Vec<String> = c.ours.iter().map(|value| ours(c, value.as_ref())).collect();
             let nothing = c.published.is_none() && c.ours.iter().all(Option::is_none);
             if nothing { String::new() } else { format!("{} / {}", published(c), mine.join(" / ")) }
         });
-        let _ = writeln!(out, "| {} | {} |", cell(&row.title), cells.collect::<Vec<_>>().join(" | "));
+        shown.row([row.title.clone()].into_iter().chain(cells).map(TableCell::from));
+    }
+    part(out, &shown);
+}
+
+/// A table without rows.
+fn names<'a>(head: &[&'a str]) -> Table<'a> {
+    Table::of(head.iter().map(|head| TableColumn::names(head)).collect())
+}
+
+/// The table behind an empty line; nothing without rows.
+fn part(out: &mut String, table: &Table<'_>) {
+    if table.rows() > 0 {
+        let _ = write!(out, "\n{}", table.markdown());
     }
 }
 
-fn claim_part(out: &mut String, claim: &JudgedClaim) {
+fn claim_row(claim: &JudgedClaim) -> [TableCell; 2] {
     let verdicts = claim.judged.iter().map(|judged| {
         let repeats = match judged.repeats {
             0 | 1 => String::new(),
@@ -76,11 +87,5 @@ fn claim_part(out: &mut String, claim: &JudgedClaim) {
     });
     let mut verdicts: Vec<String> = verdicts.collect();
     verdicts.extend(claim.cannot.as_ref().map(|why| format!("cannot be judged here: {why}")));
-    let says = format!("{} ({})", claim.says, claim.place);
-    let _ = writeln!(out, "| {} | {} |", cell(&says), cell(&verdicts.join("<br>")));
-}
-
-/// A text as a cell of a table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ")
+    [format!("{} ({})", claim.says, claim.place).into(), verdicts.join("<br>").into()]
 }

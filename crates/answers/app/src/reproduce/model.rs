@@ -222,6 +222,13 @@ pub enum ClaimVerdict {
     DoesNotHold,
 }
 
+impl ReproducedColumn {
+    /// Its title and its unit.
+    pub(crate) fn with_unit(&self) -> String {
+        if self.unit.is_empty() { self.title.clone() } else { format!("{}, {}", self.title, self.unit) }
+    }
+}
+
 impl ClaimVerdict {
     /// As JSON spells it.
     pub fn name(self) -> &'static str {

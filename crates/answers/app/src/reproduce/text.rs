@@ -4,13 +4,11 @@ use crate::reproduce::model::{
     CellValue, JudgedClaim, ReproducedCell, ReproducedStudy, ReproducedTable, Reproduction, VerdictCounts,
 };
 use print::{three_digits, wrap};
+use report::{Style, Table, TableCell, TableColumn};
 use result::Clock;
-use unicode_width::UnicodeWidthStr;
 
 /// A narrower interval is not told: it would be written as 0.
 const LEAST_INTERVAL: f64 = 0.0005;
-/// Columns of a number.
-const NUMBER: usize = 15;
 
 /// Every study, then how many claims came to what; lines are at most `width` columns wide, 60 at least.
 pub fn text(reproduction: &Reproduction, width: usize) -> String {
@@ -65,24 +63,21 @@ fn study_text(out: &mut String, study: &ReproducedStudy, clocks: &[Clock], width
 
 fn table_text(out: &mut String, table: &ReproducedTable, clocks: &[Clock], width: usize) {
     *out += &wrap(&format!("{} ({}; {})", table.title, table.name, table.place), width, "");
-    let mut head = format!("{:>NUMBER$}", "published");
-    clocks.iter().for_each(|clock| head += &format!("{:>NUMBER$}", long(*clock)));
-    let names = width.saturating_sub(NUMBER * (clocks.len() + 1)).clamp(24, 40);
-    *out += &format!("{}{head}\n", " ".repeat(names));
+    let clocks = clocks.iter().map(|clock| TableColumn::numbers(long(*clock), ""));
+    let columns = [TableColumn::names(""), TableColumn::numbers("published", "")];
+    let mut shown = Table::of(columns.into_iter().chain(clocks).collect());
     for row in &table.rows {
-        *out += &wrap(&row.title, width, "");
+        shown.heading(&row.title);
         for (column, cell) in table.columns.iter().zip(&row.cells) {
             if cell.published.is_none() && cell.ours.iter().all(Option::is_none) {
                 continue;
             }
-            let unit = if column.unit.is_empty() { String::new() } else { format!(", {}", column.unit) };
-            let name = format!("  {}{unit}", column.title);
-            let fill = " ".repeat(names.saturating_sub(name.width()));
-            let mut line = format!("{name}{fill}{:>NUMBER$}", published(cell));
-            cell.ours.iter().for_each(|value| line += &format!("{:>NUMBER$}", ours(cell, value.as_ref())));
-            *out += &format!("{}\n", line.trim_end());
+            let name = [format!("  {}", column.with_unit()), published(cell)];
+            let ours = cell.ours.iter().map(|value| ours(cell, value.as_ref()));
+            shown.row(name.into_iter().chain(ours).map(TableCell::from));
         }
     }
+    *out += &shown.text(Style::plain(width));
 }
 
 /// What is published; with the range where there is one.

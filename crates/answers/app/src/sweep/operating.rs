@@ -9,7 +9,8 @@
 //! lost. The BDP is measured: the largest rate of windows that double, times the least round trip of the smallest.
 
 use experiment::{BatchRunner, Unfinished};
-use report::plot::{CurvePoint, Look, operating};
+use report::plot::{Drawing, Look, XyMark, XyPlot, XySeries, xy};
+use report::{Style, Table, TableCell, TableColumn};
 use result::{FlowResult, VariantResult};
 use scenario::{Experiment, Scenario};
 use serde::Serialize;
@@ -199,20 +200,30 @@ pub fn operating_text(curves: &OperatingCurves) -> String {
             three(c.least_rtt_ms),
             three(c.bdp_bytes as f64 / 1000.0)
         );
-        text += "  window, kB    BDP  rate, Mbit/s  RTT, ms  sent again  power\n";
+        let numbers = TableColumn::numbers;
+        let mut table = Table::of(vec![
+            numbers("window", "kB"),
+            numbers("BDP", ""),
+            numbers("rate", "Mbit/s"),
+            numbers("RTT", "ms"),
+            numbers("resent", "%"),
+            numbers("power", ""),
+            TableColumn::names(""),
+        ]);
         for (i, p) in c.points.iter().enumerate() {
-            let mark = if i == c.kleinrock { "  Kleinrock's point" } else { "" };
-            let _ = writeln!(
-                text,
-                "  {:>10}  {:>5}  {:>12}  {:>7}  {:>8.2} %  {:>5.2}{mark}",
+            let mark = if i == c.kleinrock { "Kleinrock's point" } else { "" };
+            let cells = [
                 three(p.window_bytes as f64 / 1000.0),
                 three(p.bdps),
                 three(p.rate_mbps),
                 three(p.rtt_ms),
-                p.sent_again * 100.0,
-                p.power(c.most_mbps, c.least_rtt_ms)
-            );
+                format!("{:.2}", p.sent_again * 100.0),
+                format!("{:.2}", p.power(c.most_mbps, c.least_rtt_ms)),
+                mark.into(),
+            ];
+            table.row(cells.map(TableCell::from));
         }
+        text += &table.text(Style::default());
         text.push('\n');
     }
     text
@@ -220,13 +231,32 @@ pub fn operating_text(curves: &OperatingCurves) -> String {
 
 /// Each variant's curve as SVG, with the variant's name.
 pub fn operating_plots(curves: &OperatingCurves) -> Vec<(String, String)> {
-    let point = |p: &OperatingPoint| CurvePoint { bdps: p.bdps, rate_mbps: p.rate_mbps, rtt_ms: p.rtt_ms };
-    let plot = |c: &OperatingCurve| {
-        let points: Vec<CurvePoint> = c.points.iter().map(point).collect();
-        let drawing = operating(&c.variant, &points, c.kleinrock, &Look::default())?;
-        Some((c.variant.clone(), drawing.svg()))
-    };
-    curves.variants.iter().filter_map(plot).collect()
+    curves.variants.iter().filter_map(|c| Some((c.variant.clone(), c.plot()?.svg()))).collect()
+}
+
+impl OperatingCurve {
+    /// Rate and round trip over the window, and Kleinrock's point on both.
+    fn plot(&self) -> Option<Drawing> {
+        let rate = |p: &OperatingPoint| (p.bdps, p.rate_mbps);
+        let rtt = |p: &OperatingPoint| (p.bdps, p.rtt_ms);
+        let best = &self.points.get(self.kleinrock)?;
+        let on_right = |series: XySeries| XySeries { on_right: true, ..series };
+        let new = XySeries::new;
+        let series = [
+            XySeries::line("goodput", self.points.iter().map(rate).collect()),
+            on_right(new(XyMark::Dashed, Some(1), "RTT", self.points.iter().map(rtt).collect())),
+            new(XyMark::Cross, None, "Kleinrock's point", vec![rate(best)]),
+            on_right(new(XyMark::Cross, None, "", vec![rtt(best)])),
+        ];
+        let plot = XyPlot {
+            title: &format!("Operating points — {}", self.variant),
+            x: "window, in bandwidth-delay products",
+            y: "goodput (Mbit/s)",
+            right: "RTT (ms)",
+            series: &series,
+        };
+        xy(&plot, &Look::default())
+    }
 }
 
 #[cfg(test)]

@@ -120,6 +120,27 @@ impl ShownSweep {
     }
 }
 
+/// An axis, or the variants, and the number of its value in each cell.
+pub(crate) struct SweptAxis {
+    pub name: String,
+    pub values: Vec<String>,
+    pub of: Vec<usize>,
+}
+
+/// The grid's axes and, where there are several, the variants.
+pub(crate) fn axes(sweep: &ShownSweep) -> Vec<SweptAxis> {
+    let axis = |(i, axis): (usize, &Axis)| {
+        let of = sweep.cells.iter().map(|c| c.values[i]).collect();
+        SweptAxis { name: axis.name.clone(), values: axis.values.clone(), of }
+    };
+    let mut all: Vec<SweptAxis> = sweep.axes.iter().enumerate().map(axis).collect();
+    if sweep.variants.len() > 1 {
+        let of = sweep.cells.iter().map(|c| c.variant).collect();
+        all.push(SweptAxis { name: "variant".into(), values: sweep.variants.clone(), of });
+    }
+    all
+}
+
 /// Indexes of `n` values, `most` at most (two or more): all, or as many evenly picked, the first and the last among them.
 pub(crate) fn picked(n: usize, most: usize) -> impl Iterator<Item = usize> {
     let shown = n.min(most);

@@ -6,7 +6,7 @@ use super::rows::Rows;
 use super::{notes, told, udp};
 use crate::markup::escaped;
 use crate::page::columns::packed;
-use crate::page::{PageData, fill, inert};
+use crate::page::{PAGE, PageData, fill, inert};
 use crate::strings::{Lang, text};
 use result::diagnosis::{CaptureInfo, CauseSpan, Limiter, UdpFlowDiagnosis};
 use result::{Cause, Diagnosis, FlowDiagnosis};
@@ -216,13 +216,16 @@ pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
     let words: String = told.iter().map(|t| format!("<p>{}</p>", escaped(&t.text))).collect();
     // Strings, numbers and options only: nothing in a page can fail to serialise.
     let data = serde_json::to_string(&page).unwrap_or_default();
-    fill(&[
-        ("lang", lang.code()),
-        ("title", &escaped(&title)),
-        ("noscript", &words),
-        ("data", &inert(&data)),
-        ("series", &blobs),
-    ])
+    fill(
+        PAGE,
+        &[
+            ("lang", lang.code()),
+            ("title", &escaped(&title)),
+            ("noscript", &words),
+            ("data", &inert(&data)),
+            ("series", &blobs),
+        ],
+    )
 }
 
 fn said(d: &Diagnosis, lang: Lang) -> Vec<PageTold> {

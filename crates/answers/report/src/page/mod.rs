@@ -4,7 +4,9 @@
 //! is never markup: it goes in as JSON in a script element whose `<` are escaped, and the page shows it as text.
 
 pub(crate) mod columns;
+mod plain;
 pub use columns::packed;
+pub use plain::PlainPage;
 
 use crate::bands::PlottedSeries;
 use crate::both::{has_both, label};
@@ -17,7 +19,7 @@ use result::{Clock, Run};
 use serde::Serialize;
 
 /// The page as `web/build.mjs` leaves it.
-const PAGE: &str = include_str!("../../assets/page.html");
+pub(crate) const PAGE: &str = include_str!("../../assets/page.html");
 
 /// A result and its series.
 #[derive(Clone, Copy, Debug)]
@@ -221,19 +223,23 @@ pub fn page(results: &[Shown], lang: Lang) -> String {
     let told = if lang == Lang::Zh { &page.story.zh } else { &page.story.en };
     // Strings, numbers and options only: nothing in a page can fail to serialise.
     let data = serde_json::to_string(&page).unwrap_or_default();
-    fill(&[
-        ("lang", lang.code()),
-        ("title", &escaped(&title)),
-        ("noscript", &format!("<p>{}</p>", escaped(told))),
-        ("data", &inert(&data)),
-        ("series", &blobs),
-    ])
+    fill(
+        PAGE,
+        &[
+            ("lang", lang.code()),
+            ("title", &escaped(&title)),
+            ("noscript", &format!("<p>{}</p>", escaped(told))),
+            ("data", &inert(&data)),
+            ("series", &blobs),
+        ],
+    )
 }
 
-/// The built page with its `{{markers}}` replaced, each once, in one pass: a value that looks like a marker stays text.
-pub(crate) fn fill(values: &[(&str, &str)]) -> String {
-    let mut text = String::with_capacity(PAGE.len() + values.iter().map(|v| v.1.len()).sum::<usize>());
-    let mut rest = PAGE;
+/// The built page, or a part of it, with its `{{markers}}` replaced, each once, in one pass: a value that looks like a marker
+/// stays text.
+pub(crate) fn fill(page: &str, values: &[(&str, &str)]) -> String {
+    let mut text = String::with_capacity(page.len() + values.iter().map(|v| v.1.len()).sum::<usize>());
+    let mut rest = page;
     while let Some(at) = rest.find("{{") {
         let known = values
             .iter()
@@ -302,13 +308,10 @@ mod tests {
 
     #[test]
     fn markers_are_filled_once_and_what_fills_them_is_left_alone() {
-        let text = fill(&[
-            ("title", "{{data}}"),
-            ("data", "{{title}}"),
-            ("lang", "en"),
-            ("noscript", ""),
-            ("series", ""),
-        ]);
+        let text = fill(
+            PAGE,
+            &[("title", "{{data}}"), ("data", "{{title}}"), ("lang", "en"), ("noscript", ""), ("series", "")],
+        );
         assert!(text.contains("<title>{{data}}</title>") && text.contains(">{{title}}</script>"));
     }
 }

@@ -1,8 +1,9 @@
-//! A plot over time: axes, grid, lines, stacked bars and marks.
+//! A plot of one quantity over another, mostly over time: axes, grid, lines, stacked bars, marks and their names.
 
 use super::drawing::{Anchor, Drawing, Pen, Point, rectangle};
 use super::font;
 use super::frame::{Item, MARGIN, Mark, SLACK, SMALL, TEXT, frame};
+use super::names::placed;
 use super::palette::Color;
 use super::scale::Scale;
 use super::thin::thin;
@@ -50,6 +51,7 @@ pub(super) struct Marks {
     pub points: Vec<Point>,
     pub mark: Mark,
     pub pen: Pen,
+    pub side: AxisSide,
 }
 
 /// What the left axis counts.
@@ -64,12 +66,14 @@ pub(super) enum LeftAxis {
     Levels,
 }
 
-/// Everything that a plot over time shows.
+/// Everything that a plot shows.
 #[derive(Default)]
 pub(super) struct Chart {
-    /// Where the time axis ends, seconds.
+    /// Where the horizontal axis ends: seconds, or what `across` says.
     pub end: f64,
-    /// Axis titles.
+    /// Title of a horizontal axis that is not time's.
+    pub across: Option<String>,
+    /// Titles of the others.
     pub left: String,
     pub right: String,
     /// What its values are.
@@ -77,6 +81,8 @@ pub(super) struct Chart {
     pub lines: Vec<CurveLine>,
     pub bars: Option<Bars>,
     pub marks: Vec<Marks>,
+    /// Points of the left axis, and what stands next to each.
+    pub names: Vec<(Point, String)>,
     pub legend: Vec<Item>,
 }
 
@@ -90,10 +96,10 @@ pub(super) fn end(input: &Input) -> Option<f64> {
 }
 
 impl Chart {
-    /// The highest finite value on one side; marks and bars are on the left.
+    /// The highest finite value on one side; bars are on the left.
     fn top(&self, side: AxisSide) -> f64 {
         let lines = self.lines.iter().filter(|l| l.side == side).flat_map(|l| &l.points);
-        let marks = self.marks.iter().filter(|_| side == AxisSide::Left).flat_map(|m| &m.points);
+        let marks = self.marks.iter().filter(|m| m.side == side).flat_map(|m| &m.points);
         let values = lines.chain(marks).map(|p| p.1).filter(|v| v.is_finite());
         let bars = self.bars.as_ref().filter(|_| side == AxisSide::Left).map_or(0.0, Bars::top);
         values.fold(bars, f64::max)
@@ -135,7 +141,14 @@ impl Chart {
             .then(|| Scale::rounded(0.0, self.top(AxisSide::Right), wish, (bottom, top)));
         let room = |scale: &Scale| MARGIN + TEXT + 10.0 + widest(scale) * SLACK + 6.0;
         let sides = (room(&y), drawing.width - right.as_ref().map_or(MARGIN + 8.0, room));
-        let x = time_axis(&mut drawing, self.end, sides, (top, bottom), look);
+        let x = match &self.across {
+            None => time_axis(&mut drawing, self.end, sides, (top, bottom), look),
+            Some(title) => {
+                let x = Scale::rounded(0.0, self.end, (sides.1 - sides.0) / 90.0, sides);
+                horizontal_axis(&mut drawing, &x, (top, bottom), title, look);
+                x
+            }
+        };
         value_axis(&mut drawing, &y, &self.left, sides, look);
         if let Some(right) = &right {
             right_axis(&mut drawing, right, &self.right, sides.1, look);
@@ -143,18 +156,27 @@ impl Chart {
         if let Some(bars) = &self.bars {
             draw_bars(&mut drawing, bars, &x, &y);
         }
+        let of = |side| if side == AxisSide::Right { right.as_ref().unwrap_or(&y) } else { &y };
         for line in &self.lines {
-            let y = if line.side == AxisSide::Right { right.as_ref().unwrap_or(&y) } else { &y };
+            let y = of(line.side);
             let px = line.points.iter().map(|&(t, v)| (x.at(t), y.at(v)));
             drawing.lines(thin(px), line.pen);
         }
         for marks in &self.marks {
             // What covers another to the px is not drawn twice.
             let mut seen = HashSet::new();
+            let y = of(marks.side);
             let px = marks.points.iter().map(|&(t, v)| (x.at(t), y.at(v)));
             let px = px.filter(|p| p.0.is_finite() && p.1.is_finite());
             let once = px.filter(|p| seen.insert((p.0.round() as i64, p.1.round() as i64)));
             drawing.lines(once.flat_map(|p| marks.mark.strokes(p)).collect(), marks.pen);
+        }
+        let px = |&(t, v): &Point| (x.at(t), y.at(v));
+        let named: Vec<(Point, String)> =
+            self.names.iter().map(|(at, name)| (px(at), name.clone())).collect();
+        let marked: Vec<Point> = self.marks.iter().flat_map(|m| &m.points).map(px).collect();
+        for (at, (_, name)) in placed(&named, &marked, sides, (top, bottom)).into_iter().zip(&named) {
+            drawing.text(name, (at.0, at.1 + 4.0), SMALL, look.colors().ink, Anchor::Middle);
         }
         drawing.height = bottom + 46.0;
         drawing

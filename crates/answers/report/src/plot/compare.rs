@@ -1,13 +1,14 @@
 //! Variants side by side: a bar of goodput each, and beside it the range of round-trip times.
 
-use super::chart::{crisp, horizontal_axis};
+use super::bars::Bar;
+use super::chart::horizontal_axis;
 use super::drawing::{Anchor, Drawing, Pen, Point, rectangle};
 use super::font;
 use super::frame::{Item, MARGIN, SLACK, SMALL, Swatch, TEXT, frame};
 use super::scale::Scale;
 use super::{Input, Look};
 use crate::figures::{Row, rows_of};
-use crate::number::{alike, millis, short};
+use crate::number::millis;
 
 /// Px from row to row, and of a bar.
 const ROW: f64 = 27.0;
@@ -40,7 +41,11 @@ pub fn compare(inputs: &[Input], look: &Look) -> Option<Drawing> {
     let bars = axis(rows, |r| Some(most(r)), (left, middle - VALUE));
     horizontal_axis(&mut drawing, &bars, (top, top + height), look.text("plot.axis.mbps"), look);
     for (y, (_, row)) in middles(top).zip(rows) {
-        bar(&mut drawing, row, &bars, y, look);
+        let limit = row.limit().map(|limit| (limit, ROW));
+        let ci = row.interval().map_or(0.0, |e| e.ci95);
+        // The line of a limit is as high as a row, so that equal limits make one line.
+        let bar = Bar { value: row.goodput(), ci, height: BAR, color: look.colors().flows[0], limit };
+        bar.draw(&mut drawing, &bars, y, look);
     }
     let mut bottom = top + height + 46.0;
     if any_rtt {
@@ -105,37 +110,6 @@ fn most(row: &Row) -> f64 {
 fn axis(rows: &[(String, Row)], value: impl Fn(&Row) -> Option<f64>, px: (f64, f64)) -> Scale {
     let values = rows.iter().filter_map(|(_, r)| value(r)).filter(|v| v.is_finite());
     Scale::exact(0.0, values.fold(0.0, f64::max), (px.1 - px.0) / 70.0, px)
-}
-
-fn bar(drawing: &mut Drawing, row: &Row, x: &Scale, y: f64, look: &Look) {
-    let colors = look.colors();
-    let goodput = row.goodput();
-    if !goodput.is_finite() {
-        return;
-    }
-    let end = x.at(goodput);
-    drawing.areas(vec![rectangle(x.low, y - BAR / 2.0, end - x.low, BAR)], colors.flows[0]);
-    let mut value = short(goodput);
-    let mut reach = end;
-    if let Some(e) = row.interval() {
-        let (low, high) = (x.at((goodput - e.ci95).max(0.0)), x.at(goodput + e.ci95));
-        let cap = |px: f64| vec![(px, y - 4.0), (px, y + 4.0)];
-        let runs = vec![vec![(low, y), (high, y)], cap(low), cap(high)];
-        drawing.lines(runs, Pen::new(colors.ink, 1.3));
-        value += &format!(" ± {}", alike(e.ci95, &value));
-        reach = high;
-    }
-    if let Some(limit) = row.limit() {
-        let px = crisp(x.at(limit));
-        // From row to row, so that equal limits make one line.
-        drawing.line((px, y - ROW / 2.0), (px, y + ROW / 2.0), Pen::dashed(colors.limit, 1.2));
-        // The number stands clear of the limit's line.
-        let width = font::width(&value, SMALL) * SLACK;
-        if reach + 6.0 < px + 4.0 && reach + 6.0 + width > px - 4.0 {
-            reach = px;
-        }
-    }
-    drawing.text(&value, (reach + 6.0, y + 4.0), SMALL, colors.ink, Anchor::Start);
 }
 
 /// Median as a dot, and a line to the 95th percentile.

@@ -56,6 +56,16 @@ pub(super) enum DrawnShape {
     Text(TextLine),
 }
 
+impl DrawnShape {
+    pub fn color(&self) -> Color {
+        match self {
+            DrawnShape::Lines(_, pen) => pen.color,
+            DrawnShape::Areas(_, color) => *color,
+            DrawnShape::Text(line) => line.color,
+        }
+    }
+}
+
 /// A finished plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {

@@ -26,6 +26,10 @@ pub(super) enum Mark {
     Tick,
     /// A cross.
     Cross,
+    /// A circle around the point.
+    Ring,
+    /// A disc, as large as the pen is wide.
+    Dot,
 }
 
 impl Mark {
@@ -37,8 +41,17 @@ impl Mark {
                 let r = 3.0;
                 vec![vec![(x - r, y - r), (x + r, y + r)], vec![(x - r, y + r), (x + r, y - r)]]
             }
+            Mark::Ring => vec![circle((x, y), 5.5)],
+            Mark::Dot => vec![circle((x, y), 1.8)],
         }
     }
+}
+
+/// A circle as a line that ends where it begins.
+fn circle((x, y): Point, radius: f64) -> Vec<Point> {
+    const SIDES: u32 = 24;
+    let angle = |i: u32| f64::from(i) / f64::from(SIDES) * std::f64::consts::TAU;
+    (0..=SIDES).map(|i| (x + radius * angle(i).cos(), y + radius * angle(i).sin())).collect()
 }
 
 /// What stands before a legend's label.

@@ -1,9 +1,10 @@
 //! Plots of a result for papers and slides, without a browser: drawn once, written as SVG or PNG.
 //!
 //! A plot is a list of lines, areas and texts ([`Drawing`]). `frame` sets title and legend, `chart` is
-//! everything that has time as its x axis, and each plot has a file.
+//! everything with two axes of numbers, mostly time across, and each plot has a file. [`xy`], [`bars`], [`heat`] and
+//! [`distribution`] draw what other crates have: plans, sweeps, studies.
 
-mod cdf;
+mod bars;
 mod chart;
 mod compare;
 mod cwnd;
@@ -12,7 +13,7 @@ mod drops;
 mod font;
 mod frame;
 mod heat;
-mod operating;
+mod names;
 mod palette;
 mod path;
 mod pick;
@@ -25,14 +26,15 @@ mod states;
 mod svg;
 mod thin;
 mod throughput;
+mod xy;
 
 pub use crate::strings::Lang;
-pub use cdf::cdf;
+pub use bars::{BarRow, bars};
 pub use compare::compare;
 pub use drawing::Drawing;
 pub use heat::{HeatMap, heat};
-pub use operating::{CurvePoint, operating};
 pub use palette::Theme;
+pub use xy::{XyMark, XyPlot, XySeries, distribution, xy};
 
 use result::{ElementSeries, FlowSeries, VariantResult};
 

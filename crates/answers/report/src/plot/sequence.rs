@@ -1,6 +1,6 @@
 //! Bytes sent, acknowledged and sent again.
 
-use super::chart::{Chart, CurveLine, Marks, end};
+use super::chart::{AxisSide, Chart, CurveLine, Marks, end};
 use super::drawing::{Drawing, Pen, Point};
 use super::frame::{Item, Mark, Swatch};
 use super::pick::TIMEOUT;
@@ -37,7 +37,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         if !points.is_empty() {
             let pen = Pen::new(color, 1.1);
             chart.legend.push(Item::new(Swatch::Mark(mark, pen), look.text(key)));
-            chart.marks.push(Marks { points, mark, pen });
+            chart.marks.push(Marks { points, mark, pen, side: AxisSide::Left });
         }
     }
     Some(chart.draw(look.text("plot.sequence"), input.label, look))

@@ -9,6 +9,11 @@ use std::fmt::Write;
 impl Drawing {
     /// The drawing as a whole SVG file.
     pub fn svg(&self) -> String {
+        self.svg_with(self)
+    }
+
+    /// The drawing as SVG in a page, each colour light or dark as the page is; `dark` is the same in the dark theme.
+    pub(crate) fn svg_with(&self, dark: &Drawing) -> String {
         let (width, height) = (tenth(units(self.width)), tenth(units(self.height)));
         let title = escape(&self.title);
         let mut out = format!(
@@ -16,9 +21,10 @@ impl Drawing {
              viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{FAMILY}\">\n\
              <title>{title}</title>\n\
              <path fill=\"{}\" d=\"M0 0h{width}v{height}H0z\"/>\n",
-            hex(self.ground)
+            paint(self.ground, dark.ground)
         );
-        for shape in &self.shapes {
+        for (shape, dark) in self.shapes.iter().zip(&dark.shapes) {
+            let color = paint(shape.color(), dark.color());
             match shape {
                 DrawnShape::Lines(runs, pen) => {
                     let dash = pen
@@ -26,23 +32,22 @@ impl Drawing {
                         .map_or(String::new(), |[on, off]| format!(" stroke-dasharray=\"{on} {off}\""));
                     let _ = writeln!(
                         out,
-                        "<path fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dash} d=\"{}\"/>",
-                        hex(pen.color),
+                        "<path fill=\"none\" stroke=\"{color}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dash} d=\"{}\"/>",
                         pen.width,
                         path(runs, "")
                     );
                 }
-                DrawnShape::Areas(outlines, color) => {
-                    let _ = writeln!(out, "<path fill=\"{}\" d=\"{}\"/>", hex(*color), path(outlines, "z"));
+                DrawnShape::Areas(outlines, _) => {
+                    let _ = writeln!(out, "<path fill=\"{color}\" d=\"{}\"/>", path(outlines, "z"));
                 }
-                DrawnShape::Text(label) => text(&mut out, label),
+                DrawnShape::Text(label) => text(&mut out, label, &color),
             }
         }
         out + "</svg>\n"
     }
 }
 
-fn text(out: &mut String, label: &TextLine) {
+fn text(out: &mut String, label: &TextLine, color: &str) {
     let (x, y) = (tenth(units(label.at.0)), tenth(units(label.at.1)));
     let anchor = match label.anchor {
         Anchor::Start => "",
@@ -52,15 +57,16 @@ fn text(out: &mut String, label: &TextLine) {
     let turn = if label.upright { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
     let _ = writeln!(
         out,
-        "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{}\"{anchor}{turn}>{}</text>",
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{color}\"{anchor}{turn}>{}</text>",
         label.size,
-        hex(label.color),
         escape(&label.text)
     );
 }
 
-fn hex(Color([r, g, b]): Color) -> String {
-    format!("#{r:02x}{g:02x}{b:02x}")
+/// One colour, or one for each theme.
+fn paint(light: Color, dark: Color) -> String {
+    let hex = |Color([r, g, b]): Color| format!("#{r:02x}{g:02x}{b:02x}");
+    if light == dark { hex(light) } else { format!("light-dark({},{})", hex(light), hex(dark)) }
 }
 
 /// Tenths of a px.

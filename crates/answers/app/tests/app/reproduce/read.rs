@@ -168,7 +168,9 @@ fn what_is_shown_says_the_same() {
     assert!(app::reproduce::read_json("{}").unwrap_err().contains("line 1"));
     let page = app::reproduce::page(&made);
     assert!(
-        page.contains("<svg") && page.contains("class=\"not\">does not hold") && !page.contains("<script")
+        page.contains("<svg")
+            && page.contains("class=\"text bad\">does not hold")
+            && !page.contains("<script")
     );
     assert!(app::reproduce::markdown(&made).contains("| slow | 4 (3…5) / "));
 }

@@ -1,0 +1,125 @@
+//! Pages without script: headings, text, tables and drawings in the head and style sheet of the report page.
+
+use super::{PAGE, fill};
+use crate::markup::escaped;
+use crate::plot::{Drawing, Look, Theme};
+use crate::strings::Lang;
+use crate::table::Table;
+use std::fmt::Write;
+
+/// A page that is written from top to bottom. All that is given to it is text, whatever it holds, and nothing is loaded.
+///
+/// It is light or dark as the reader's system is, and light on paper.
+#[derive(Clone, Debug)]
+pub struct PlainPage {
+    title: String,
+    body: String,
+}
+
+impl PlainPage {
+    /// A page with its title and, below it, the sentence that says most.
+    pub fn new(title: &str, headline: &str) -> PlainPage {
+        let mut page = PlainPage { title: title.into(), body: String::new() };
+        page.element("h1", "", title);
+        if !headline.is_empty() {
+            let _ =
+                writeln!(page.body, "<div class=\"story\"><p class=\"long\">{}</p></div>", escaped(headline));
+        }
+        page
+    }
+
+    /// A heading of a part.
+    pub fn heading(&mut self, text: &str) {
+        self.element("h2", "section-head", text);
+    }
+
+    /// A heading within a part.
+    pub fn subheading(&mut self, text: &str) {
+        self.element("h3", "section-head", text);
+    }
+
+    /// A paragraph.
+    pub fn text(&mut self, text: &str) {
+        self.element("p", "", text);
+    }
+
+    /// A paragraph that matters less.
+    pub fn note(&mut self, text: &str) {
+        self.element("p", "hint", text);
+    }
+
+    /// Lines to copy.
+    pub fn code(&mut self, text: &str) {
+        self.element("pre", "table-scroll", text);
+    }
+
+    /// A table; nothing without rows.
+    pub fn table(&mut self, table: &Table<'_>) {
+        if table.rows() > 0 {
+            self.body += &table.html();
+        }
+    }
+
+    /// A drawing, which `draw` makes in whichever theme it is called with; nothing where there is nothing to draw.
+    pub fn drawing(&mut self, draw: impl Fn(&Look) -> Option<Drawing>) {
+        let themes = [Theme::Light, Theme::Dark].map(|theme| draw(&Look { theme, ..Look::default() }));
+        if let [Some(light), Some(dark)] = themes {
+            self.body += &light.svg_with(&dark);
+        }
+    }
+
+    fn element(&mut self, tag: &str, class: &str, text: &str) {
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let _ = writeln!(self.body, "<{tag}{class}>{}</{tag}>", escaped(text));
+    }
+
+    /// The whole file.
+    pub fn html(&self) -> String {
+        // The built page's head: its Content-Security-Policy allows that style sheet and that script alone.
+        let head = PAGE.split_once("<noscript>").map_or(PAGE, |(head, _)| head);
+        let head = fill(
+            head,
+            &[("lang", Lang::En.code()), ("title", &escaped(&format!("{} – longfat", self.title)))],
+        );
+        format!("{head}<main id=\"report\" class=\"plain\">\n{}</main></body></html>\n", self.body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::{XyPlot, XySeries, xy};
+    use crate::table::{TableCell, TableColumn};
+
+    const HOSTILE: &str = "</style><img src=x onerror=alert(1)>\"'&amp;{{title}}";
+
+    #[test]
+    fn all_that_a_page_is_given_is_text_on_it() {
+        let mut page = PlainPage::new(HOSTILE, HOSTILE);
+        page.heading(HOSTILE);
+        page.subheading(HOSTILE);
+        page.note(HOSTILE);
+        page.code(HOSTILE);
+        let mut table = Table::of(vec![TableColumn::names(HOSTILE), TableColumn::numbers("n", HOSTILE)]);
+        table.heading(HOSTILE);
+        table.row([HOSTILE.into(), TableCell::from(HOSTILE)]);
+        page.table(&table);
+        let series = [XySeries::line(HOSTILE, vec![(0.0, 1.0), (1.0, 2.0)])];
+        page.drawing(|look| {
+            xy(&XyPlot { title: HOSTILE, x: HOSTILE, y: HOSTILE, right: "", series: &series }, look)
+        });
+        let html = page.html();
+        assert!(!html.contains("<img") && !html.contains("<script"), "{html}");
+        assert_eq!(html.matches("</style>").count(), 1);
+        assert!(html.matches("{{title}}").count() >= 9, "a marker in a name stays text");
+        assert!(html.contains("light-dark(#") && html.contains("<svg "));
+    }
+
+    #[test]
+    fn what_is_empty_is_left_out() {
+        let mut page = PlainPage::new("t", "");
+        page.table(&Table::of(vec![TableColumn::names("n")]));
+        page.drawing(|_| None);
+        assert!(!page.html().contains("<table") && !page.html().contains("<svg"));
+    }
+}

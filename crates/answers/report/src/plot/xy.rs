@@ -1,0 +1,123 @@
+//! One quantity against another: lines and marked points on two axes, a third on the right where it is wanted.
+
+use super::chart::{AxisSide, Chart, CurveLine, Marks};
+use super::drawing::{Drawing, Pen, Point};
+use super::frame::{Item, Mark, Swatch};
+use super::pick::MOST;
+use super::{Look, palette::Palette};
+
+/// What is drawn, and what the axes are called. Axes begin at zero.
+#[derive(Clone, Copy, Debug)]
+pub struct XyPlot<'a> {
+    /// Above the plot.
+    pub title: &'a str,
+    /// The horizontal axis.
+    pub x: &'a str,
+    /// The left axis.
+    pub y: &'a str,
+    /// The right axis; empty where nothing is on it.
+    pub right: &'a str,
+    /// In the order in which they are drawn.
+    pub series: &'a [XySeries],
+}
+
+/// How the points of a series are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XyMark {
+    /// Joined by a line.
+    Line,
+    /// Joined by a broken line.
+    Dashed,
+    /// A dot each.
+    Dot,
+    /// A ring each.
+    Ring,
+    /// A cross each.
+    Cross,
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct XySeries {
+    /// What the legend calls it; empty where another series says it.
+    pub label: String,
+    /// Values of both axes; those that are not finite part a line.
+    pub points: Vec<Point>,
+    /// What stands next to each point, in their order; empty for nothing.
+    pub names: Vec<String>,
+    /// How they are drawn.
+    pub mark: XyMark,
+    /// The number of its colour; `None`: grey.
+    pub color: Option<usize>,
+    /// Its values are on the right axis.
+    pub on_right: bool,
+}
+
+impl XySeries {
+    /// A series without names next to its points, on the left axis.
+    pub fn new(mark: XyMark, color: Option<usize>, label: impl Into<String>, points: Vec<Point>) -> XySeries {
+        XySeries { label: label.into(), points, names: Vec::new(), mark, color, on_right: false }
+    }
+
+    /// A line in the first colour.
+    pub fn line(label: impl Into<String>, points: Vec<Point>) -> XySeries {
+        XySeries::new(XyMark::Line, Some(0), label, points)
+    }
+
+    fn add_to(&self, chart: &mut Chart, colors: &Palette) {
+        let color = self.color.map_or(colors.muted, |i| colors.flows[i % colors.flows.len()]);
+        let side = if self.on_right { AxisSide::Right } else { AxisSide::Left };
+        let (mark, pen) = match self.mark {
+            XyMark::Line => (None, Pen::new(color, 1.6)),
+            XyMark::Dashed => (None, Pen::dashed(color, 1.6)),
+            XyMark::Dot => (Some(Mark::Dot), Pen::new(color, 4.0)),
+            XyMark::Ring => (Some(Mark::Ring), Pen::new(color, 1.8)),
+            XyMark::Cross => (Some(Mark::Cross), Pen::new(color, 2.0)),
+        };
+        if !self.label.is_empty() {
+            let swatch = mark.map_or(Swatch::Line(pen), |mark| Swatch::Mark(mark, pen));
+            chart.legend.push(Item::new(swatch, self.label.as_str()));
+        }
+        chart.names.extend(self.points.iter().copied().zip(self.names.iter().cloned()));
+        let points = self.points.clone();
+        match mark {
+            Some(mark) => chart.marks.push(Marks { points, mark, pen, side }),
+            None => chart.lines.push(CurveLine { points, pen, side }),
+        }
+    }
+}
+
+/// Draws it; `None` where no point is above zero on the horizontal axis.
+pub fn xy(plot: &XyPlot<'_>, look: &Look) -> Option<Drawing> {
+    let end = plot.series.iter().flat_map(|s| &s.points).map(|p| p.0).filter(|x| x.is_finite());
+    let end = end.fold(0.0, f64::max);
+    if end <= 0.0 {
+        return None;
+    }
+    let (left, right) = (plot.y.to_string(), plot.right.to_string());
+    let mut chart = Chart { end, across: Some(plot.x.into()), left, right, ..Chart::default() };
+    plot.series.iter().for_each(|series| series.add_to(&mut chart, look.colors()));
+    Some(chart.draw(plot.title, "", look))
+}
+
+/// Distributions: for each group of numbers the share (%) that is no larger, a line for each of at most eight groups.
+pub fn distribution(
+    title: &str,
+    [x, y]: [&str; 2],
+    groups: &[(String, Vec<f64>)],
+    look: &Look,
+) -> Option<Drawing> {
+    let known = |values: &[f64]| values.iter().copied().filter(|v| v.is_finite()).collect::<Vec<_>>();
+    let most = groups.iter().take(MOST).flat_map(|(_, values)| known(values)).reduce(f64::max)?;
+    let line = |(i, (name, values)): (usize, &(String, Vec<f64>))| {
+        let mut sorted = known(values);
+        sorted.sort_by(f64::total_cmp);
+        let share = |n: usize| 100.0 * n as f64 / sorted.len().max(1) as f64;
+        let mut points = vec![(0.0, 0.0)];
+        points.extend(sorted.iter().enumerate().flat_map(|(i, &x)| [(x, share(i)), (x, share(i + 1))]));
+        points.push((most, 100.0));
+        XySeries::new(XyMark::Line, Some(i), name.as_str(), points)
+    };
+    let series: Vec<XySeries> = groups.iter().take(MOST).enumerate().map(line).collect();
+    xy(&XyPlot { title, x, y, right: "", series: &series }, look)
+}
