@@ -45,7 +45,10 @@ use result::{FlowSeries, Run};
 /// The text ends with a newline and no line is wider than `style.width` (60 at least).
 pub fn text(run: &Run, series: &[&[FlowSeries]], style: Style) -> String {
     let told = story::story(&[("", run)]);
-    let mut text = wrap(&told.without_table(Lang::En), style.columns(), "");
+    let mut text = wrap(&told.headline(Lang::En), style.columns(), "");
+    for fact in told.facts(Lang::En) {
+        text += &wrap(&fact, style.columns(), "- ");
+    }
     let goals = story::table(&told, style);
     if !goals.is_empty() {
         text += "\n";

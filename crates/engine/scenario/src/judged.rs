@@ -1,5 +1,6 @@
 //! The keys that say what is measured and what it is judged by: `measure`, `goal`, `baseline`.
 
+use crate::limits::PathLimits;
 use crate::model::{Experiment, Flow, Scenario};
 use document::{Fault, Node, RefusalCause};
 use serde::Deserialize;
@@ -87,10 +88,14 @@ impl Experiment {
 }
 
 impl Scenario {
-    /// What matters to those who use its applications. Who waits for pages or answers looks at times, who has a call at
-    /// delays; what only moves data is judged by how much it moves.
+    /// What matters to those who use its applications. Who waits for pages or answers looks at times, who has a call or a game
+    /// at delays; what only moves data is judged by how much it moves. A probe looks and changes nothing, unless it is alone.
     pub fn usual_goals(&self) -> Vec<Goal> {
-        let mut goals: Vec<Goal> = self.flows.iter().map(usual).collect();
+        let is_probe = |f: &&Flow| matches!(f.app, App::Probe { .. });
+        let alone = self.flows.iter().all(|f| is_probe(&f));
+        let limits = PathLimits::new(self, None);
+        let each = self.flows.iter().zip(&limits.flows).filter(|(f, _)| alone || !is_probe(f));
+        let mut goals: Vec<Goal> = each.map(|(flow, limit)| usual(flow, *limit)).collect();
         // Traffic without an end is the background of whoever waits.
         if goals.iter().any(|&g| g != Goal::Goodput) {
             goals.retain(|&g| g != Goal::Goodput);
@@ -101,11 +106,17 @@ impl Scenario {
     }
 }
 
-fn usual(flow: &Flow) -> Goal {
+/// Datagrams of up to this share of what their path carries are somebody's call, video or game; more is a load.
+const CALL_SHARE: f64 = 0.5;
+
+fn usual(flow: &Flow, limit_mbps: Option<f64>) -> Goal {
     match flow.app {
         App::Bulk { bytes: Some(_), .. } | App::Request { .. } => Goal::Completion,
         App::Voice { .. } | App::Probe { .. } => Goal::Delay,
         App::Page { .. } => Goal::Page,
+        App::Udp { rate, .. } if limit_mbps.is_some_and(|limit| rate.as_mbps() * f64::from(flow.count.max(1)) <= CALL_SHARE * limit) => {
+            Goal::Delay
+        },
         App::Bulk { bytes: None, .. } | App::Onoff { .. } | App::Udp { .. } => Goal::Goodput,
     }
 }

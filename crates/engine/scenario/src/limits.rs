@@ -20,7 +20,7 @@ impl PathLimits {
         // How many flows pass a stage (link, way, position), and whether it limits them together.
         let mut passed: BTreeMap<(usize, bool, usize), u32> = BTreeMap::new();
         let mut flows = Vec::new();
-        let mut counted = 0;
+        let (mut counted, mut connections) = (0, 0);
         for (i, flow) in scenario.flows.iter().enumerate() {
             let (mut least, mut varies) = (None, false);
             for key in stages(scenario, flow) {
@@ -35,7 +35,10 @@ impl PathLimits {
                     *passed.entry(key).or_insert(0) += 1;
                 }
             }
-            counted += only.is_none_or(|o| o == i) as u32;
+            if only.is_none_or(|o| o == i) {
+                counted += 1;
+                connections += flow.count.max(1);
+            }
             flows.push(least.filter(|_| !varies).map(mbps));
         }
         let (mut least, mut varies) = (None, false);
@@ -43,7 +46,12 @@ impl PathLimits {
             match stage(scenario, key).limit() {
                 StageLimit::Shared(r) => least = Some(least.map_or(r, |l: Rate| l.min(r))),
                 StageLimit::Varies => varies = true,
-                StageLimit::None | StageLimit::Each(_) => {}
+                // What holds each connection holds all of them to as many times that.
+                StageLimit::Each(r) => {
+                    let together = Rate::from_bps(r.as_bps().saturating_mul(u64::from(connections)));
+                    least = Some(least.map_or(together, |l: Rate| l.min(together)));
+                }
+                StageLimit::None => {}
             }
         }
         PathLimits { flows, all: least.filter(|_| !varies).map(mbps) }

@@ -69,10 +69,22 @@ struct PageStory {
     en: String,
     /// Chinese.
     zh: String,
+    /// What that rests on, a sentence each.
+    facts: PageFacts,
     /// What helps, where the variants are judged by several goals; else the sentence says it.
     goals: PageGoals,
     /// The variants it is about, the baseline first, as result and variant.
     about: Vec<[usize; 2]>,
+}
+
+/// The facts below the headline.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PageFacts {
+    /// English.
+    en: Vec<String>,
+    /// Chinese.
+    zh: Vec<String>,
 }
 
 /// The table of goals; no rows where there is one goal.
@@ -195,8 +207,9 @@ fn data<'a>(results: &'a [Shown<'a>], lang: Lang) -> (ResultPage<'a>, Vec<Vec<u8
     let runs: Vec<(&str, &Run)> = results.iter().map(|r| (r.label, r.run)).collect();
     let told = story(&runs);
     let told = PageStory {
-        en: told.without_table(Lang::En),
-        zh: told.without_table(Lang::Zh),
+        en: told.headline(Lang::En),
+        zh: told.headline(Lang::Zh),
+        facts: PageFacts { en: told.facts(Lang::En), zh: told.facts(Lang::Zh) },
         goals: PageGoals { en: told.rows(Lang::En), zh: told.rows(Lang::Zh) },
         about: told.about,
     };

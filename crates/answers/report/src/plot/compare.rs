@@ -98,7 +98,8 @@ fn legend(rows: &[(String, Row)], all: usize, look: &Look) -> Vec<Item> {
 
 /// Median and 95th percentile of the round-trip times, ms.
 fn range(row: &Row) -> Option<(f64, f64)> {
-    Some((row.rtt(|f| f.rtt_ms.p50)?, row.rtt(|f| f.rtt_ms.p95)?))
+    let figures = row.figures();
+    figures.rtt_p50_ms.zip(figures.rtt_p95_ms)
 }
 
 /// How far a row's bar, interval or limit reaches.

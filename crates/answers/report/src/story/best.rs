@@ -1,100 +1,184 @@
-//! Which variant does best by a goal, and at what cost.
+//! Which variants do better by a goal, at what cost, and what repeats leave open.
 
 use super::changes::changes;
 use super::clause::{Better, Clause, Effect};
-use super::measure::Measure;
+use super::measure::{compared, is_ahead, is_chance, noticed, value_of};
 use super::named::{NamedVariant, Others};
-use super::{DROPPED, JudgedBy};
+use super::{JudgedBy, UNSHOWN};
 use crate::figures::Row;
-use result::FlowResult;
+use result::{FlowResult, Measure, Quantity, Subject};
 use std::collections::BTreeMap;
 use units::Goal;
 
-/// The best variant by the goal, and where that costs something, the best that costs nothing; else one that is as good by
-/// the goal and better by something else; else that the baseline is the best. Nothing where nothing is compared.
-pub(super) fn remedies(
-    &JudgedBy { goal, measure, .. }: &JudgedBy,
-    baseline: &NamedVariant,
-    others: &Others,
-) -> Vec<Clause> {
-    let tried: Vec<Better> =
-        others.list.iter().filter_map(|other| tried(goal, measure, baseline, other)).collect();
-    if tried.is_empty() {
+/// What is said of the others by one goal: the best, and where that costs something the best that costs less; else one that is
+/// as good and better by something else; else that none is better, and the largest gain by anything else. Then those of
+/// which repeats show no difference. Nothing where nothing is compared.
+pub(super) fn remedies(judged: &JudgedBy, baseline: &NamedVariant, others: &Others) -> Vec<Clause> {
+    let (goal, measure) = (judged.goal, &judged.measure);
+    let (mut list, mut open): (Vec<Better>, Vec<Better>) = (Vec::new(), Vec::new());
+    for other in others.list.iter().filter(|other| !is_same(&baseline.row, &other.row)) {
+        let Some(better) = tried(goal, measure, baseline, other) else { continue };
+        let differs = is_ahead(measure, better.effect.was, better.effect.is)
+            || is_ahead(measure, better.effect.is, better.effect.was);
+        if differs && is_chance(measure, &baseline.row, &other.row) {
+            open.push(better.clone());
+        }
+        list.push(better);
+    }
+    if list.is_empty() {
         return Vec::new();
     }
-    let ahead: Vec<&Better> = tried.iter().filter(|b| measure.is_ahead(b.effect.was, b.effect.is)).collect();
-    if let Some(best) = top(measure, &ahead) {
-        let free: Vec<&Better> = ahead.into_iter().filter(|b| b.costs.is_empty()).collect();
-        let gentle = top(measure, &free).filter(|_| !best.costs.is_empty());
-        return [Some(best), gentle].into_iter().flatten().cloned().map(Clause::Better).collect();
-    }
-    let as_good = |b: &&Better| {
-        !measure.is_ahead(b.effect.is, b.effect.was) && b.costs.is_empty() && !b.gains.is_empty()
+    let is_open = |b: &Better| open.iter().any(|o| o.at == b.at);
+    let unshown = || {
+        let shown = open.iter().map(|b| (b.variant.clone(), b.effect.is)).collect::<Vec<_>>();
+        (!shown.is_empty()).then(|| Clause::Open {
+            goal,
+            measure: measure.clone(),
+            was: judged.baseline,
+            variants: shown,
+            repeats: baseline.row.variant.repeats.as_ref().map_or(1, |r| r.n),
+        })
     };
+    let ahead: Vec<&Better> =
+        list.iter().filter(|b| is_ahead(measure, b.effect.was, b.effect.is) && !is_open(b)).collect();
+    if let Some(best) = top(measure, &ahead) {
+        let fewer: Vec<&Better> = ahead.iter().copied().filter(|b| b.costs.len() < best.costs.len()).collect();
+        let free: Vec<&Better> = fewer.iter().copied().filter(|b| b.costs.is_empty()).collect();
+        let near: Vec<&Better> =
+            fewer.into_iter().filter(|b| !is_ahead(measure, b.effect.is, best.effect.is)).collect();
+        let gentle = top(measure, &free).or_else(|| top(measure, &near));
+        let said = [Some(best), gentle].into_iter().flatten().cloned().map(Clause::Better);
+        return said.chain(unshown()).collect();
+    }
+    let is_as_good = |b: &&Better| is_open(b) || !is_ahead(measure, b.effect.is, b.effect.was);
+    let gains = |b: &&Better| !b.gains.is_empty();
     // Of those that gain as many things the first one: they are in the scenario's order.
-    let gentle = tried.iter().filter(as_good).rev().max_by_key(|b| b.gains.len());
-    let best =
-        Clause::Best { goal, others: tried.len(), all: others.all && tried.len() == others.list.len() };
-    vec![gentle.cloned().map_or(best, Clause::AsGood)]
+    let free = list.iter().filter(|b| is_as_good(b) && b.costs.is_empty() && gains(b));
+    if let Some(gentle) = free.rev().max_by_key(|b| b.gains.len()) {
+        return [Clause::AsGood(gentle.clone())].into_iter().chain(unshown()).collect();
+    }
+    let best = Clause::Best { goal, others: list.len(), all: others.all && list.len() == others.list.len() };
+    let trade = list.iter().filter(gains).rev().max_by_key(|b| (is_as_good(b), b.gains.len()));
+    [best].into_iter().chain(trade.cloned().map(Clause::Trade)).chain(unshown()).collect()
 }
 
-/// The best by the goal; among those that are alike the one that costs least, then the best.
-fn top<'a>(measure: Measure, list: &[&'a Better]) -> Option<&'a Better> {
-    let value = |b: &Better| if measure.is_better_large() { -b.effect.is } else { b.effect.is };
-    let first = list.iter().copied().min_by(|a, b| value(a).total_cmp(&value(b)))?;
-    let near = list.iter().copied().filter(|b| !measure.is_ahead(b.effect.is, first.effect.is));
-    near.min_by(|a, b| a.costs.len().cmp(&b.costs.len()).then(value(a).total_cmp(&value(b))))
+/// Those whose numbers are the baseline's to the last digit.
+pub(super) fn same(baseline: &NamedVariant, others: &Others) -> Option<Clause> {
+    let same: Vec<&&NamedVariant> =
+        others.list.iter().filter(|other| is_same(&baseline.row, &other.row)).collect();
+    let first = same.first()?;
+    Some(Clause::Same {
+        baseline: baseline.name.clone(),
+        variants: same.iter().map(|n| n.name.clone()).collect(),
+        changes: changes(&baseline.row, &first.row),
+    })
+}
+
+/// Whether two rows agree in all that was measured.
+fn is_same(a: &Row, b: &Row) -> bool {
+    let flows = |row: &Row| -> Vec<FlowResult> {
+        let bare = |f: &FlowResult| FlowResult { limit_mbps: None, ..f.clone() };
+        row.flows().into_iter().map(bare).collect()
+    };
+    let pooled = |row: &Row| (row.variant.completion_s, row.variant.response_s, row.variant.page_s);
+    let simulated = |row: &Row| row.variant.clock == result::Clock::Sim;
+    simulated(a) && simulated(b) && flows(a) == flows(b) && pooled(a) == pooled(b)
+}
+
+/// A variant with other flows, by the flow that both have and that changed most.
+pub(super) fn other_flows(baseline: &NamedVariant, all: &[NamedVariant], compared: &Others) -> Vec<Clause> {
+    let is_other = |n: &&NamedVariant| {
+        n.at != baseline.at
+            && n.row.variant.clock == baseline.row.variant.clock
+            && !compared.list.iter().any(|c| c.at == n.at)
+    };
+    let one = |n: &NamedVariant| {
+        let (before, after) = (by_name(&baseline.row), by_name(&n.row));
+        let common = before.iter().filter(|(name, was)| after.contains_key(*name) && **was > 0.0);
+        let effects = common.map(|(name, &was)| Effect { measure: flow_goodput(name), was, is: after[name] });
+        let most = effects.max_by(|a, b| (a.is / a.was).ln().abs().total_cmp(&(b.is / b.was).ln().abs()))?;
+        let different = before.keys().ne(after.keys());
+        (different && noticed(&most.measure, most.was, most.is).is_some())
+            .then(|| Clause::OtherFlows { variant: n.name.clone(), effect: most })
+    };
+    all.iter().filter(is_other).filter_map(one).collect()
+}
+
+fn flow_goodput(name: &str) -> Measure {
+    Measure::new(Quantity::Goodput).of_subject(Subject::Flow(name.into()))
+}
+
+/// The best by the goal; of equals the one that costs least.
+fn top<'a>(measure: &Measure, list: &[&'a Better]) -> Option<&'a Better> {
+    let value = |b: &Better| {
+        if measure.better() == Some(result::measure::Direction::Larger) { -b.effect.is } else { b.effect.is }
+    };
+    let order = |a: &&Better, b: &&Better| value(a).total_cmp(&value(b)).then(a.costs.len().cmp(&b.costs.len()));
+    list.iter().copied().min_by(|a, b| order(&a, &b))
 }
 
 /// What a baseline got that got nothing of it; `None` where nothing measured is not the worst.
-fn worst(measure: Measure) -> Option<f64> {
-    use Measure::*;
-    match measure {
-        TcpGoodput | UdpGoodput => Some(0.0),
+fn worst(measure: &Measure) -> Option<f64> {
+    use Quantity::*;
+    match measure.quantity {
+        Goodput => Some(0.0),
         Completion | Response | Page => Some(f64::INFINITY),
         _ => None,
     }
 }
 
 /// What another variant does by the goal, and all that differs to speak of.
-fn tried(goal: Goal, measure: Measure, baseline: &NamedVariant, other: &NamedVariant) -> Option<Better> {
-    let (was, is) = (measure.of(&baseline.row), measure.of(&other.row)?);
+fn tried(goal: Goal, measure: &Measure, baseline: &NamedVariant, other: &NamedVariant) -> Option<Better> {
+    let (was, is) = (value_of(measure, &baseline.row), value_of(measure, &other.row)?);
     let was = was.or(worst(measure))?;
-    let effect = Effect { measure, flow: None, was, is };
+    let effect = Effect { measure: measure.clone(), was, is };
     let (gains, costs) = effects(measure, &baseline.row, &other.row);
-    let told = |list: &[Effect]| list.iter().any(|e| e.measure == Measure::TcpLoss);
-    let loses = Measure::TcpLoss.of(&other.row).filter(|&l| l >= DROPPED && !told(&gains) && !told(&costs));
+    let lost = Measure::new(Quantity::Lost).of_subject(Subject::Tcp);
+    let told = |list: &[Effect]| list.iter().any(|e| e.measure == lost);
+    let before = value_of(&lost, &baseline.row).unwrap_or_default();
+    let loses = value_of(&lost, &other.row);
+    let loses = loses.filter(|&l| l >= before + UNSHOWN && !told(&gains) && !told(&costs));
     let changes = changes(&baseline.row, &other.row);
     Some(Better { goal, variant: other.name.clone(), at: other.at, changes, effect, gains, loses, costs })
 }
 
-/// What is better and what is worse by other measures.
-fn effects(goal: Measure, was: &Row, is: &Row) -> (Vec<Effect>, Vec<Effect>) {
+/// What is better and what is worse by other measures; what repeats leave open is neither.
+fn effects(goal: &Measure, was: &Row, is: &Row) -> (Vec<Effect>, Vec<Effect>) {
     let mut found: Vec<Effect> = Vec::new();
-    for measure in Measure::ALL.into_iter().filter(|&m| m != goal) {
-        if let (Some(was), Some(is)) = (measure.of(was), measure.of(is)) {
-            found.push(Effect { measure, flow: None, was, is });
+    for measure in compared().into_iter().filter(|m| m != goal) {
+        // What was sent again says the same as what was lost, where that is known.
+        let known = |row: &Row| value_of(&Measure::new(Quantity::Lost).of_subject(Subject::Tcp), row).is_some();
+        if measure.quantity == Quantity::ResentShare && known(was) && known(is) {
+            continue;
+        }
+        if let (Some(a), Some(b)) = (value_of(&measure, was), value_of(&measure, is))
+            && !is_chance(&measure, was, is)
+        {
+            found.push(Effect { measure, was: a, is: b });
         }
     }
     found.extend(poorest(was, is));
-    let worse = |e: &Effect| e.measure.noticed(e.was, e.is) == Some(false);
-    let (costs, rest): (Vec<Effect>, Vec<Effect>) = found.into_iter().partition(worse);
-    let gains = rest.into_iter().filter(|e| e.measure.noticed(e.was, e.is) == Some(true));
-    (briefly(goal, gains.collect(), 2), briefly(goal, costs, usize::MAX))
+    let better = |wanted: bool| move |e: &&Effect| noticed(&e.measure, e.was, e.is) == Some(wanted);
+    let gains: Vec<Effect> = found.iter().filter(better(true)).cloned().collect();
+    let costs: Vec<Effect> = found.iter().filter(better(false)).cloned().collect();
+    let said: Vec<Measure> = gains.iter().chain(&costs).map(|e| e.measure.clone()).chain([goal.clone()]).collect();
+    (briefly(&said, gains, 2), briefly(&said, costs, usize::MAX))
 }
 
-/// Without what another of them says already.
-fn briefly(goal: Measure, mut list: Vec<Effect>, most: usize) -> Vec<Effect> {
-    use Measure::*;
-    let told: Vec<Measure> = list.iter().map(|e| e.measure).chain([goal]).collect();
-    let implied = |m: Measure| match m {
-        SlowestRtt => told.contains(&Rtt),
-        OneWay => told.contains(&Mos),
-        UdpGoodput => told.contains(&UdpLoss),
-        FlowGoodput => told.contains(&Jain),
+/// Without what something else of `said` says already.
+fn briefly(said: &[Measure], mut list: Vec<Effect>, most: usize) -> Vec<Effect> {
+    use Quantity::*;
+    let has = |quantity: Quantity| said.iter().any(|m| m.quantity == quantity);
+    let implied = |m: &Measure| match (&m.subject, m.quantity) {
+        (_, Delay) => has(Mos),
+        (Subject::Datagrams, Goodput) => {
+            said.contains(&Measure::new(Lost).of_subject(Subject::Datagrams))
+        }
+        // Where shares become equal somebody gets less than before.
+        (Subject::Flow(_), Goodput) => has(Jain),
         _ => false,
     };
-    list.retain(|e| !implied(e.measure));
+    list.retain(|e| !implied(&e.measure));
     list.truncate(most);
     list
 }
@@ -103,13 +187,12 @@ fn briefly(goal: Measure, mut list: Vec<Effect>, most: usize) -> Vec<Effect> {
 fn poorest(was: &Row, is: &Row) -> Option<Effect> {
     let (before, after) = (by_name(was), by_name(is));
     let effects = before.iter().filter(|(_, was)| **was > 0.0).map(|(name, &was)| Effect {
-        measure: Measure::FlowGoodput,
-        flow: Some(name.clone()),
+        measure: flow_goodput(name),
         was,
         is: after.get(name).copied().unwrap_or(0.0),
     });
     let poorest = effects.min_by(|a, b| (a.is / a.was).total_cmp(&(b.is / b.was)));
-    poorest.filter(|e| before.len() > 1 && e.is < e.was)
+    poorest.filter(|e| before.len() > 1 && e.is < e.was && !is_chance(&e.measure, was, is))
 }
 
 /// Goodput of TCP flows by name; the flows of a count, which are `name-1` to `name-n`, together.

@@ -10,8 +10,16 @@ use result::topology::PathStage;
 /// More changes than these nobody reads; the variant's name stands for them.
 const MOST_CHANGES: usize = 3;
 
-/// What a variant changed, and its name.
+/// What a variant changed, and its name; the name alone where the changes are unknown or too many.
 pub(super) fn how(changes: &[Change], name: &str, lang: Lang) -> String {
+    match changed(changes, lang) {
+        Some(said) => fill("story.how", lang, &[("change", &said), ("name", &quoted(name))]),
+        None => quoted(name),
+    }
+}
+
+/// What a variant changed; `None` where that is unknown or too much for a sentence.
+pub(super) fn changed(changes: &[Change], lang: Lang) -> Option<String> {
     // The same kind gone here and added there: without the places nobody would know which.
     let moved = changes.iter().any(|c| match c {
         Change::Added { stage, .. } => {
@@ -20,10 +28,9 @@ pub(super) fn how(changes: &[Change], name: &str, lang: Lang) -> String {
         _ => false,
     });
     if changes.is_empty() || changes.len() > MOST_CHANGES || moved {
-        return quoted(name);
+        return None;
     }
-    let said = joined(changes.iter().map(|c| change(c, lang)).collect(), lang);
-    fill("story.how", lang, &[("change", &said), ("name", &quoted(name))])
+    Some(joined(changes.iter().map(|c| change(c, lang)).collect(), lang))
 }
 
 fn change(change: &Change, lang: Lang) -> String {
@@ -71,8 +78,8 @@ fn change(change: &Change, lang: Lang) -> String {
     }
 }
 
-/// Several values, as JSON spells them: nobody reads that in a sentence.
-fn is_list(value: &str) -> bool {
+/// Several values, as JSON spells them: too long for a sentence, and cut in the middle they say nothing.
+pub(super) fn is_list(value: &str) -> bool {
     value.starts_with(['[', '{'])
 }
 
@@ -81,7 +88,7 @@ fn set(kind: &str, key: &str, was: Option<&str>, is: Option<&str>, lang: Lang) -
     let stage = the(&called("one", kind, lang), lang);
     let name = called("element", kind, lang);
     let of = |v: Option<&str>| v.map(quantity).unwrap_or_default();
-    let lists = was.is_none_or(is_list) && is.is_none_or(is_list);
+    let lists = [was, is].into_iter().flatten().any(is_list);
     let key_of = match (was, is) {
         _ if lists => "story.change.other",
         (None | Some("false"), Some("true")) | (Some("false"), None) => "story.change.with",

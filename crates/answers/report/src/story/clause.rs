@@ -1,16 +1,14 @@
 //! What the headline says, as data: each number with its unit, each name whole. `words.rs` makes sentences of it.
 
 use super::change::Change;
-use super::measure::Measure;
+use result::{Holder, Measure};
 use units::Goal;
 
 /// A value of a measure in two variants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effect {
-    /// What is measured.
+    /// What is measured, and of what.
     pub measure: Measure,
-    /// Whose it is, where it is not all flows'.
-    pub flow: Option<String>,
     /// In the baseline, in the measure's unit.
     pub was: f64,
     /// In the variant.
@@ -32,7 +30,7 @@ pub struct Better {
     pub effect: Effect,
     /// What else it gains to speak of, two things at most.
     pub gains: Vec<Effect>,
-    /// The share of data packets of TCP that were lost, 0 to 1, where neither gains nor costs tell it.
+    /// The share of data packets of TCP that were lost, %, where it is more than the baseline's and neither gains nor costs say so.
     pub loses: Option<f64>,
     /// All that is worse to speak of.
     pub costs: Vec<Effect>,
@@ -95,6 +93,18 @@ pub enum Clause {
         /// Of how many.
         all: u64,
     },
+    /// What holds the baseline's flows, as a run without it measured; the first is what the headline names.
+    Held {
+        /// What it is, and what it costs.
+        holder: Holder,
+        /// It is the one that costs most.
+        most: bool,
+    },
+    /// Every suspect was switched off, and nothing was gained by any.
+    Unheld {
+        /// How many.
+        tried: usize,
+    },
     /// The stage of the path that dropped most.
     Dropped {
         /// Its name.
@@ -108,7 +118,7 @@ pub enum Clause {
     },
     /// Data packets were lost at places that are not known.
     Lost {
-        /// Their share, 0 to 1.
+        /// Their share, %.
         share: f64,
     },
     /// Packets were too big for a stage, and their senders never heard of it.
@@ -182,6 +192,37 @@ pub enum Clause {
     Better(Better),
     /// A variant that does as well by the goal and better by something else, at no cost.
     AsGood(Better),
+    /// A variant that does no better by the goal, and better by something else, at a cost.
+    Trade(Better),
+    /// Variants that differ from the baseline by the goal's mean, but not beyond what chance does.
+    Open {
+        /// The goal.
+        goal: Goal,
+        /// What is measured.
+        measure: Measure,
+        /// The baseline's mean.
+        was: Option<f64>,
+        /// Their names and means.
+        variants: Vec<(String, f64)>,
+        /// How often each was run.
+        repeats: usize,
+    },
+    /// Variants whose numbers are the baseline's to the last digit.
+    Same {
+        /// The baseline's name.
+        baseline: String,
+        /// Theirs.
+        variants: Vec<String>,
+        /// What the first of them changed.
+        changes: Vec<Change>,
+    },
+    /// A variant with other flows: what a flow that both have gets.
+    OtherFlows {
+        /// The variant's name.
+        variant: String,
+        /// The flow's goodput.
+        effect: Effect,
+    },
     /// No other variant does better by the goal.
     Best {
         /// The goal.

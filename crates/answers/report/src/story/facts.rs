@@ -2,23 +2,23 @@
 
 use super::clause::Clause;
 use super::group::groups;
-use super::measure::{Measure, lost};
+use super::measure::value_of;
 use super::named::NamedVariant;
 use super::phrases::ASSUMED;
 use super::{
-    DROPPED, JudgedBy, LOST, NOTICED_DELAY_MS, NOTICED_JAIN, REASON, REPAIRED, STARVED, STARVED_S, STOOD,
+    DROPPED, JudgedBy, LOST, MOST_HOLDERS, NOTICED_DELAY_MS, NOTICED_JAIN, REASON, REPAIRED, STARVED, STARVED_S, STOOD,
     WAITED,
 };
 use crate::figures::Row;
 use result::topology::{PathLink, PathStage};
-use result::{ElementResult, FlowResult, TimesSummary};
+use result::{ElementResult, FlowResult, Holder, Measure, Quantity, Subject, TimesSummary};
 use units::{Goal, Span};
 
 /// What the baseline got, by the first goal.
 pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause> {
     let (row, variant) = (&baseline.row, baseline.name.clone());
-    let carried = |measure: Measure| measure.of(row);
-    let (tcp, udp) = (carried(Measure::TcpGoodput), carried(Measure::UdpGoodput));
+    let carried = |subject| value_of(&Measure::new(Quantity::Goodput).of_subject(subject), row);
+    let (tcp, udp) = (carried(Subject::Tcp), carried(Subject::Datagrams));
     if tcp.unwrap_or(0.0) + udp.unwrap_or(0.0) <= 0.0 {
         return vec![Clause::Nothing { variant }];
     }
@@ -30,11 +30,12 @@ pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause
         varies: limit(row).is_some() && varies(row),
     };
     let other = goals.first().filter(|g| g.goal != Goal::Goodput);
-    let Some((measure, value)) = other.and_then(|g| Some((g.measure, g.baseline?))) else {
+    let Some((measure, value)) = other.and_then(|g| Some((g.measure.clone(), g.baseline?))) else {
         return vec![carries()];
     };
+    let completion = measure.quantity == Quantity::Completion;
     let mut list = vec![Clause::Has { variant: variant.clone(), measure, value }];
-    if measure == Measure::Completion {
+    if completion {
         list.extend(
             row.variant.completion_s.filter(|t| row.flow.is_none() && t.unfinished > 0).map(unfinished),
         );
@@ -85,9 +86,10 @@ fn varies(row: &Row) -> bool {
     stages.any(|s| ["train", "rate-trace"].contains(&s.kind.as_str()))
 }
 
-/// What hurts by these goals, the first goal's causes first.
+/// What hurts by these goals: what runs without it measured, then what was seen, the first goal's first.
 pub(super) fn facts(row: &Row, goals: &[JudgedBy]) -> Vec<Clause> {
-    let mut list: Vec<Clause> = Vec::new();
+    let mut list = held(row);
+    let measured = !list.is_empty();
     for judged in goals {
         let found = match judged.goal {
             Goal::Goodput => vec![dropped(row), time_lost(row), queued(row), unfair(row)],
@@ -96,7 +98,9 @@ pub(super) fn facts(row: &Row, goals: &[JudgedBy]) -> Vec<Clause> {
             Goal::Fairness => vec![unfair(row), dropped(row)],
         };
         for clause in found.into_iter().flatten() {
-            if !list.contains(&clause) {
+            // Who dropped most is not who costs most, where that is known.
+            let guessed = matches!(clause, Clause::Dropped { .. }) && measured;
+            if !guessed && !list.contains(&clause) {
                 list.push(clause);
             }
         }
@@ -107,12 +111,24 @@ pub(super) fn facts(row: &Row, goals: &[JudgedBy]) -> Vec<Clause> {
     list
 }
 
+/// What holds the row's flows, the largest cost first, two at most.
+fn held(row: &Row) -> Vec<Clause> {
+    let of = |h: &&Holder| row.flow.is_none() || h.flow.is_none() || h.flow.as_deref() == row.flow.map(|f| &*f.name);
+    let mut holders = row.variant.held_by.iter().filter(of).peekable();
+    if holders.peek().is_none() {
+        let search = row.variant.holder_search.as_ref().filter(|s| s.unknown.is_none() && s.left_out.is_empty());
+        return search.map(|s| Clause::Unheld { tried: s.tried.len() }).into_iter().collect();
+    }
+    let held = holders.take(MOST_HOLDERS).enumerate();
+    held.map(|(i, holder)| Clause::Held { holder: holder.clone(), most: i == 0 }).collect()
+}
+
 fn nothing_special(row: &Row) -> Option<Clause> {
-    if let Some(share) = lost(&row.flows()).filter(|&share| share >= LOST) {
+    if let Some(share) = Measure::new(Quantity::Lost).of_flows(&row.flows()).filter(|&share| share >= LOST) {
         return Some(Clause::Lost { share });
     }
     let gone = |f: &FlowResult| f.lost_packets.unwrap_or(f.retransmitted_packets) as f64;
-    let loses = row.flows().iter().any(|f| gone(f) >= LOST * f.sent_packets as f64);
+    let loses = row.flows().iter().any(|f| 100.0 * gone(f) >= LOST * f.sent_packets as f64);
     let waits = row.flows().iter().any(|f| stood(f.rtt_ms.min, f.rtt_ms.p95));
     let silent = row.flows().iter().any(|f| f.delivered_bytes == 0 || f.timeouts > 0);
     (!loses && !waits && !silent).then_some(Clause::Clean)
@@ -161,10 +177,10 @@ fn stood(least: f64, p95: f64) -> bool {
 
 /// Round trips beside the shortest, and the longest queue of those that held packets long enough to be the reason.
 fn queued(row: &Row) -> Option<Clause> {
-    let p95_ms = Measure::Rtt.of(row)?;
-    let tcp: Vec<&FlowResult> = row.flows().into_iter().filter(|f| !f.is_udp()).collect();
-    // Averaged alike: flows of a short way beside those of a long one are no growth.
-    let least_ms = crate::figures::rtt(&tcp, |f| f.rtt_ms.min)?;
+    // The least and the 95th percentile of the same flow: a short path next to a long one is not growth.
+    let flows = row.flows().into_iter().filter(|f| !f.is_udp() && !f.rtt_ms.is_empty());
+    let slowest = flows.max_by(|a, b| a.rtt_ms.p95.total_cmp(&b.rtt_ms.p95))?;
+    let (least_ms, p95_ms) = (slowest.rtt_ms.min, slowest.rtt_ms.p95);
     let held = |e: &&ElementResult| {
         e.max_queue_packets > 0 && e.delay_ms.max - travel_ms(row, &e.name) >= REASON * (p95_ms - least_ms)
     };

@@ -28,13 +28,6 @@ pub(crate) fn groups<'a>(row: &Row<'a>) -> Vec<Vec<&'a FlowResult>> {
     groups
 }
 
-/// The least of the groups' Jain indexes.
-pub(crate) fn fairest(row: &Row) -> Option<f64> {
-    let of =
-        |group: &Vec<&FlowResult>| result::jain(&group.iter().map(|f| f.goodput_mbps).collect::<Vec<_>>());
-    groups(row).iter().map(of).min_by(f64::total_cmp)
-}
-
 /// A limit in kbit/s, to be compared.
 pub(crate) fn limit(mbps: Option<f64>) -> Option<i64> {
     mbps.map(|l| (l * 1000.0).round() as i64)

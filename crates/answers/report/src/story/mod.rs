@@ -1,9 +1,12 @@
-//! The headline of a result: what the baseline got, what hurt it by the goal it is judged by, and which variant does
-//! better, with what that costs. Every clause is a fact of the result; one that does not hold is not said.
+//! The headline of a result and its facts: what the baseline got, what holds it, and which variant does better by the goal that
+//! it is judged by; then, a sentence each, the numbers that this rests on, what the better variant gains and costs, and what
+//! repeats leave open. Every clause is a fact of the result; one that does not hold is not said.
 //!
-//! It is made as data first ([`Clause`]) and worded then, in English and Chinese. Compared are the variants on the first
-//! clock with the baseline's flows, those first that meet no higher limit: more capacity is no cure. Older results, and
-//! several results together, are judged by goodput beside the first variant.
+//! It is made as data first ([`Clause`]) and worded then, in English and Chinese. What holds the flows is measured by runs
+//! without it ([`result::Holder`]); where there are no such runs, what was seen is said and no cause is named. Compared are
+//! the variants on the first clock with the baseline's flows, those first that meet no higher limit: more capacity is not a
+//! cure. Of repeats a difference counts that its paired interval shows. Older results, and several results together, are
+//! judged by goodput next to the first variant.
 //!
 //! | threshold | value | why this |
 //! |---|---|---|
@@ -13,8 +16,7 @@
 //! | [`NOTICED_LOSS`] | 1 point | what ITU-T G.1010 table I.1 allows of video calls |
 //! | [`NOTICED_MOS`] | 0.3 | narrower than any category of ITU-T G.109 table 1 (4.34, 4.03, 3.60, 3.10) |
 //! | [`NOTICED_JAIN`] | 0.1 | from equal shares to two flows of which one gets twice the other's |
-//! | [`UNFINISHED`] | 5 % | what is left out of a 95th percentile |
-//! | [`DROPPED`] | 0.05 % | prints as 0.1 % at one decimal |
+//! | [`DROPPED`], [`UNSHOWN`] | 0.05 % | prints as 0.1 % at one decimal |
 //! | [`LOST`] | 0.1 % | less than this TCP at 100 ms hardly feels up to 4 Mbit/s (Mathis et al. 1997) |
 //! | [`WAITED`], [`REPAIRED`] | 3 %, 25 % | less of the time than what is ALIKE in goodput; half of it at half the rate |
 //! | [`STOOD`] | 1.5 | round trips this much longer than the shortest: half as much waiting as travelling |
@@ -42,7 +44,6 @@ mod words;
 
 pub use change::{Change, QueueSetting, SettingOf};
 pub use clause::{Better, Clause, Effect};
-pub use measure::Measure;
 pub use phrases::ASSUMED;
 pub use setting::is_named;
 pub(crate) use table::{GoalRow, table};
@@ -50,21 +51,22 @@ pub(crate) use table::{GoalRow, table};
 use crate::distrust;
 use crate::figures::Row;
 use crate::strings::Lang;
-use measure::measures;
+use measure::value_of;
 use named::{NamedVariant, comparable, named};
 use phrases::capital;
-use result::Run;
+use result::measure::{Direction, of_goal};
+use result::{Measure, Run};
 use units::Goal;
 
 const ALIKE: f64 = 0.05;
 const NOTICED_TIMES: f64 = 1.2;
 const NOTICED_DELAY_MS: f64 = 10.0;
-const NOTICED_LOSS: f64 = 0.01;
+const NOTICED_LOSS: f64 = 1.0;
 const NOTICED_MOS: f64 = 0.3;
 const NOTICED_JAIN: f64 = 0.1;
-const UNFINISHED: f64 = 0.05;
 const DROPPED: f64 = 0.0005;
-const LOST: f64 = 0.001;
+const UNSHOWN: f64 = 0.05;
+const LOST: f64 = 0.1;
 const WAITED: f64 = 0.03;
 const REPAIRED: f64 = 0.25;
 const STOOD: f64 = 1.5;
@@ -73,8 +75,12 @@ const COUNTED_TIMES: f64 = 1.5;
 const FRAGMENTED: f64 = 0.01;
 const STARVED: f64 = 0.01;
 const STARVED_S: f64 = 1.0;
-/// Of more flows that were measured one at a time only the worst and the best are told.
+/// Of more flows that were measured one at a time only the worst and the best are named.
 const MOST_ALONE: usize = 3;
+/// Holders that facts name.
+const MOST_HOLDERS: usize = 2;
+/// Variants that a list in a sentence names.
+const MOST_OPEN: usize = 3;
 
 /// What is told of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -91,7 +97,7 @@ pub struct Story {
 }
 
 /// A goal and how it is measured here.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct JudgedBy {
     /// What the variants are judged by.
     pub goal: Goal,
@@ -134,7 +140,7 @@ pub fn story(runs: &[(&str, &Run)]) -> Story {
     story.clauses.extend(extremes);
     story.clauses.extend(clocks::agreement(&all, baseline.row.variant.clock));
     let better = story.clauses.iter().filter_map(|c| match c {
-        Clause::Better(b) | Clause::AsGood(b) => Some(b.at),
+        Clause::Better(b) | Clause::AsGood(b) | Clause::Trade(b) => Some(b.at),
         _ => None,
     });
     for at in better {
@@ -168,16 +174,18 @@ fn part(baseline: &NamedVariant, all: &[NamedVariant], stated: &[Goal]) -> (Vec<
     for judged in &goals {
         clauses.extend(best::remedies(judged, baseline, &others));
     }
+    clauses.extend(best::same(baseline, &others));
+    clauses.extend(best::other_flows(baseline, all, &others));
     (goals, clauses)
 }
 
 /// The worst and the best of flows that were measured one at a time, by the first goal that all of them have a value of,
 /// else by goodput.
 fn extremes<'a, 'b>(flows: &[&'b NamedVariant<'a>], stated: &[Goal]) -> (Goal, [&'b NamedVariant<'a>; 2]) {
-    let of = |measure: Measure| flows.iter().map(|n| measure.of(&n.row)).collect::<Option<Vec<f64>>>();
-    let known = stated.iter().take(1).flat_map(|&g| measures(g).iter().map(move |&m| (g, m)));
-    let found =
-        known.filter(|(g, _)| *g != Goal::Goodput).find_map(|(g, m)| Some((g, m.is_better_large(), of(m)?)));
+    let of = |measure: &Measure| flows.iter().map(|n| value_of(measure, &n.row)).collect::<Option<Vec<f64>>>();
+    let known = stated.iter().take(1).flat_map(|&g| of_goal(g).into_iter().map(move |m| (g, m)));
+    let mut known = known.filter(|(g, _)| *g != Goal::Goodput);
+    let found = known.find_map(|(g, m)| Some((g, m.better() == Some(Direction::Larger), of(&m)?)));
     let goodput = || (Goal::Goodput, true, flows.iter().map(|n| n.row.goodput()).collect());
     let (goal, up, values) = found.unwrap_or_else(goodput);
     let good = |i: &usize| if up { values[*i] } else { -values[*i] };
@@ -196,21 +204,25 @@ fn baseline<'a, 'b>(all: &'b [NamedVariant<'a>], name: Option<&str>) -> Option<&
 /// The stated goals that something was measured of, in the baseline or in another; else goodput.
 fn goals(stated: &[Goal], baseline: &NamedVariant, others: &[&NamedVariant]) -> Vec<JudgedBy> {
     let measured = |goal: Goal| {
-        let of = |row: &Row| measures(goal).iter().copied().find(|m| m.of(row).is_some());
+        let of = |row: &Row| of_goal(goal).into_iter().find(|m| value_of(m, row).is_some());
         let measure = of(&baseline.row).or_else(|| others.iter().find_map(|n| of(&n.row)))?;
-        Some(JudgedBy { goal, measure, baseline: measure.of(&baseline.row) })
+        let value = value_of(&measure, &baseline.row);
+        Some(JudgedBy { goal, measure, baseline: value })
     };
     let found = |goals: &[Goal]| -> Vec<JudgedBy> { goals.iter().filter_map(|&g| measured(g)).collect() };
     let goals = found(stated);
     if goals.is_empty() { found(&[Goal::Goodput]) } else { goals }
 }
 
-/// The headline of a run, in English: [`Run::headline`]. What was measured and is not to be trusted comes first. `None`
-/// where there is no flow.
-pub fn headline(run: &Run) -> Option<String> {
-    let text = story(&[("", run)]).text(Lang::En);
+/// The headline of a run and its facts, in English: [`Run::headline`], [`Run::facts`]. What was measured and is not to be
+/// trusted comes first. `None` where there is no flow.
+pub fn headline(run: &Run) -> (Option<String>, Vec<String>) {
+    let story = story(&[("", run)]);
+    let plain = |text: String| text.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " ");
+    let text = plain(story.headline(Lang::En));
     let untrusted: String = distrust(run, Lang::En).iter().map(|why| format!("{}. ", capital(why))).collect();
-    (!text.is_empty()).then(|| untrusted + &text.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " "))
+    let facts = story.facts(Lang::En).into_iter().map(plain).collect();
+    ((!text.is_empty()).then(|| untrusted + &text), facts)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Names and numbers of the headline in words.
 
-use super::measure::Measure;
-use crate::number::{millis, percent, short};
+use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, fill, find, text};
 use crate::width::{clip, printable};
+use result::{Measure, MeasureUnit, Quantity};
 
 /// A variant's name in quotes.
 pub(super) fn quoted(name: &str) -> String {
@@ -61,16 +61,17 @@ pub(super) fn joined(mut parts: Vec<String>, lang: Lang) -> String {
 }
 
 /// A value with its unit.
-pub(super) fn value(measure: Measure, value: f64, lang: Lang) -> String {
-    use Measure::*;
-    match measure {
+pub(super) fn value(measure: &Measure, value: f64, lang: Lang) -> String {
+    match measure.unit() {
         _ if value.is_infinite() => text("story.beyond", lang).into(),
-        TcpGoodput | UdpGoodput | FlowGoodput => format!("{}\u{a0}Mbit/s", short(value)),
-        Rtt | SlowestRtt | OneWay => format!("{}\u{a0}ms", millis(value)),
-        TcpLoss | Resent | UdpLoss => format!("{}\u{a0}%", percent(value)),
-        Completion | Response | Page => format!("{}\u{a0}s", short(value)),
-        Mos => format!("{value:.1}"),
-        Jain => format!("{value:.2}"),
+        MeasureUnit::Mbps => format!("{}\u{a0}Mbit/s", short(value)),
+        MeasureUnit::Millis => format!("{}\u{a0}ms", millis(value)),
+        MeasureUnit::Percent => format!("{}\u{a0}%", percent(value / 100.0)),
+        MeasureUnit::Seconds => format!("{}\u{a0}s", short(value)),
+        MeasureUnit::Packets => count(value.round() as u64),
+        MeasureUnit::Plain if measure.quantity == Quantity::Mos => format!("{value:.1}"),
+        MeasureUnit::Plain if measure.quantity == Quantity::Jain => format!("{value:.2}"),
+        MeasureUnit::Plain => short(value),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What two scenarios say otherwise beside the path's stages: of flows, hosts, relays, links' ends, the run.
 
 use super::change::{Change, SettingOf};
+use super::change_words::is_list;
 use super::phrases::{cc_name, joined, quantity, quoted};
 use crate::figures::Row;
 use crate::strings::{Lang, fill, find, text};
@@ -121,6 +122,7 @@ pub(super) fn words(
         ("via", None, _) => "story.setting.via",
         ("via", _, None) => "story.setting.no-via",
         ("via", ..) => "story.setting.other-via",
+        _ if [was, is].into_iter().flatten().any(is_list) => "story.setting.other",
         (_, None | Some("false"), Some("true")) | (_, Some("false"), None) => "story.setting.on",
         (_, None | Some("true"), Some("false")) | (_, Some("true"), None) => "story.setting.off",
         _ => "story.setting.set",

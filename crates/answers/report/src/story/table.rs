@@ -3,13 +3,14 @@
 use super::clause::{Better, Clause};
 use super::phrases::{joined, value};
 use super::words::name;
-use super::{Measure, Story};
+use super::Story;
 use crate::strings::Lang;
 use crate::style::Style;
 use crate::table::{TableCell, TableColumn, render};
 use crate::width::printable;
 use print::wrap;
 use serde::Serialize;
+use result::Measure;
 use units::Goal;
 
 /// A row of the table of goals, in words.
@@ -33,13 +34,14 @@ impl Story {
     pub(crate) fn rows(&self, lang: Lang) -> Vec<GoalRow> {
         let several = self.goals.len() > 1 && !self.alone;
         let goals = self.goals.iter().filter(|_| several);
-        goals.map(|g| self.row(g.goal, g.measure, g.baseline, lang)).collect()
+        goals.map(|g| self.row(g.goal, &g.measure, g.baseline, lang)).collect()
     }
 
-    fn row(&self, goal: Goal, measure: Measure, baseline: Option<f64>, lang: Lang) -> GoalRow {
+    fn row(&self, goal: Goal, measure: &Measure, baseline: Option<f64>, lang: Lang) -> GoalRow {
         let said = self.clauses.iter().find(|c| c.goal() == Some(goal));
+        // One that is as good is not the best: the baseline may well have the better number.
         let best = match said {
-            Some(Clause::Better(b) | Clause::AsGood(b)) => Some(b),
+            Some(Clause::Better(b)) => Some(b),
             _ => None,
         };
         GoalRow {

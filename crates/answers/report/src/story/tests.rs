@@ -3,8 +3,8 @@
 use super::*;
 use result::topology::{PathLink, PathRelay, PathStage, Setting, Topology};
 use result::{
-    Clock, DelaySummary, ElementResult, FlowResult, RealTime, RttSummary, StateTime, TimesSummary,
-    VariantResult,
+    Clock, DelaySummary, ElementResult, FlowKind, FlowResult, Quantity, RealTime, RttSummary, StateTime,
+    Statistic, TimesSummary, VariantResult,
 };
 use std::collections::BTreeMap;
 
@@ -73,11 +73,12 @@ fn with_udp(mut v: VariantResult, mbps: f64, lost: u64, delay: f64, mos: Option<
     v.flows.push(FlowResult {
         name,
         cc,
+        kind: FlowKind::Datagrams,
         app,
         goodput_mbps: mbps,
         lost_packets,
         real_time,
-        rtt_ms: delay_ms,
+        rtt_ms: RttSummary::default(),
         ..base
     });
     v
@@ -317,9 +318,9 @@ fn a_call_beside_tcp_is_told_apart_and_what_it_pays_is_said() {
     );
     // A flood is no call: its delay counts where nobody talks.
     let mut flood = with_udp(variant("a", "link", "cubic", 5.0, 31.0, 0), 1.0, 0, 900.0, None);
-    assert_eq!(Measure::OneWay.of(&Row { variant: &flood, flow: None }), Some(900.0));
+    assert_eq!(value_of(&Measure::at(Quantity::Delay, Statistic::P95), &Row { variant: &flood, flow: None }), Some(900.0));
     flood.flows.push(call("x", 1.0, 4.0, 25.0).flows.remove(1));
-    assert_eq!(Measure::OneWay.of(&Row { variant: &flood, flow: None }), Some(25.0));
+    assert_eq!(value_of(&Measure::at(Quantity::Delay, Statistic::P95), &Row { variant: &flood, flow: None }), Some(25.0));
 }
 
 #[test]
@@ -413,7 +414,7 @@ fn what_does_not_hold_is_not_said() {
     assert_eq!(tell(vec![quiet]), "nothing arrived in “only”.");
     assert_eq!(tell(vec![]), "");
     assert_eq!(tell(vec![VariantResult::default()]), "", "no flow at all");
-    assert_eq!(headline(&run(&[], None, vec![])), None);
+    assert_eq!(headline(&run(&[], None, vec![])), (None, Vec::new()));
 }
 
 #[test]
@@ -489,7 +490,7 @@ fn several_goals_are_a_table() {
         &plain(&told.text(Lang::En)),
         &["; goodput: a shaper", "; p95 delay: none of the other 3 variants does better"],
     );
-    lacks(&plain(&told.without_table(Lang::En)), &["slow"]);
+    lacks(&plain(&told.headline(Lang::En)), &["slow"]);
     let table = plain(&table(&told, crate::Style::default()));
     has(&table, &["goal", "best", "19.2 Mbit/s\n  0 % of TCP's packets are lost instead of 1.20 %\n"]);
     // One goal needs none.
@@ -787,7 +788,7 @@ fn flows_that_were_measured_alone_are_all_told() {
     let told = story(&[("s", &run(&[Goal::Goodput, Goal::Delay], None, list()))]);
     assert!(told.rows(Lang::En).is_empty());
     has(
-        &plain(&told.without_table(Lang::En)),
+        &plain(&told.headline(Lang::En)),
         &["“v / down” carries", "p95 delay: the other variant does no better"],
     );
     let told = tell(vec![alone("v", &[("a", 4.0), ("b", 18.0), ("c", 1.0), ("d", 7.0)])]);
@@ -903,10 +904,10 @@ fn what_the_baseline_has_no_value_of_is_not_said_to_be_better() {
 #[test]
 fn a_headline_begins_with_what_is_not_to_be_trusted() {
     let mut kernel = variant("v", "policer", "cubic", 4.0, 31.0, 120);
-    let trusted = headline(&run(&[], None, vec![kernel.clone()])).unwrap();
+    let trusted = headline(&run(&[], None, vec![kernel.clone()])).0.unwrap();
     let reason = result::TrustReason { kind: result::TrustKind::EngineBusy, measured: 0.97, bound: 0.9 };
     kernel.trust = Some(result::Trust { reasons: vec![reason], ..result::Trust::default() });
-    let untrusted = headline(&run(&[], None, vec![kernel])).unwrap();
+    let untrusted = headline(&run(&[], None, vec![kernel])).0.unwrap();
     assert!(untrusted.starts_with("Do not trust \"v\"") && untrusted.ends_with(&trusted), "{untrusted}");
 }
 

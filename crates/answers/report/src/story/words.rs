@@ -1,22 +1,66 @@
 //! The headline's clauses in words.
 
-use super::change_words::how;
+use super::change_words::{changed, how};
 use super::clause::{Better, Clause, Effect};
-use super::measure::Measure;
-use super::phrases::{cc_name, joined, placed, quoted, spaced, times, value};
-use super::{ALIKE, Story};
+use super::change::Change;
+use super::phrases::{capital, cc_name, joined, placed, quoted, spaced, times, value};
+use super::{ALIKE, MOST_OPEN, Story};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, fill, text};
+use crate::width::{clip, printable};
+use result::{Carried, Holder, Measure, Quantity, Subject};
+
+/// Facts below the headline, at most.
+const MOST_FACTS: usize = 4;
+/// A change of more words than these leaves no room in the headline: it is a fact of its own.
+const MOST_WORDS: usize = 9;
 
 impl Story {
-    /// All of it as one text; of several goals each begins with its name.
-    pub fn text(&self, lang: Lang) -> String {
-        self.sentence(lang, |_| true)
+    /// What is wrong and what to do about it, in one sentence; empty where there is no flow.
+    pub fn headline(&self, lang: Lang) -> String {
+        let Some(opening) = self.clauses.first() else { return String::new() };
+        let mut text = opening.say(lang);
+        if let Some(Clause::Unfinished { .. }) = self.clauses.get(1) {
+            text += mark("story.comma", lang);
+            text += &self.clauses[1].say(lang);
+        }
+        if let Some(Clause::Held { holder, .. }) = self.cause() {
+            let what = holder_name(holder, lang);
+            let goodput = matches!(opening, Clause::Carries { .. });
+            text += &fill(if goodput { "story.held" } else { "story.caused" }, lang, &[("what", &what)]);
+        }
+        if let Some(remedy) = self.remedy() {
+            text += mark("story.semicolon", lang);
+            text += &remedy.short(lang);
+        }
+        text += mark("story.end", lang);
+        if lang == Lang::Zh { spaced(&text) } else { text }
     }
 
-    /// Where there are several goals without what helps: that stands in their table.
-    pub(crate) fn without_table(&self, lang: Lang) -> String {
-        self.sentence(lang, |c| self.alone || self.goals.len() < 2 || c.goal().is_none())
+    /// What the headline rests on and what its advice costs: a sentence each, the weightiest, in the order of the clauses.
+    pub fn facts(&self, lang: Lang) -> Vec<String> {
+        let mut all: Vec<(u8, String)> = Vec::new();
+        let remedy = self.remedy().map(std::ptr::from_ref);
+        let table = self.goals.len() > 1 && !self.alone;
+        for clause in self.clauses.iter().skip(1) {
+            let of_table = table && clause.goal().is_some() && clause.goal() != self.goals.first().map(|g| g.goal);
+            if of_table || matches!(clause, Clause::Unfinished { .. }) {
+                continue;
+            }
+            let advised = remedy == Some(std::ptr::from_ref(clause));
+            all.extend(clause.facts(advised, lang));
+        }
+        let mut ranks: Vec<u8> = all.iter().map(|f| f.0).collect();
+        ranks.sort_unstable();
+        let last = ranks.get(MOST_FACTS - 1).copied().unwrap_or(u8::MAX);
+        let kept = all.into_iter().filter(|f| f.0 <= last).map(|f| f.1).take(MOST_FACTS);
+        kept.map(|text| sentence(&text, lang)).collect()
+    }
+
+    /// Headline and facts as one text.
+    pub fn text(&self, lang: Lang) -> String {
+        let space = if lang == Lang::Zh { "" } else { " " };
+        [self.headline(lang)].into_iter().chain(self.facts(lang)).collect::<Vec<_>>().join(space)
     }
 
     /// Each clause in words, in order.
@@ -24,33 +68,32 @@ impl Story {
         self.clauses.iter().map(|c| c.say(lang)).collect()
     }
 
-    fn sentence(&self, lang: Lang, wanted: impl Fn(&Clause) -> bool) -> String {
-        let mut text = String::new();
-        let (mut begun, mut opened) = (None, false);
-        for clause in self.clauses.iter().filter(|c| wanted(c)) {
-            text += match clause {
-                _ if text.is_empty() => "",
-                Clause::Nothing { .. } | Clause::Carries { .. } | Clause::Has { .. } => {
-                    (begun, opened) = (None, false);
-                    mark("story.next", lang)
-                }
-                Clause::Unfinished { .. } => mark("story.comma", lang),
-                _ if !opened => {
-                    opened = true;
-                    mark("story.colon", lang)
-                }
-                _ => mark("story.semicolon", lang),
-            };
-            let goal = clause.goal().filter(|_| self.goals.len() > 1);
-            if goal.is_some() && goal != begun {
-                let label = goal.map_or("", |g| name(g, lang));
-                text += &fill("story.goal", lang, &[("goal", label)]);
-                begun = goal;
-            }
-            text += &clause.say(lang);
-        }
-        if text.is_empty() { text } else { text + mark("story.end", lang) }
+    /// What costs the baseline most; of several flows that were measured one at a time the first's.
+    fn cause(&self) -> Option<&Clause> {
+        let own = self.clauses.iter().skip(1).take_while(|c| !c.opens());
+        own.into_iter().find(|c| matches!(c, Clause::Held { most: true, .. }))
     }
+
+    /// What to do by the first goal: the best, or what is nearly as good and costs less.
+    fn remedy(&self) -> Option<&Clause> {
+        let own = || self.clauses.iter().skip(1).take_while(|c| !c.opens());
+        let first = own().find_map(Clause::goal)?;
+        let mut list = own().filter(|c| c.goal() == Some(first));
+        let best = list.next()?;
+        let gentle = list.next().filter(|c| match (best, c) {
+            (Clause::Better(a), Clause::Better(b)) => {
+                !super::measure::is_ahead(&a.effect.measure, b.effect.is, a.effect.is)
+            }
+            _ => false,
+        });
+        Some(gentle.unwrap_or(best))
+    }
+}
+
+/// With a capital letter and a full stop.
+fn sentence(text: &str, lang: Lang) -> String {
+    let text = capital(text) + mark("story.end", lang);
+    if lang == Lang::Zh { spaced(&text) } else { text }
 }
 
 /// What stands between clauses.
@@ -70,9 +113,72 @@ impl Clause {
     /// The goal that it is about, if it says what helps.
     pub fn goal(&self) -> Option<units::Goal> {
         match self {
-            Clause::Better(b) | Clause::AsGood(b) => Some(b.goal),
-            Clause::Best { goal, .. } => Some(*goal),
+            Clause::Better(b) | Clause::AsGood(b) | Clause::Trade(b) => Some(b.goal),
+            Clause::Best { goal, .. } | Clause::Open { goal, .. } => Some(*goal),
             _ => None,
+        }
+    }
+
+    /// Whether what is said of a subject begins with it.
+    fn opens(&self) -> bool {
+        matches!(self, Clause::Nothing { .. } | Clause::Carries { .. } | Clause::Has { .. })
+    }
+
+    /// What to do, in the headline: the goal, what does better, by how much.
+    fn short(&self, lang: Lang) -> String {
+        let goal = self.goal().map(|g| text(purpose(g), lang)).unwrap_or_default();
+        let said = match self {
+            Clause::Better(b) => goal_words(&b.effect, &how_short(b, lang), lang),
+            Clause::AsGood(b) => {
+                let (how, what) = (how_short(b, lang), text(same(&b.effect.measure), lang));
+                let said = fill("story.better.same", lang, &[("how", &how), ("what", what)]);
+                let gains: Vec<String> = b.gains.iter().take(1).map(|e| effect(e, lang)).collect();
+                said + &fill("story.gains", lang, &[("gains", &joined(gains, lang))])
+            }
+            other => other.worded(lang),
+        };
+        format!("{goal}{said}")
+    }
+
+    /// What else there is to say, each with its rank: the smaller the sooner.
+    fn facts(&self, advised: bool, lang: Lang) -> Vec<(u8, String)> {
+        let name = |b: &Better| quoted(&b.variant);
+        let one = |rank| vec![(rank, self.say(lang))];
+        match self {
+            Clause::Better(b) | Clause::AsGood(b) => {
+                let mut list = Vec::new();
+                if !advised {
+                    list.push((6, self.short(lang)));
+                }
+                let told = how_short(b, lang) == how(&b.changes, &b.variant, lang);
+                if let Some(change) = changed(&b.changes, lang).filter(|_| !told) {
+                    let places = [("name", &*name(b)), ("change", &change)];
+                    list.push((if advised { 2 } else { 6 }, fill("story.fact.change", lang, &places)));
+                }
+                // The first gain of what is as good is in the headline.
+                let said = usize::from(advised && matches!(self, Clause::AsGood(_)));
+                let gains: Vec<String> = b.gains.iter().skip(said).map(|e| effect(e, lang)).collect();
+                if !gains.is_empty() {
+                    let gains = joined(gains, lang);
+                    list.push((4, fill("story.fact.gains", lang, &[("name", &name(b)), ("gains", &gains)])));
+                }
+                let mut costs: Vec<String> = b.costs.iter().map(|e| effect(e, lang)).collect();
+                costs.extend(b.loses.map(|l| fill("story.loses", lang, &[("share", &percent(l / 100.0))])));
+                if !costs.is_empty() {
+                    let costs = joined(costs, lang);
+                    list.push((1, fill("story.fact.costs", lang, &[("name", &name(b)), ("costs", &costs)])));
+                }
+                list
+            }
+            Clause::Best { .. } if advised => Vec::new(),
+            Clause::Best { .. } => vec![(6, self.short(lang))],
+            Clause::Nothing { .. } | Clause::Carries { .. } | Clause::Has { .. } => one(0),
+            Clause::Starved { .. } | Clause::BlackHole { .. } | Clause::Extremes { .. } => one(0),
+            Clause::Held { most: true, .. } | Clause::Unheld { .. } => one(1),
+            Clause::ClocksGoodput { .. } | Clause::ClocksCount { .. } => one(1),
+            Clause::Open { .. } | Clause::Held { .. } | Clause::Trade(_) => one(3),
+            Clause::Same { .. } | Clause::Queued { .. } | Clause::Unfair { .. } => one(4),
+            _ => one(5),
         }
     }
 
@@ -91,7 +197,7 @@ impl Clause {
                 carries(variant, *tcp, *udp, lang) + &share.unwrap_or_default()
             }
             Clause::Has { variant, measure, value: v } => {
-                let what = fill(what(*measure), &[("value", &value(*measure, *v, lang))]);
+                let what = fill(what(measure), &[("value", &value(measure, *v, lang))]);
                 fill("story.has", &[("name", &quoted(variant)), ("what", &what)])
             }
             Clause::Unfinished { unfinished, all } => {
@@ -123,7 +229,18 @@ impl Clause {
                 let share = percent(*cut as f64 / *came as f64);
                 fill("story.fragments", &[("what", &what), ("share", &share), ("n", &each)])
             }
-            Clause::Lost { share } => fill("story.lost", &[("share", &percent(*share))]),
+            Clause::Lost { share } => fill("story.lost", &[("share", &percent(*share / 100.0))]),
+            Clause::Held { holder, .. } => held(holder, lang),
+            Clause::Unheld { tried } => fill("story.unheld", &[("n", &tried.to_string())]),
+            Clause::Trade(b) => trade(b, lang),
+            Clause::Open { measure, was, variants, repeats, .. } => {
+                open(measure, *was, variants, *repeats, lang)
+            }
+            Clause::Same { baseline, variants, changes } => unchanged(baseline, variants, changes, lang),
+            Clause::OtherFlows { variant, effect: e } => fill(
+                "story.other-flows",
+                &[("name", &quoted(variant)), ("effect", &effect(e, lang))],
+            ),
             Clause::Waited { cc, share } => spent("story.waited", cc, *share, lang),
             Clause::Repaired { cc, share } => spent("story.recovered", cc, *share, lang),
             Clause::Queued { least_ms, p95_ms, element, kind, packets } => fill(
@@ -145,8 +262,10 @@ impl Clause {
                 ],
             ),
             Clause::Clean => text("story.clean", lang).into(),
-            Clause::Better(b) => better(b, false, lang),
-            Clause::AsGood(b) => better(b, true, lang),
+            Clause::Better(_) | Clause::AsGood(_) => {
+                let facts = self.facts(true, lang).into_iter().map(|f| f.1);
+                [self.short(lang)].into_iter().chain(facts).collect::<Vec<_>>().join(text("story.semicolon", lang))
+            }
             Clause::Best { others, all, .. } => {
                 let key = match (*all, *others) {
                     (true, 1) => "story.best.one",
@@ -228,66 +347,153 @@ fn share(carried: [Option<f64>; 2], limit: f64, varies: bool, lang: Lang) -> Str
     fill(key, lang, &[("share", &percent(sum / limit))])
 }
 
+/// "for goodput, ", in front of what is judged by it.
+fn purpose(goal: units::Goal) -> &'static str {
+    match goal {
+        units::Goal::Goodput => "story.for.goodput",
+        units::Goal::Delay => "story.for.delay",
+        units::Goal::Completion => "story.for.completion",
+        units::Goal::Page => "story.for.page",
+        units::Goal::Fairness => "story.for.fairness",
+    }
+}
+
 /// How a goal's measure is named after "has".
-fn what(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Rtt => "story.what.rtt",
-        Measure::OneWay => "story.what.one-way",
-        Measure::Completion => "story.what.completion",
-        Measure::Response => "story.what.response",
-        Measure::Page => "story.what.page",
-        Measure::Jain => "story.what.jain",
+fn what(measure: &Measure) -> &'static str {
+    match measure.quantity {
+        Quantity::Rtt => "story.what.rtt",
+        Quantity::Delay => "story.what.one-way",
+        Quantity::Probe => "story.what.probe",
+        Quantity::Completion => "story.what.completion",
+        Quantity::Response => "story.what.response",
+        Quantity::Page => "story.what.page",
+        Quantity::Jain => "story.what.jain",
         _ => "story.what.goodput",
     }
 }
 
-/// A variant that does better, or as well, with all that comes with it.
-fn better(b: &Better, as_good: bool, lang: Lang) -> String {
-    let how = how(&b.changes, &b.variant, lang);
-    let mut said = if as_good {
-        fill("story.better.same", lang, &[("how", &how), ("what", text(same(b.effect.measure), lang))])
-    } else {
-        goal(&b.effect, &how, lang)
-    };
-    let list = |effects: &[Effect]| joined(effects.iter().map(|e| effect(e, lang)).collect(), lang);
-    if !b.gains.is_empty() {
-        said += &fill("story.gains", lang, &[("gains", &list(&b.gains))]);
-    }
-    if let Some(loses) = b.loses {
-        said += &fill("story.losing", lang, &[("share", &percent(loses))]);
-    }
-    if !b.costs.is_empty() {
-        said += &fill("story.costs", lang, &[("costs", &list(&b.costs))]);
+/// What holds the flows, and where: "random loss at wan.forward.noise".
+fn holder_name(holder: &Holder, lang: Lang) -> String {
+    let place = format!("\u{2068}{}\u{2069}", clip(&printable(&holder.place), 60));
+    let more = holder.also.len();
+    let name = fill(&format!("holder.{}", holder.kind.name()), lang, &[("place", &place)]);
+    let acks = matches!(holder.carries, Some(Carried::Acks));
+    let name = if acks { fill("story.held.acks", lang, &[("what", &name)]) } else { name };
+    if more == 0 { name } else { fill("story.held.also", lang, &[("what", &name), ("n", &more.to_string())]) }
+}
+
+/// What it costs: the goal's number without it and as it is, and what it dropped.
+fn held(holder: &Holder, lang: Lang) -> String {
+    let what = holder_name(holder, lang);
+    let Some(first) = holder.effects.first() else { return what };
+    let Ok(measure) = Measure::parse(&first.measure, |_| false) else { return what };
+    let number = |x: Option<f64>| value(&measure, x.unwrap_or(f64::INFINITY), lang);
+    let (without, with) = (number(first.without), number(first.with));
+    let label = &measure.label()[usize::from(lang == Lang::Zh)];
+    let how = text(&format!("holder.{}.without", holder.kind.name()), lang);
+    let places =
+        [("what", &*what), ("label", label), ("without", &without), ("how", how), ("with", &with)];
+    let mut said = fill("story.held.fact", lang, &places);
+    if let Some(drops) = holder.drops.filter(|d| d.packets > 0) {
+        let key = match (drops.packets, drops.events) {
+            (1, _) => "story.held.drop",
+            (_, 1) => "story.held.drops.one",
+            _ => "story.held.drops",
+        };
+        said += &fill(key, lang, &[("n", &count(drops.packets)), ("events", &count(drops.events))]);
     }
     said
 }
 
-/// All that changes beside the goal, each in words: gains, what is lost, costs.
+/// A variant that gains something at a cost, where none is better by the goal.
+fn trade(b: &Better, lang: Lang) -> String {
+    let list = |effects: &[Effect]| joined(effects.iter().map(|e| effect(e, lang)).collect(), lang);
+    let said = fill("story.fact.gains", lang, &[("name", &quoted(&b.variant)), ("gains", &list(&b.gains))]);
+    if b.costs.is_empty() {
+        return said;
+    }
+    said + &fill("story.costs", lang, &[("costs", &list(&b.costs))])
+}
+
+/// Variants that differ by no more than chance does.
+fn open(
+    measure: &Measure,
+    was: Option<f64>,
+    variants: &[(String, f64)],
+    repeats: usize,
+    lang: Lang,
+) -> String {
+    let one = |(name, is): &(String, f64)| format!("{} ({})", quoted(name), value(measure, *is, lang));
+    let names: Vec<String> = variants.iter().take(MOST_OPEN).map(one).collect();
+    let rest = variants.len().saturating_sub(MOST_OPEN);
+    let mut list = joined(names, lang);
+    if rest > 0 {
+        list += &fill("story.more", lang, &[("n", &rest.to_string())]);
+    }
+    let was = was.map(|w| value(measure, w, lang)).unwrap_or_default();
+    let label = &measure.label()[usize::from(lang == Lang::Zh)];
+    let places =
+        [("list", &*list), ("was", &was), ("measure", label), ("n", &repeats.to_string())];
+    fill("story.open", lang, &places)
+}
+
+/// Variants that changed nothing, and why.
+fn unchanged(baseline: &str, variants: &[String], changes: &[Change], lang: Lang) -> String {
+    let list = joined(variants.iter().take(MOST_OPEN).map(|n| quoted(n)).collect(), lang);
+    let rest = variants.len().saturating_sub(MOST_OPEN);
+    let list = if rest > 0 { list + &fill("story.more", lang, &[("n", &rest.to_string())]) } else { list };
+    let about = |word: &str| {
+        changes.iter().any(|c| match c {
+            Change::Set { key, .. } | Change::Setting { key, .. } => key.contains(word),
+            Change::Added { stage, .. } | Change::Removed(stage) => stage.kind.contains(word),
+            _ => false,
+        })
+    };
+    let why = match () {
+        () if about("mtu") || about("mss") => "story.same.mtu",
+        () if about("rto") => "story.same.rto",
+        () if about("queue") || changes.iter().any(|c| matches!(c, Change::Queue { .. })) => "story.same.queue",
+        () if about("buffer") => "story.same.buffer",
+        () if changes.is_empty() => "story.same.nothing",
+        () => "story.same.other",
+    };
+    let key = if variants.len() == 1 { "story.same.one" } else { "story.same.many" };
+    fill(key, lang, &[("list", &list), ("name", &quoted(baseline)), ("why", text(why, lang))])
+}
+
+/// What a variant changed and its name; its name alone where that takes too many words for a headline.
+fn how_short(b: &Better, lang: Lang) -> String {
+    let how = how(&b.changes, &b.variant, lang);
+    // Chinese has no blanks: two letters weigh about as much as a word.
+    let words = if lang == Lang::Zh { how.chars().count() / 3 } else { how.split_whitespace().count() };
+    if words > MOST_WORDS { quoted(&b.variant) } else { how }
+}
+
+/// All that changes next to the goal, each in words: gains, what is lost, costs.
 pub(super) fn effects(b: &Better, lang: Lang) -> Vec<String> {
-    let loses = b.loses.map(|share| fill("story.loses", lang, &[("share", &percent(share))]));
+    let loses = b.loses.map(|share| fill("story.loses", lang, &[("share", &percent(share / 100.0))]));
     let gains = b.gains.iter().map(|e| effect(e, lang));
     gains.chain(loses).chain(b.costs.iter().map(|e| effect(e, lang))).collect()
 }
 
-fn same(measure: Measure) -> &'static str {
-    match measure {
-        Measure::TcpGoodput | Measure::UdpGoodput => "story.same.goodput",
-        Measure::Rtt | Measure::OneWay => "story.same.delay",
-        Measure::Jain => "story.same.fair",
+fn same(measure: &Measure) -> &'static str {
+    match measure.quantity {
+        Quantity::Goodput => "story.same.goodput",
+        Quantity::Rtt | Quantity::Delay | Quantity::Probe => "story.same.delay",
+        Quantity::Jain => "story.same.fair",
         _ => "story.same.times",
     }
 }
 
-/// The goal's value in a better variant beside the baseline's.
-fn goal(e: &Effect, how: &str, lang: Lang) -> String {
-    let is = value(e.measure, e.is, lang);
-    if !matches!(e.measure, Measure::TcpGoodput | Measure::UdpGoodput) {
-        let what = fill(what(e.measure), lang, &[("value", &is)]);
-        let was = value(e.measure, e.was, lang);
-        return fill("story.better.has", lang, &[("how", how), ("what", &what), ("was", &was)]);
+/// The goal's value in a better variant, of goodput as a multiple of the baseline's.
+fn goal_words(e: &Effect, how: &str, lang: Lang) -> String {
+    let is = value(&e.measure, e.is, lang);
+    if e.measure.quantity != Quantity::Goodput {
+        let what = fill(what(&e.measure), lang, &[("value", &is)]);
+        return fill("story.better.has", lang, &[("how", how), ("what", &what)]);
     }
-    let key =
-        if e.measure == Measure::TcpGoodput { "story.better.carries" } else { "story.better.carries-udp" };
+    let datagrams = e.measure.subject == Subject::Datagrams;
+    let key = if datagrams { "story.better.carries-udp" } else { "story.better.carries" };
     let said = fill(key, lang, &[("how", how), ("value", &is)]);
     if e.was <= 0.0 {
         return said;
@@ -302,24 +508,27 @@ fn goal(e: &Effect, how: &str, lang: Lang) -> String {
 
 /// A gain or a cost.
 fn effect(e: &Effect, lang: Lang) -> String {
-    use Measure::*;
-    let key = match e.measure {
-        TcpGoodput => "story.effect.tcp",
-        UdpGoodput => "story.effect.udp",
-        FlowGoodput => "story.effect.flow",
-        Rtt => "story.effect.rtt",
-        SlowestRtt => "story.effect.slowest",
-        OneWay => "story.effect.one-way",
-        Mos => "story.effect.mos",
-        TcpLoss => "story.effect.loss",
-        Resent => "story.effect.resent",
-        UdpLoss => "story.effect.udp-loss",
-        Completion => "story.effect.completion",
-        Response => "story.effect.response",
-        Page => "story.effect.page",
-        Jain => "story.effect.jain",
+    use Quantity::*;
+    let key = match (e.measure.quantity, &e.measure.subject) {
+        (Goodput, Subject::Datagrams) => "story.effect.udp",
+        (Goodput, Subject::Flow(_)) => "story.effect.flow",
+        (Rtt, _) => "story.effect.rtt",
+        (Delay, _) => "story.effect.one-way",
+        (Probe, _) => "story.effect.probe",
+        (Mos, _) => "story.effect.mos",
+        (Lost, Subject::Datagrams) => "story.effect.udp-loss",
+        (Lost, _) => "story.effect.loss",
+        (ResentShare, _) => "story.effect.resent",
+        (Completion, _) => "story.effect.completion",
+        (Response, _) => "story.effect.response",
+        (Page, _) => "story.effect.page",
+        (Jain, _) => "story.effect.jain",
+        _ => "story.effect.tcp",
     };
-    let flow = e.flow.as_deref().map(quoted).unwrap_or_default();
-    let (is, was) = (value(e.measure, e.is, lang), value(e.measure, e.was, lang));
+    let flow = match &e.measure.subject {
+        Subject::Flow(name) => quoted(name),
+        _ => String::new(),
+    };
+    let (is, was) = (value(&e.measure, e.is, lang), value(&e.measure, e.was, lang));
     fill(key, lang, &[("flow", &flow), ("is", &is), ("was", &was)])
 }
