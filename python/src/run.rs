@@ -9,7 +9,7 @@ use app::budget::{self, Budget};
 use app::identity::run_id;
 use app::load::Source;
 use app::settings::RunSettings;
-use app::summary::run_summary;
+use app::summary::{SummaryWish, run_summary};
 use app::warn::of_scenario;
 use congestion::Controller;
 use experiment::{ControlMaker, Hooks, Order, Outcomes, Progress, RunJob};
@@ -128,8 +128,10 @@ pub fn run(
     if let Some(failed) = outcomes.failed.first() {
         return Err(raise(py, "RunError", &failed.to_string()));
     }
+    // Controllers of the caller's own run in Python and are those of this run alone.
+    let wish = SummaryWish { holders: own.controls.is_empty(), ..SummaryWish::of(&experiment, &order) };
     Ok(py.detach(|| {
-        let mut run = run_summary(&outcomes, warnings, !outcomes.is_complete());
+        let mut run = run_summary(wish, &outcomes, warnings, !outcomes.is_complete());
         run.run_id = run_id(&experiment, &settings, &run);
         let notices = outcomes.notices.iter().map(|n| format!("kernel, {}: {}", n.variant, n.text)).collect();
         RunOutput { json: to_json(&run), notices, series: RunSeries::of(outcomes) }

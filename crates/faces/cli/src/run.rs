@@ -19,7 +19,7 @@ use app::folder::ResultFolder;
 use app::names::default_folder;
 use app::output::Results;
 use app::provenance::Provenance;
-use app::summary::run_summary;
+use app::summary::{SummaryWish, run_summary};
 use app::tables::Sampled;
 use experiment::VariantOutcomes;
 use report::{Bands, PlottedSeries, Shown, Style};
@@ -71,7 +71,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
         warnings.push(warning);
     }
     let told = warnings.len();
-    let mut run = run_summary(&outcomes, warnings, missing.is_some());
+    let mut run = run_summary(SummaryWish::of(&experiment, &order), &outcomes, warnings, missing.is_some());
     run.warnings[told..].iter().for_each(|untrusted| tell!("warning: {untrusted}\n"));
     run.expectations = expect::hold(&expected, &run);
     if run.variants.is_empty() {

@@ -1,6 +1,7 @@
 //! A scenario and its simulated run, as suspects look at them.
 
 use path::{Stage, StageLimit};
+use result::measure::connections;
 use result::{Carried, ElementResult, FlowResult, VariantResult};
 use scenario::{Flow, PathLimits, Scenario};
 use std::collections::BTreeSet;
@@ -80,12 +81,7 @@ impl<'a> Case<'a> {
 
     /// The connections of a flow.
     pub fn results(&self, flow: usize) -> Vec<&'a FlowResult> {
-        let name = &self.scenario.flows[flow].name;
-        let is = |f: &&FlowResult| {
-            let number = f.name.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix('-'));
-            f.name == *name || number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
-        };
-        self.result.flows.iter().filter(is).collect()
+        connections(&self.result.flows, &self.scenario.flows[flow].name)
     }
 
     /// A stage's summary by its name.

@@ -41,9 +41,8 @@ use crate::parallel::{cores, in_parallel};
 use crate::simulate;
 use budget::{Budget, stage_packets};
 use case::Case;
-use measured::Measured;
 use result::{
-    Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, Outcome, TriedSuspect, VariantResult,
+    Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, Measure, Outcome, TriedSuspect, VariantResult,
 };
 use scenario::{Scenario, Unrest, Variant};
 use std::num::NonZeroUsize;
@@ -71,7 +70,7 @@ const MAX_HOLDERS: usize = 4;
 const CONFIRMATIONS: usize = 3;
 /// Runs of a batch: a constant, so that the budget ends at the same suspect whatever the number of cores.
 const BATCH: usize = 4;
-/// Where flows are measured one at a time: the worst and the best of more than this.
+/// Where flows are measured one at a time: holders are looked for of the first ones.
 const MAX_SUBJECTS: usize = 3;
 /// Gains are bounded: from nothing to something has no factor.
 const MAX_GAIN: f64 = 1000.0;
@@ -114,7 +113,7 @@ pub fn find_holders(wish: &HolderWish<'_>) -> (Vec<Holder>, HolderSearch) {
     (holders, search)
 }
 
-/// `None`: all flows together. Where each is measured alone each, or of many the first ones.
+/// `None`: all flows together. Where flows are measured one at a time the first few.
 fn subjects(scenario: &Scenario) -> Vec<Option<usize>> {
     if !scenario.one_at_a_time {
         return vec![None];
@@ -174,12 +173,11 @@ impl<'a> Finder<'a> {
         let (seed, unrest) = self.seeds[0];
         let job = Job { scenario: &scenario, seed, unrest, estimate: 0 };
         let Some(with) = self.run(&[job], budget).pop().flatten().map(|o| o.variant) else { return Vec::new() };
-        let Some(measure) = measured::first(self.wish.goals, &with) else {
+        let Some((goal, measure)) = measured::first(self.wish.goals, &with) else {
             search.unknown.get_or_insert_with(|| "nothing was measured of the goal".into());
             return Vec::new();
         };
         search.measure = measure.name();
-        let goal = self.wish.goals.first().copied().unwrap_or(Goal::Goodput);
         let case = Case::new(&scenario, &with, self.only, goal);
         let found = |late: bool| -> Vec<Removal> {
             let of = |s: &&'static dyn suspects::Suspect| s.find(&case);
@@ -254,7 +252,7 @@ impl<'a> Finder<'a> {
         &self,
         removals: Vec<Removal>,
         (scenario, with): (&Scenario, &VariantResult),
-        measure: &Measured,
+        measure: &Measure,
         estimate: u64,
         budget: &mut Budget,
     ) -> (Vec<Tried>, Vec<Removal>) {
@@ -274,7 +272,7 @@ impl<'a> Finder<'a> {
                 left_out.push(removal);
                 continue;
             };
-            let gain = measure.gain(with, &outcome.variant);
+            let gain = measured::gain(measure, with, &outcome.variant);
             tried.push(Tried { removal, scenario, without: outcome.variant, gain });
         }
         (tried, left_out)
@@ -285,7 +283,7 @@ impl<'a> Finder<'a> {
         &self,
         tried: &[Tried],
         (scenario, with): (&Scenario, &VariantResult),
-        measure: &Measured,
+        measure: &Measure,
         budget: &mut Budget,
     ) -> Vec<Holder> {
         let mut best: Vec<&Tried> = tried.iter().filter(|t| t.gain >= NOTICED).collect();
@@ -333,25 +331,25 @@ impl<'a> Finder<'a> {
         t: &Tried,
         i: usize,
         runs: &[Vec<VariantResult>],
-        measure: &Measured,
+        measure: &Measure,
     ) -> Option<Holder> {
-        let gains: Vec<f64> = runs.iter().map(|run| measure.gain(&run[0], &run[i])).collect();
+        let gains: Vec<f64> = runs.iter().map(|run| measured::gain(measure, &run[0], &run[i])).collect();
         let gain = (gains.iter().map(|g| g.ln()).sum::<f64>() / gains.len() as f64).exp();
         let least_gain = gains.iter().copied().fold(f64::INFINITY, f64::min);
         if gain < NOTICED || least_gain < 1.0 {
             return None;
         }
         let own = &runs[..self.own.min(runs.len())];
-        let mean = |m: &Measured, column: usize| {
+        let mean = |m: &Measure, column: usize| {
             let values: Option<Vec<f64>> = own.iter().map(|run| m.of(&run[column])).collect();
             values.map(|v| v.iter().sum::<f64>() / v.len() as f64)
         };
         let finite = |x: Option<f64>| x.filter(|x| x.is_finite());
-        let effect = |m: Measured| {
+        let effect = |m: Measure| {
             let (with, without) = (mean(&m, 0), mean(&m, i));
             (with.is_some() && without.is_some()).then(|| HolderEffect {
                 measure: m.name(),
-                unit: m.unit().into(),
+                unit: m.unit().symbol().into(),
                 with: finite(with),
                 without: finite(without),
             })
