@@ -18,10 +18,29 @@ export function short(x: number | null | undefined): string {
   return x.toExponential(1).replace("e+", "e");
 }
 
-/** `x` with as many decimals as `model`, a number that `short` printed. */
-export function alike(x: number, model: string): string {
-  const decimals = /\.(\d+)$/.exec(model);
-  return decimals ? x.toFixed(decimals[1].length) : short(x);
+/** The power of ten of a number's first digit, and the number with its point behind that digit; null of zero. */
+function place(x: number): [number, number] | null {
+  if (x === 0) return null;
+  const [digits, power] = Math.abs(x).toExponential().split("e");
+  return [Number(power), Number(digits)];
+}
+
+/**
+ * A mean and half its interval, both to the same digit: at most three significant digits of the mean, and none below what the
+ * interval supports. Of the interval two digits stand where its first ones are 10 to 35, else one: `33.2`, `3.2`; `270`, `70`.
+ */
+export function withInterval(mean: number, half: number): [string, string] {
+  if (!Number.isFinite(mean) || !Number.isFinite(half)) return [short(mean), short(half)];
+  const [ofMean, ofHalf] = [place(mean), place(half)];
+  const places = [ofMean && ofMean[0] - 2, ofHalf && (ofHalf[1] < 3.545 ? ofHalf[0] - 1 : ofHalf[0])];
+  const known = places.filter((p) => p !== null);
+  const last = known.length ? Math.max(...known) : 0;
+  const step = 10 ** last;
+  const size = Math.abs(mean);
+  const [scale, unit] = size < 9_999.5 ? [0, ""] : size < 999_500 ? [3, "k"] : [6, "M"];
+  const text = (x: number): string =>
+    ((last > 0 ? Math.round(x / step) * step : x) / 10 ** scale).toFixed(Math.max(0, scale - last)) + unit;
+  return [text(mean), text(half)];
 }
 
 /** A count: exact up to 9999. */

@@ -4,7 +4,7 @@ import { button, h, name } from "../dom";
 import { groupChoice, groupsOf } from "./groups";
 import { known, t } from "../i18n";
 import type { Figures } from "../model";
-import { alike, count, millis, percent, range, short } from "../number";
+import { count, millis, percent, range, short, withInterval } from "../number";
 import { sorted, tellSort } from "../sort";
 import type { Entry, Runs } from "../state";
 import { details } from "./details";
@@ -51,8 +51,7 @@ const words = <T>(x: T | undefined, f: (x: T) => string): string | null => (x ==
 
 export function goodputText(s: Figures): string {
   if (s.goodput_mbps === undefined) return "–";
-  const mean = short(s.goodput_mbps);
-  return s.ci95_mbps === undefined ? mean : `${mean} ±${alike(s.ci95_mbps, mean)}`;
+  return s.ci95_mbps === undefined ? short(s.goodput_mbps) : withInterval(s.goodput_mbps, s.ci95_mbps).join(" ±");
 }
 
 /** Two quantiles as one cell. */

@@ -19,7 +19,9 @@ test("numbers print as they do on the terminal", () => {
   assert.deepEqual(got, ["0", "0", "0.123", "1.00", "4.10", "10.0", "19.1", "100", "941", "12.3k", "1.20M"]);
   assert.deepEqual([NaN, 1e12].map(n.short), ["–", "1.0e12"]);
   assert.deepEqual([9_999, 10_000].map(n.count), ["9999", "10.0k"]);
-  assert.deepEqual([n.alike(0.317, "19.1"), n.alike(12.4, "941"), n.alike(900, "12.3k")], ["0.3", "12.4", "900"]);
+  const pairs = [[33.24, 3.16], [273.8, 70.7], [6882, 518], [19.29, 0], [12_345, 600], [0, 2.4], [0.5, 70.7]];
+  const texts = ["33.2 ±3.2", "270 ±70", "6900 ±500", "19.3 ±0.0", "12.3k ±0.6k", "0.0 ±2.4", "0 ±70"];
+  assert.deepEqual(pairs.map(([mean, half]) => n.withInterval(mean, half).join(" ±")), texts);
   assert.deepEqual([4.06, 9.96, 31.4].map(n.millis), ["4.1", "10", "31"]);
   assert.deepEqual([n.range(4.7, 4.8), n.range(4.701, 4.702)], ["4.70–4.80", "4.70"]);
   assert.deepEqual([0, 0.00004, 0.0125, 0.125, 1].map(n.percent), ["0", "<.01", "1.25", "12.5", "100"]);

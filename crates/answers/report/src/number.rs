@@ -20,14 +20,36 @@ pub(crate) fn short(x: f64) -> String {
     }
 }
 
-/// `x` with as many decimals as `model`, a number that [`short`] printed.
-pub(crate) fn alike(x: f64, model: &str) -> String {
-    match model.split_once('.') {
-        Some((_, decimals)) if decimals.bytes().all(|b| b.is_ascii_digit()) => {
-            format!("{x:.*}", decimals.len())
-        }
-        _ => short(x),
+/// A mean and half its interval, both to the same digit: at most three significant digits of the mean, and none below what the
+/// interval supports. Of the interval two digits stand where its first ones are 10 to 35, else one (Particle Data Group's rule,
+/// so that rounding moves it by less than a seventh): `33.2`, `3.2`; `270`, `70`; `6900`, `500`; `12.3k`, `0.6k`.
+pub(crate) fn with_interval(mean: f64, half: f64) -> [String; 2] {
+    if !mean.is_finite() || !half.is_finite() {
+        return [short(mean), short(half)];
     }
+    let of_interval = place(half).map(|(top, first)| if first < 3.545 { top - 1 } else { top });
+    let of_mean = place(mean).map(|(top, _)| top - 2);
+    // A mean that is nothing has as many digits as its interval.
+    let last = of_mean.into_iter().chain(of_interval).max().unwrap_or(0);
+    let step = 10f64.powi(last);
+    [mean, half].map(|x| {
+        let rounded = if last > 0 { (x / step).round() * step } else { x };
+        let (scale, unit) = match mean.abs() {
+            m if m < 9_999.5 => (0, ""),
+            m if m < 999_500.0 => (3, "k"),
+            _ => (6, "M"),
+        };
+        let decimals = usize::try_from(scale - last).unwrap_or(0);
+        format!("{:.decimals$}{unit}", rounded / 10f64.powi(scale))
+    })
+}
+
+/// The power of ten of a number's first digit, and the number with its point behind that digit: 70.7 gives 1 and 7.07; `None` of
+/// zero.
+fn place(x: f64) -> Option<(i32, f64)> {
+    let text = format!("{:e}", x.abs());
+    let (digits, power) = text.split_once('e')?;
+    Some((power.parse().ok()?, digits.parse().ok()?)).filter(|_| x != 0.0)
 }
 
 /// A count: exact up to 9999.
@@ -70,12 +92,20 @@ mod tests {
         assert_eq!(got, ["0", "0", "0.123", "1.00", "4.10", "10.0", "19.1", "100", "941", "12.3k", "1.20M"]);
         assert_eq!((short(f64::NAN), short(1e12)), ("–".into(), "1.0e12".into()));
         assert_eq!((count(9_999), count(10_000)), ("9999".into(), "10.0k".into()));
-        assert_eq!(
-            (alike(0.317, "19.1"), alike(12.4, "941"), alike(900.0, "12.3k")),
-            ("0.3".into(), "12.4".into(), "900".into())
-        );
         assert_eq!([4.06, 9.96, 31.4].map(millis), ["4.1", "10", "31"]);
         assert_eq!((range(4.7, 4.8), range(4.701, 4.702)), ("4.70–4.80".into(), "4.70".into()));
         assert_eq!([0.0, 0.00004, 0.0125, 0.125, 1.0].map(percent), ["0", "<.01", "1.25", "12.5", "100"]);
+    }
+    #[test]
+    fn a_mean_has_no_more_digits_than_its_interval_supports() {
+        let of = |mean: f64, half: f64| with_interval(mean, half).join(" ±");
+        let got = [of(33.24, 3.16), of(273.8, 70.7), of(6882.0, 518.0), of(152.3, 102.0), of(19.14, 0.317)];
+        assert_eq!(got, ["33.2 ±3.2", "270 ±70", "6900 ±500", "150 ±100", "19.1 ±0.3"]);
+        // Less than the mean's third digit is no interval that is shown.
+        assert_eq!([of(19.14, 0.0004), of(19.29, 0.0), of(4.17, 0.168)], ["19.1 ±0.0", "19.3 ±0.0", "4.17 ±0.17"]);
+        assert_eq!([of(12_345.0, 600.0), of(1_234_567.0, 9_000.0)], ["12.3k ±0.6k", "1.23M ±0.01M"]);
+        assert_eq!([of(12_345.0, 4_321.0), of(941.4, 4.4)], ["12k ±4k", "941 ±4"]);
+        assert_eq!([of(0.0, 0.0), of(0.0, 2.4), of(0.5, 70.7)], ["0 ±0", "0.0 ±2.4", "0 ±70"]);
+        assert_eq!(of(f64::NAN, 1.0), "– ±1.00");
     }
 }

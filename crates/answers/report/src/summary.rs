@@ -2,7 +2,7 @@
 //! groups of flows, where they are asked for or there are many flows.
 
 use crate::figures::{Figures, GroupBy, Row, groups, rows};
-use crate::number::{alike, count, millis, percent, range, short};
+use crate::number::{count, millis, percent, range, short, with_interval};
 use crate::style::{Grouping, Style, Tone, tone_of_share};
 use crate::table::{TableCell, TableColumn, render};
 use crate::width::printable;
@@ -170,9 +170,8 @@ fn names(lines: &[SummaryLine]) -> TableColumn<'static> {
 
 fn total(f: &Figures) -> TableCell {
     let Some(goodput) = f.goodput_mbps else { return "–".into() };
-    let mean = short(goodput);
     match f.ci95_mbps {
-        Some(ci95) => format!("{mean} ±{}", alike(ci95, &mean)).into(),
-        None => mean.into(),
+        Some(ci95) => with_interval(goodput, ci95).join(" ±").into(),
+        None => short(goodput).into(),
     }
 }

@@ -7,7 +7,7 @@ use super::font;
 use super::frame::{Item, MARGIN, SLACK, SMALL, Swatch, TEXT, frame};
 use super::palette::Color;
 use super::scale::Scale;
-use crate::number::{alike, short};
+use crate::number::{short, with_interval};
 
 /// Px of a bar, from bar to bar within a row, and between rows.
 const BAR: f64 = 11.0;
@@ -89,7 +89,7 @@ impl Bar {
             let (low, high) = (x.at((value - ci).max(0.0)), x.at(value + ci));
             let cap = |px: f64| vec![(px, y - 4.0), (px, y + 4.0)];
             drawing.lines(vec![vec![(low, y), (high, y)], cap(low), cap(high)], Pen::new(colors.ink, 1.3));
-            number += &format!(" ± {}", alike(ci, &number));
+            number = with_interval(value, ci).join(" ± ");
             reach = high;
         }
         if let Some((limit, line)) = self.limit {
