@@ -3,7 +3,7 @@
 // #report                      all of the page; data-ready="true" once it is made
 // #lang-en #lang-zh            language; #theme-auto #theme-light #theme-dark theme; #print. aria-pressed says which is on
 // #notice                      warnings and whether all was run; absent where there is nothing to warn of
-// #story                       the sentence on top
+// #story                       the sentence on top; #facts: li a line, what it rests on
 // #expectations                what was expected: tr[data-met=true|false]; absent where nothing was
 // #path                        section; [data-host], [data-link], [data-stage="link.direction.stage"] with data-worst (dropped
 //                              most) and data-differs (unlike the first variant's); tabs button[data-side]

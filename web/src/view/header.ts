@@ -115,6 +115,7 @@ export function story(state: Runs): HTMLElement {
     "section",
     { class: "story", "aria-label": t("ui.story") },
     h("p", { id: "story", class: text.length > LONG ? "long" : null }, text),
+    h("ul", { id: "facts" }, ...(state.page.story.facts[lang()] ?? []).map((line) => h("li", {}, line))),
     goals(state.page.story),
   );
 }

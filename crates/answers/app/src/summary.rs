@@ -43,7 +43,7 @@ pub fn run_summary(
     if wish.holders && !partial {
         add_holders(wish, outcomes, &mut run);
     }
-    run.headline = report::headline(&run);
+    (run.headline, run.facts) = report::headline(&run);
     run
 }
 

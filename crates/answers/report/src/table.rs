@@ -115,6 +115,15 @@ impl<'a> Table<'a> {
         Table { columns, headings: Vec::new() }
     }
 
+    /// Without rows, of each column's head: of numbers with their unit, of names with `None`.
+    pub fn with_heads(heads: &[(&'a str, Option<&'a str>)]) -> Table<'a> {
+        let column = |&(head, unit): &(&'a str, Option<&'a str>)| match unit {
+            Some(unit) => TableColumn::numbers(head, unit),
+            None => TableColumn::names(head),
+        };
+        Table::of(heads.iter().map(column).collect())
+    }
+
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |c| c.cells.len())

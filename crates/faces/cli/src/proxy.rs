@@ -3,7 +3,11 @@
 
 use crate::args::ProxyArgs;
 use crate::problem::CliProblem;
+#[cfg(target_os = "linux")]
+use ::proxy::StatusTable;
 use ::proxy::{ConfigError, ProxyConfig};
+#[cfg(target_os = "linux")]
+use report::{PlainPage, Table, TableCell, Tone};
 use std::env;
 use std::process::ExitCode;
 
@@ -82,11 +86,29 @@ fn run(_: &ProxyArgs, _: ProxyConfig) -> Result<ExitCode, CliProblem> {
 
 #[cfg(target_os = "linux")]
 fn run(args: &ProxyArgs, config: ProxyConfig) -> Result<ExitCode, CliProblem> {
-    use ::proxy::{ActivatedSockets, Proxy, ServiceLog};
+    use ::proxy::{ActivatedSockets, Proxy, ProxyError, ServiceLog};
     let start = |config: &ProxyConfig, activated: ActivatedSockets, log: &ServiceLog| {
-        Proxy::start(config, activated, log.sink())
+        let proxy = Proxy::start(config, activated, log.sink())?;
+        proxy.show_page(status_page);
+        Ok::<Proxy, ProxyError>(proxy)
     };
     let asked = ::proxy::serve(config, || read(args), start);
     let asked = asked.map_err(|e| CliProblem::usage(e.to_string()))?;
     Ok(if asked { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The status page: what the proxy reports of itself.
+#[cfg(target_os = "linux")]
+fn status_page(about: &str, tables: &[StatusTable]) -> String {
+    let mut page = PlainPage::new("longfat proxy", about);
+    for of in tables {
+        let mut table = Table::with_heads(&of.columns);
+        for row in &of.rows {
+            let tone = if row.alarm { Tone::Bad } else { Tone::Plain };
+            table.row(row.cells.iter().map(|text| TableCell::toned(text.as_str(), tone)));
+        }
+        page.heading(of.title);
+        page.table(&table);
+    }
+    page.html()
 }

@@ -35,7 +35,8 @@ mod linux {
     use clap::CommandFactory;
     use pair::{Pair, PrivateKey};
     use proxy::{ActivatedSockets, ConfigError, ListenAt, Proxy, ProxyConfig, ProxyService, ServiceLog};
-    use proxy::{PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig};
+    use proxy::{PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig, StatusTable};
+    use report::{PlainPage, Table, TableCell, Tone};
     use std::io::{self, ErrorKind, Write};
     use std::path::Path;
     use std::process::ExitCode;
@@ -116,6 +117,21 @@ mod linux {
         Ok(pair)
     }
 
+    /// The status page: what the proxy reports of itself.
+    fn status_page(about: &str, tables: &[StatusTable]) -> String {
+        let mut page = PlainPage::new("longfat pair", about);
+        for of in tables {
+            let mut table = Table::with_heads(&of.columns);
+            for row in &of.rows {
+                let tone = if row.alarm { Tone::Bad } else { Tone::Plain };
+                table.row(row.cells.iter().map(|text| TableCell::toned(text.as_str(), tone)));
+            }
+            page.heading(of.title);
+            page.table(&table);
+        }
+        page.html()
+    }
+
     /// The end of a pair, and the TCP proxy where the configuration has listeners or a status page.
     struct ProxyAndPair {
         proxy: Option<Proxy>,
@@ -139,6 +155,7 @@ mod linux {
             let pair = bound.run().map_err(|e| e.to_string())?;
             if let Some(proxy) = &proxy {
                 proxy.show(pair.board());
+                proxy.show_page(status_page);
             }
             Ok(ProxyAndPair { proxy, pair })
         }

@@ -1,6 +1,6 @@
-//! What a proxy tells of itself: Prometheus' text format 0.0.4, JSON, and a page for people. Texts of a view, nothing else.
+//! What a proxy reports of itself: Prometheus' text format 0.0.4, JSON, and tables for people. Texts of a view, nothing else.
 
-use crate::board::PairLinkView;
+use crate::board::{PairLinkView, StatusRow, StatusTable};
 use crate::shared::ProxyShared;
 use crate::slow::{DirectionEvidence, SlowEnd, slow_end};
 use crate::stats::{COUNTERS, PathStats, ProxyCounter};
@@ -243,76 +243,90 @@ pub fn json_text(view: &StatusView) -> String {
     value.to_string() + "\n"
 }
 
-/// Text as HTML has it.
-fn html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+/// A number with one decimal.
+fn known(value: Option<f64>) -> String {
+    value.map_or("–".into(), |v| format!("{v:.1}"))
 }
 
-const STYLE: &str = "body{font:15px system-ui,sans-serif;margin:2em;color:#222;background:#fff}\
-table{border-collapse:collapse;margin:1em 0}td,th{padding:.25em .8em;text-align:right;border-bottom:1px solid #ddd}\
-td:first-child,th:first-child,td.t,th.t{text-align:left}.down{color:#b00020;font-weight:bold}\
-@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}td,th{border-color:#444}.down{color:#ff8a80}}";
-
-/// A side's cells in the table of paths.
-fn side_cells(p: &PathStats, i: usize) -> String {
-    let (side, total) = (&p.sides[i], &p.total[i]);
-    let known = |value: Option<f64>| value.map_or("–".into(), |v| format!("{v:.1}"));
+/// The sentence above the tables.
+pub fn summary(view: &StatusView) -> String {
     format!(
-        "<td class=t>{}<td>{}<td>{:.1}<td>{}<td>{:.1}<td>{:.2}",
-        SIDES[i],
-        known(side.rtt_us.map(|us| us as f64 / 1e3)),
-        side.cwnd_bytes as f64 / 1e3,
-        known(side.delivery_rate.map(|r| r as f64 * 8e-6)),
-        total.sent_bytes as f64 / 1e6,
-        total.resent_bytes as f64 * 100.0 / total.sent_bytes.max(1) as f64
+        "Up for {:.0} s, {:.1} MB resident. /metrics is for Prometheus, /status.json for programs.",
+        view.uptime_s,
+        view.resident_bytes as f64 / 1e6
     )
 }
 
 /// As people read it.
-pub fn page_text(view: &StatusView) -> String {
-    let mut out = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-         <title>longfat proxy</title><style>{STYLE}</style><h1>longfat proxy</h1>\
-         <p>Up for {:.0} s, {:.1} MB resident. <a href=\"/metrics\">/metrics</a>, \
-         <a href=\"/status.json\">/status.json</a></p>",
-        view.uptime_s,
-        view.resident_bytes as f64 / 1e6
-    );
-    out += "<h2>Which side is slow</h2><table><tr><th>clients<th class=t>upstream<th>connections<th class=t>side<th>RTT, ms\
-            <th>cwnd, kB<th>delivery rate, Mbit/s<th>sent to it, MB<th>sent again, %<th class=t>lately</tr>";
+pub fn tables(view: &StatusView) -> Vec<StatusTable> {
+    let mut paths = Vec::new();
     for (network, upstream, p) in &view.paths {
         let words = |(direction, side, cause): (&str, &str, &str)| {
             format!("{direction}: the {side}'s side ({cause})")
         };
         let slow: Vec<String> = judged(p).into_iter().map(words).collect();
-        let [client, server] = [0, 1].map(|i| side_cells(p, i));
-        let _ = write!(
-            out,
-            "<tr><td rowspan=2>{}<td class=t rowspan=2>{}<td rowspan=2>{}{client}<td class=t rowspan=2>{}</tr><tr>{server}</tr>",
-            html(network),
-            html(upstream),
-            p.connections,
-            html(&slow.join("; "))
-        );
+        for i in 0..2 {
+            let (side, total) = (&p.sides[i], &p.total[i]);
+            // What both sides have in common stands on the first row.
+            let first = |text: String| if i == 0 { text } else { String::new() };
+            paths.push(StatusRow::new([
+                first(network.clone()),
+                first(upstream.clone()),
+                first(p.connections.to_string()),
+                SIDES[i].into(),
+                known(side.rtt_us.map(|us| us as f64 / 1e3)),
+                format!("{:.1}", side.cwnd_bytes as f64 / 1e3),
+                known(side.delivery_rate.map(|r| r as f64 * 8e-6)),
+                format!("{:.1}", total.sent_bytes as f64 / 1e6),
+                format!("{:.2}", total.resent_bytes as f64 * 100.0 / total.sent_bytes.max(1) as f64),
+                first(slow.join("; ")),
+            ]));
+        }
     }
-    out += "</table><h2>Servers</h2><table><tr><th>upstream<th class=t>server<th class=t>state<th>connections</tr>";
-    for s in &view.servers {
-        let state = if s.up { "<td class=t>up" } else { "<td class=\"t down\">down" };
-        let _ = write!(
-            out,
-            "<tr><td>{}<td class=t>{}{state}<td>{}</tr>",
-            html(&s.upstream),
-            html(&s.address),
-            s.connections
-        );
+    let server = |s: &ServerView| StatusRow {
+        cells: vec![
+            s.upstream.clone(),
+            s.address.clone(),
+            if s.up { "up" } else { "down" }.into(),
+            s.connections.to_string(),
+        ],
+        alarm: !s.up,
+    };
+    let counters = COUNTERS.iter().zip(&view.counters);
+    let mut all = vec![
+        StatusTable {
+            title: "Which side is slow",
+            columns: vec![
+                ("clients", None),
+                ("upstream", None),
+                ("connections", Some("")),
+                ("side", None),
+                ("RTT", Some("ms")),
+                ("cwnd", Some("kB")),
+                ("delivery rate", Some("Mbit/s")),
+                ("sent to it", Some("MB")),
+                ("sent again", Some("%")),
+                ("lately", None),
+            ],
+            rows: paths,
+        },
+        StatusTable {
+            title: "Servers",
+            columns: vec![("upstream", None), ("server", None), ("state", None), ("connections", Some(""))],
+            rows: view.servers.iter().map(server).collect(),
+        },
+        StatusTable {
+            title: "Counters",
+            columns: vec![("of", None), ("n", Some(""))],
+            rows: counters
+                .map(|((_, _, _, help), n)| StatusRow::new([(*help).into(), n.to_string()]))
+                .collect(),
+        },
+    ];
+    if !view.links.is_empty() {
+        all.insert(2, link::table(&view.links));
     }
-    out += "</table>";
-    out += &link::table(&view.links);
-    out += "<h2>Counters</h2><table><tr><th>of<th>n</tr>";
-    for ((_, _, _, help), n) in COUNTERS.iter().zip(&view.counters) {
-        let _ = write!(out, "<tr><td>{}<td>{n}</tr>", html(help));
-    }
-    out + "</table></html>\n"
+    all
 }
 
 #[cfg(test)]

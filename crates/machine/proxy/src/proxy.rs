@@ -1,7 +1,7 @@
 //! A proxy that runs: its loops, and the threads that do what may take time: names, checks, the status page.
 
 use crate::assemble::Assembly;
-use crate::board::PairBoard;
+use crate::board::{PairBoard, StatusPage};
 use crate::config::{ProxyConfig, SideConfig};
 use crate::error::ProxyError;
 use crate::shared::{LogSink, ProxyShared, RunningConfig, Stopping};
@@ -109,6 +109,11 @@ impl Proxy {
     /// Metrics and status page tell of a pair's links too.
     pub fn show(&self, board: PairBoard) {
         self.shared.show(board);
+    }
+
+    /// Answers `/` with the page that `page` makes; without it there are `/metrics` and `/status.json` alone.
+    pub fn show_page(&self, page: StatusPage) {
+        self.shared.show_page(page);
     }
 
     /// Where metrics and status page are.

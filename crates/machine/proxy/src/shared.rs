@@ -1,6 +1,6 @@
 //! What the event loops and whoever directs them have in common.
 
-use crate::board::PairBoard;
+use crate::board::{PairBoard, StatusPage};
 use crate::config::ListenerConfig;
 use crate::first::NameRoutes;
 use crate::places::ClientPlaces;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use units::Time;
 
@@ -84,6 +84,7 @@ pub struct ProxyShared {
     pub clients: Arc<ClientPlaces>,
     log: LogSink,
     board: Mutex<Option<PairBoard>>,
+    page: OnceLock<StatusPage>,
     started: Instant,
     /// One a loop.
     pub wakes: Vec<OwnedFd>,
@@ -104,6 +105,7 @@ impl ProxyShared {
             clients: Arc::default(),
             log,
             board: Mutex::default(),
+            page: OnceLock::new(),
             started: Instant::now(),
             wakes: (0..loops).map(|_| wake_counter()).collect::<Result<_, _>>()?,
             loops: (0..loops).map(|_| LoopStats::default()).collect(),
@@ -119,6 +121,16 @@ impl ProxyShared {
     /// Shows what a pair's end tells.
     pub fn show(&self, board: PairBoard) {
         *self.board.lock().unwrap_or_else(PoisonError::into_inner) = Some(board);
+    }
+
+    /// What makes the status page; `None` until it is set.
+    pub fn page(&self) -> Option<StatusPage> {
+        self.page.get().copied()
+    }
+
+    /// Sets what makes the status page; it stays.
+    pub fn show_page(&self, page: StatusPage) {
+        let _ = self.page.set(page);
     }
 
     /// Time since the proxy began.

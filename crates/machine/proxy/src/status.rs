@@ -1,8 +1,9 @@
 //! Metrics and status page over plain HTTP, on a loopback address: one request a connection, one at a time, read-only.
 
+use crate::board::StatusPage;
 use crate::chores::goes_on;
 use crate::error::ProxyError;
-use crate::metrics::{StatusView, json_text, metrics_text, page_text};
+use crate::metrics::{StatusView, json_text, metrics_text, summary, tables};
 use crate::shared::ProxyShared;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -44,7 +45,7 @@ fn answer(shared: &ProxyShared, stream: &mut TcpStream) -> io::Result<()> {
         }
     }
     let request = String::from_utf8_lossy(&request);
-    let (status, kind, body) = respond(&request, || StatusView::of(shared));
+    let (status, kind, body) = respond(&request, shared.page(), || StatusView::of(shared));
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\
          Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
@@ -59,7 +60,11 @@ fn answer(shared: &ProxyShared, stream: &mut TcpStream) -> io::Result<()> {
 }
 
 /// Status line, content type and body for a request.
-fn respond(request: &str, view: impl Fn() -> StatusView) -> (&'static str, &'static str, String) {
+fn respond(
+    request: &str,
+    page: Option<StatusPage>,
+    view: impl Fn() -> StatusView,
+) -> (&'static str, &'static str, String) {
     const TEXT: &str = "text/plain; charset=utf-8";
     let mut lines = request.split("\r\n");
     let mut words = lines.next().unwrap_or_default().split(' ');
@@ -76,11 +81,14 @@ fn respond(request: &str, view: impl Fn() -> StatusView) -> (&'static str, &'sta
     if name != "localhost" && !address.is_ok_and(|a| a.is_loopback()) {
         return ("421 Misdirected Request", TEXT, "this is told to loopback addresses only\n".into());
     }
-    match path.split('?').next().unwrap_or_default() {
-        "/metrics" => ("200 OK", "text/plain; version=0.0.4; charset=utf-8", metrics_text(&view())),
-        "/status.json" => ("200 OK", "application/json", json_text(&view())),
-        "/" => ("200 OK", "text/html; charset=utf-8", page_text(&view())),
-        _ => ("404 Not Found", TEXT, "/, /metrics and /status.json are here\n".into()),
+    match (path.split('?').next().unwrap_or_default(), page) {
+        ("/metrics", _) => ("200 OK", "text/plain; version=0.0.4; charset=utf-8", metrics_text(&view())),
+        ("/status.json", _) => ("200 OK", "application/json", json_text(&view())),
+        ("/", Some(page)) => {
+            let view = view();
+            ("200 OK", "text/html; charset=utf-8", page(&summary(&view), &tables(&view)))
+        }
+        _ => ("404 Not Found", TEXT, "/metrics and /status.json are here\n".into()),
     }
 }
 
@@ -90,7 +98,8 @@ mod tests {
 
     #[test]
     fn requests_are_told_apart() {
-        let status = |request: &str| respond(request, StatusView::default).0;
+        let page: StatusPage = |about, tables| format!("{about}{}", tables.len());
+        let status = |request: &str| respond(request, Some(page), StatusView::default).0;
         assert_eq!(status("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9180\r\n\r\n"), "200 OK");
         assert_eq!(status("GET / HTTP/1.1\r\nhost: [::1]:9180\r\n\r\n"), "200 OK");
         assert_eq!(status("HEAD /status.json?x HTTP/1.0\r\n\r\n"), "200 OK");
@@ -101,5 +110,6 @@ mod tests {
         assert_eq!(status("POST / HTTP/1.1\r\n\r\n"), "405 Method Not Allowed");
         assert_eq!(status("GET /x HTTP/1.1\r\n\r\n"), "404 Not Found");
         assert_eq!(status(""), "405 Method Not Allowed");
+        assert_eq!(respond("GET / HTTP/1.1\r\n\r\n", None, StatusView::default).0, "404 Not Found");
     }
 }

@@ -143,9 +143,12 @@ fn whose<'a>(grid: &'a SweepGrid, rows: &[&'a CellRow]) -> Vec<SheetColumn<'a>> 
         texts("cell", rows.iter().map(|r| Some(r.cell.as_str()))),
         texts("variant", rows.iter().map(|r| Some(r.variant.as_str()))),
         ints("repeat", rows.iter().map(|r| Some(r.repeat.into()))),
-        ints("seed", rows.iter().map(|r| r.figures.as_ref().map(|f| f.seed))),
     ];
-    for (i, axis) in grid.axes.iter().enumerate() {
+    let seeds = grid.axes.iter().position(Axis::is_seed);
+    // An axis of seeds is the column `seed`, of cells that could not be run too.
+    let varied = |r: &CellRow| r.values.get(seeds?)?.parse().ok();
+    all.push(ints("seed", rows.iter().map(|r| r.figures.as_ref().map(|f| f.seed).or_else(|| varied(r)))));
+    for (i, axis) in grid.axes.iter().enumerate().filter(|(i, _)| Some(*i) != seeds) {
         let value = |row: &&'a CellRow| row.values.get(i).map(String::as_str);
         all.push(match axis.numbers() {
             Some((numbers, _)) => {

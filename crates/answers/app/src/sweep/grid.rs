@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
+/// The key of a run's seed, and its column.
+const SEED: &str = "seed";
+
 /// The most cells of a grid: what a list of rows in memory has room for.
 pub const MOST_CELLS: usize = 20_000_000;
 
@@ -118,6 +121,15 @@ impl SweepGrid {
         let mut names: Vec<&str> = COLUMNS.iter().map(|c| c.name).collect();
         for axis in &self.axes {
             axis.check().map_err(|why| format!("{}: {why}", axis.name))?;
+            if axis.keys.iter().any(|key| key == SEED) && (self.seed.is_some() || self.repeats > 1) {
+                return Err(format!(
+                    "{}: an axis of seeds, --seed and --repeat each choose the runs' seeds: give one of them",
+                    axis.name
+                ));
+            }
+            if axis.is_seed() {
+                names.retain(|name| *name != SEED);
+            }
             if names.contains(&axis.name.as_str()) {
                 return Err(format!(
                     "`{0}` is the name of another column: write ANOTHER-NAME:KEY=…",
@@ -203,6 +215,13 @@ impl SweepGrid {
         sets.iter().for_each(|set| hash = hashed(hash, set));
         let seed = self.seed.map_or_else(String::new, |seed| seed.to_string());
         format!("{:032x}", hashed(hashed(hashed(hash, variant), &seed), &repeat.to_string()))
+    }
+}
+
+impl Axis {
+    /// Whether it is the runs' seed under its own name: then the dataset's column `seed` is this axis.
+    pub(crate) fn is_seed(&self) -> bool {
+        self.name == SEED && self.keys == [SEED]
     }
 }
 
@@ -318,6 +337,21 @@ mod tests {
     }
 
     #[test]
+    fn seeds_are_an_axis_and_nothing_else_chooses_them() {
+        let once = |axis: &str| SweepGrid { repeats: 1, ..grid(&[axis]) };
+        for axis in ["seed=1,2,3", "run:seed=4,5"] {
+            assert!(once(axis).check(&mut none).is_ok(), "{axis}");
+            for mut other in [grid(&[axis]), SweepGrid { seed: Some(1), ..once(axis) }] {
+                let Err(GridError::Asked(why)) = other.check(&mut none) else { panic!("{axis}") };
+                assert!(why.contains("--seed and --repeat"), "{why}");
+            }
+        }
+        let g = once("seed=1,2,3");
+        let seeds = (0..3).map(|point| g.read_at(point, &[]).unwrap().variants[0].scenario.seed);
+        assert_eq!(seeds.collect::<Vec<_>>(), [1, 2, 3]);
+    }
+
+    #[test]
     fn a_grid_is_checked_before_anything_runs() {
         assert_eq!(grid(&["flows.up.cc=bbr"]).check(&mut none).unwrap().variants.len(), 2);
         // One value that does not fit becomes rows; none that fits is a mistake.
@@ -330,7 +364,8 @@ mod tests {
         assert!(told(&["flows.up.cc=nonsense,more"]).contains("nonsense"));
         assert!(told(&["flows.down.cc=bbr,cubic"]).contains("down"));
         assert!(told(&["variant:flows.up.cc=bbr,cubic"]).contains("another column"));
-        let long = "s:seed=1..90000:lin:90000";
+        assert!(told(&["seed:flows.up.count=1,2"]).contains("another column"));
+        let long = "links.wan.forward.policer.rate=1..90000:lin:90000";
         let axes = [long, "flows.up.count=1..90000:lin:90000"];
         assert!(told(&axes).contains("more than 20000000 cells"));
     }

@@ -1,7 +1,7 @@
 //! The links of a pair as metrics, JSON and a table.
 
-use super::{head, html, label};
-use crate::board::PairLinkView;
+use super::{head, known, label};
+use crate::board::{PairLinkView, StatusRow, StatusTable};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -82,34 +82,41 @@ pub fn json(l: &PairLinkView) -> Value {
     })
 }
 
-/// As a table for people; nothing where there is no pair.
-pub fn table(links: &[PairLinkView]) -> String {
-    if links.is_empty() {
-        return String::new();
-    }
-    let mut out = String::from(
-        "<h2>Pair</h2><table><tr><th>peer<th class=t>state<th>RTT, ms<th>cwnd, kB<th>pacing, Mbit/s\
-         <th>delivered, Mbit/s<th>lost, %<th class=t>contract<th>connections<th>UDP flows</tr>",
-    );
-    for l in links {
-        let state = if l.is_up { "<td class=t>up" } else { "<td class=\"t down\">down" };
-        let number = |n: Option<f64>| n.map_or("–".into(), |n| format!("{n:.1}"));
-        let mbps = |bytes: Option<u64>| number(bytes.map(|b| b as f64 * 8e-6));
+/// As a table for people.
+pub fn table(links: &[PairLinkView]) -> StatusTable {
+    let row = |l: &PairLinkView| {
+        let mbps = |bytes: Option<u64>| known(bytes.map(|b| b as f64 * 8e-6));
         let contract = l.contract_rate.zip(l.contract_bucket).map_or("–".into(), |(rate, bucket)| {
             format!("{:.2} Mbit/s, {:.1} kB", rate * 8e-6, bucket * 1e-3)
         });
-        let _ = write!(
-            out,
-            "<tr><td>{}{state}<td>{}<td>{}<td>{}<td>{}<td>{:.2}<td class=t>{contract}<td>{}<td>{}</tr>",
-            html(&l.peer),
-            number(l.rtt_s.map(|s| s * 1e3)),
-            number(l.cwnd_bytes.map(|n| n as f64 * 1e-3)),
+        let cells = vec![
+            l.peer.clone(),
+            if l.is_up { "up" } else { "down" }.into(),
+            known(l.rtt_s.map(|s| s * 1e3)),
+            known(l.cwnd_bytes.map(|n| n as f64 * 1e-3)),
             mbps(l.pacing_rate),
             mbps(l.delivery_rate),
-            l.lost_packets as f64 * 100.0 / l.sent_packets.max(1) as f64,
-            l.streams,
-            l.flows,
-        );
+            format!("{:.2}", l.lost_packets as f64 * 100.0 / l.sent_packets.max(1) as f64),
+            contract,
+            l.streams.to_string(),
+            l.flows.to_string(),
+        ];
+        StatusRow { cells, alarm: !l.is_up }
+    };
+    StatusTable {
+        title: "Pair",
+        columns: vec![
+            ("peer", None),
+            ("state", None),
+            ("RTT", Some("ms")),
+            ("cwnd", Some("kB")),
+            ("pacing", Some("Mbit/s")),
+            ("delivered", Some("Mbit/s")),
+            ("lost", Some("%")),
+            ("contract", None),
+            ("connections", Some("")),
+            ("UDP flows", Some("")),
+        ],
+        rows: links.iter().map(row).collect(),
     }
-    out + "</table>"
 }
