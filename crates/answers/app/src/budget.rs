@@ -247,7 +247,8 @@ fn sent(s: &Scenario, flow: &Flow) -> u64 {
 fn packets(s: &Scenario) -> f64 {
     let wanted: Vec<f64> = s.flows.iter().map(|flow| wanted(s, flow)).collect();
     let mbps = if s.one_at_a_time {
-        let alone = |i: usize| (0..wanted.len()).map(|j| if i == j { wanted[j] } else { 0.0 }).collect::<Vec<_>>();
+        let alone =
+            |i: usize| (0..wanted.len()).map(|j| if i == j { wanted[j] } else { 0.0 }).collect::<Vec<_>>();
         (0..wanted.len()).map(|i| most_sent(s, &alone(i))).sum()
     } else {
         most_sent(s, &wanted)
@@ -349,7 +350,10 @@ mod tests {
         // Series of 10 s every 10 us are 304 MB a run: three of them are a gigabyte, five would be more.
         assert_eq!([of("1Mbit/s", "10us"), of("1Mbit/s", "5us")], [3, 1]);
         let quick = experiment("10ms", 1, "1Mbit/s");
-        assert_eq!([vec![Clock::Kernel], vec![Clock::Sim, Clock::Kernel]].map(|c| repeats(&quick, &c)), [1, 1]);
+        assert_eq!(
+            [vec![Clock::Kernel], vec![Clock::Sim, Clock::Kernel]].map(|c| repeats(&quick, &c)),
+            [1, 1]
+        );
         let (said, warning) = once(&order(1)).unwrap();
         assert!(said.starts_with("one run of each variant") && said.contains("`--repeat 3`"), "{said}");
         assert_eq!((warning.kind.as_str(), once(&order(3))), ("once", None));
@@ -375,7 +379,8 @@ mod tests {
         assert_eq!(of("1200Mbit/s", "0s", &flow("f", small)), 50_000.0);
         // 6 MiB every 100 ms.
         assert_eq!(of("120Gbit/s", "100ms", &flow("f", "")), (6.0 * 1048576.0 / 1500.0 * 100.0_f64).round());
-        let page = "app = { kind = \"page\", objects = 9, size = \"15kB\", request = \"1B\", think = \"900ms\" }";
+        let page =
+            "app = { kind = \"page\", objects = 9, size = \"15kB\", request = \"1B\", think = \"900ms\" }";
         assert_eq!(of("1200Mbit/s", "100ms", &flow("f", page)), 900.0);
         let bursts = "app = { kind = \"onoff\", on = \"1s\", off = \"3s\", rate = \"12Mbit/s\" }";
         assert_eq!(of("120Mbit/s", "0s", &flow("f", bursts)), 2500.0);

@@ -53,13 +53,11 @@ fn add_holders(wish: SummaryWish<'_>, outcomes: &Outcomes, run: &mut Run) {
     let stated = with_flows().find(|v| Some(&v.name) == run.baseline.as_ref());
     let Some(name) = stated.or(with_flows().next()).map(|v| v.name.clone()) else { return };
     let Some(variant) = wish.experiment.variants.iter().find(|v| v.name == name) else { return };
-    let Some(ran) = outcomes.variants.iter().find(|v| v.variant == name && !v.seeds.is_empty()) else { return };
-    let (held_by, search) = find_holders(&HolderWish {
-        variant,
-        seeds: &ran.seeds,
-        goals: &run.goals,
-        threads: wish.threads,
-    });
+    let Some(ran) = outcomes.variants.iter().find(|v| v.variant == name && !v.seeds.is_empty()) else {
+        return;
+    };
+    let (held_by, search) =
+        find_holders(&HolderWish { variant, seeds: &ran.seeds, goals: &run.goals, threads: wish.threads });
     for v in run.variants.iter_mut().filter(|v| v.name == name) {
         (v.held_by, v.holder_search) = (held_by.clone(), Some(search.clone()));
     }

@@ -228,7 +228,8 @@ fn kept_measures(variant: &VariantResult) -> Vec<Measure> {
         if quantity.has_distribution() { all } else { &all[..1] }
     };
     let with = |(subject, quantity): (Subject, Quantity)| {
-        let one = move |&statistic: &Option<Statistic>| Measure { subject: subject.clone(), quantity, statistic };
+        let one =
+            move |&statistic: &Option<Statistic>| Measure { subject: subject.clone(), quantity, statistic };
         statistics(quantity).iter().map(one).collect::<Vec<_>>()
     };
     run.chain(parts).flat_map(with).collect()
@@ -237,7 +238,8 @@ fn kept_measures(variant: &VariantResult) -> Vec<Measure> {
 /// What each repeat yielded of each measure that all of them have a finite value of, by the measure's name.
 fn values(all: &[&VariantResult]) -> BTreeMap<String, Vec<f64>> {
     let known = |measure: Measure| {
-        let values = all.iter().map(|v| measure.of(v).filter(|x| x.is_finite())).collect::<Option<Vec<f64>>>()?;
+        let values =
+            all.iter().map(|v| measure.of(v).filter(|x| x.is_finite())).collect::<Option<Vec<f64>>>()?;
         Some((measure.name(), values))
     };
     kept_measures(all[0]).into_iter().filter_map(known).collect()
@@ -444,11 +446,19 @@ mod tests {
         assert_eq!(a.estimate(&p95).unwrap().mean, 40.0);
         // A flow's own values are there too; what is measured in no repeat, or not in all, is not.
         assert_eq!(a.values["f1.goodput"], [6.0; 3]);
-        assert!(!a.values.contains_key("delay.p95") && !a.values.contains_key("completion"), "{:?}", a.values);
+        assert!(
+            !a.values.contains_key("delay.p95") && !a.values.contains_key("completion"),
+            "{:?}",
+            a.values
+        );
         let (mut ends, never) = (outcome(&[4.0], 1, 30.0), outcome(&[4.0], 1, 30.0));
         ends.variant.flows[0].completion_s = Some(1.0);
         let r = combine(&[ends, never], &[1, 2]).repeats.unwrap();
-        assert!(!r.values.contains_key("f0.completion") && r.values.contains_key("f0.goodput"), "{:?}", r.values);
+        assert!(
+            !r.values.contains_key("f0.completion") && r.values.contains_key("f0.goodput"),
+            "{:?}",
+            r.values
+        );
     }
 
     /// What is kept for each flow is bounded.

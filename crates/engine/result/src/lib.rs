@@ -30,9 +30,7 @@ pub use column::{Cells, CellsMut, Clocks, Column, ColumnKind, Columns, Growth, U
 pub use combine::{combine, concat, estimate, paired};
 pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 pub use fault::{FaultResult, FlowOutage};
-pub use holder::{
-    Carried, Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, TriedSuspect,
-};
+pub use holder::{Carried, Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, TriedSuspect};
 
 /// Spans of a result: 128 buckets an octave.
 pub type Histogram = units::Histogram<7>;
@@ -41,8 +39,8 @@ pub use json::{ReadError, read_json, to_json};
 pub use measure::{Measure, MeasureUnit, Quantity, Statistic, Subject};
 pub use model::{
     Clock, DelaySummary, ElementResult, Estimate, Expectation, FlowKind, FlowRepeats, FlowResult, Outcome,
-    RealTime, Repeats, RttSummary, Run, RunWarning, SCHEMA, StateTime, TimesSummary,
-    TooBigPackets, VariantResult, jain,
+    RealTime, Repeats, RttSummary, Run, RunWarning, SCHEMA, StateTime, TimesSummary, TooBigPackets,
+    VariantResult, jain,
 };
 pub use over_time::RttMeter;
 pub use packed::{Packer, Unpacker};

@@ -114,9 +114,12 @@ fn usual(flow: &Flow, limit_mbps: Option<f64>) -> Goal {
         App::Bulk { bytes: Some(_), .. } | App::Request { .. } => Goal::Completion,
         App::Voice { .. } | App::Probe { .. } => Goal::Delay,
         App::Page { .. } => Goal::Page,
-        App::Udp { rate, .. } if limit_mbps.is_some_and(|limit| rate.as_mbps() * f64::from(flow.count.max(1)) <= CALL_SHARE * limit) => {
+        App::Udp { rate, .. }
+            if limit_mbps
+                .is_some_and(|limit| rate.as_mbps() * f64::from(flow.count.max(1)) <= CALL_SHARE * limit) =>
+        {
             Goal::Delay
-        },
+        }
         App::Bulk { bytes: None, .. } | App::Onoff { .. } | App::Udp { .. } => Goal::Goodput,
     }
 }

@@ -71,7 +71,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
         warnings.push(warning);
     }
     let told = warnings.len();
-    let mut run = run_summary(SummaryWish::of(&experiment, &order), &outcomes, warnings, missing.is_some());
+    let mut run =
+        run_summary(SummaryWish::of(&experiment, &work.order), &outcomes, warnings, missing.is_some());
     run.warnings[told..].iter().for_each(|untrusted| tell!("warning: {untrusted}\n"));
     run.expectations = expect::hold(&expected, &run);
     if run.variants.is_empty() {

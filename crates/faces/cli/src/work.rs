@@ -19,7 +19,8 @@ use std::path::Path;
 pub struct Work<'a> {
     args: &'a RunArgs,
     experiment: &'a Experiment,
-    order: Order,
+    /// How it is run.
+    pub order: Order,
     /// What is asked for.
     pub settings: RunSettings,
     folder: &'a Path,

@@ -100,9 +100,10 @@ impl ExpectationReader<'_> {
             MeasureError::Statistic(_, statistic) => {
                 (part_at(statistic), RefusalCause::BadValue { message: error.to_string() })
             }
-            MeasureError::Subject(..) => {
-                (range.clone(), RefusalCause::Conflict { message: format!("{error}: leave out what stands before it") })
-            }
+            MeasureError::Subject(..) => (
+                range.clone(),
+                RefusalCause::Conflict { message: format!("{error}: leave out what stands before it") },
+            ),
         })?;
         self.known(&measure, range.clone(), variants)?;
         // A probe's delay is there and back, which has a name of its own.
@@ -163,7 +164,9 @@ impl ExpectationReader<'_> {
                 measure.quantity = Quantity::LimitShare;
                 plain(share).ok_or_else(|| bad(format!("`{text}` is not a share of the limit, as 90%")))
             }
-            (MeasureUnit::Mbps, None) => text.parse::<Rate>().map(Rate::as_mbps).map_err(|e| bad(e.to_string())),
+            (MeasureUnit::Mbps, None) => {
+                text.parse::<Rate>().map(Rate::as_mbps).map_err(|e| bad(e.to_string()))
+            }
             (MeasureUnit::Percent, Some(share)) => {
                 let share = plain(share).filter(|s| *s >= 0.0);
                 share.ok_or_else(|| bad(format!("`{text}` is not a share: write for example 0.1%")))

@@ -59,7 +59,9 @@ impl StudyMeasure {
         }
         // A study's flows have names of their own: `tcp` may be one of them.
         let known = |text: &str| Measure::parse(text, |_| true).map(StudyMeasure::Summary);
-        known(text).map_err(|e| format!("`{text}` is not a measure: {e}, silence, variation, inflight or entered.STATE"))
+        known(text).map_err(|e| {
+            format!("`{text}` is not a measure: {e}, silence, variation, inflight or entered.STATE")
+        })
     }
 
     /// `Mbit/s`, `ms`, `%`, `packets`; empty for what is counted or an index.
@@ -92,7 +94,9 @@ impl StudyMeasure {
             return None;
         }
         match quantity {
-            SeriesQuantity::Silence => flows.iter().filter_map(series).filter_map(silence).max_by(f64::total_cmp),
+            SeriesQuantity::Silence => {
+                flows.iter().filter_map(series).filter_map(silence).max_by(f64::total_cmp)
+            }
             SeriesQuantity::Variation => {
                 each(&|s| variation(s, v.measured_s)).map(|all| all.iter().sum::<f64>() / all.len() as f64)
             }

@@ -1,7 +1,7 @@
 //! Series over time: what plots and claims show of a run.
 
-use result::measure::is_connection_of;
 use crate::reproduce::model::ClaimTrace;
+use result::measure::is_connection_of;
 use result::{Clock, FlowSeries, Outcome};
 
 /// Points of a series, at most.

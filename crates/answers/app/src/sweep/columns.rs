@@ -24,8 +24,14 @@ pub const COLUMNS: [SweepColumn; 26] = [
     column("limit_mbps", "the tightest limit that all flows meet, Mbit/s; null where there is none"),
     column("jain_index", "Jain's fairness index; null where equal shares are not to be expected"),
     column("sent_again", "share of TCP's data packets that were sent again, 0 to 1"),
-    column("rtt_p95_ms", "95th percentile of RTT over time, ms: of a cell that of the TCP flow in which it is longest; null of datagrams"),
-    column("completion_s", "time from start to last byte, s; of a cell the mean of its flows, null where one did not end"),
+    column(
+        "rtt_p95_ms",
+        "95th percentile of RTT over time, ms: of a cell that of the TCP flow in which it is longest; null of datagrams",
+    ),
+    column(
+        "completion_s",
+        "time from start to last byte, s; of a cell the mean of its flows, null where one did not end",
+    ),
     column("dropped_packets", "packets dropped by the path"),
     column("marked_packets", "packets marked by it"),
     column("max_queue_packets", "the longest queue, packets"),

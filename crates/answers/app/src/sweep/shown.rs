@@ -46,11 +46,7 @@ impl ShownSweep {
     pub fn of(grid: &SweepGrid, scenario: &str, rows: &[CellRow]) -> ShownSweep {
         let figures = |row: &CellRow| {
             let f = row.figures.as_ref();
-            [
-                f.map(|f| f.total_goodput_mbps),
-                f.and_then(|f| f.sent_again),
-                f.and_then(|f| f.rtt_p95_ms),
-            ]
+            [f.map(|f| f.total_goodput_mbps), f.and_then(|f| f.sent_again), f.and_then(|f| f.rtt_p95_ms)]
         };
         let mut shown = ShownSweep::of_axes(
             scenario.into(),

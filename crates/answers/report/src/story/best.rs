@@ -1,17 +1,20 @@
 //! Which variants do better by a goal, at what cost, and what repeats leave open.
 
+use super::JudgedBy;
 use super::changes::changes;
 use super::clause::{Better, Clause, Effect};
 use super::measure::{compared, is_ahead, is_chance, noticed, value_of};
 use super::named::{NamedVariant, Others};
-use super::{JudgedBy, UNSHOWN};
 use crate::figures::Row;
 use result::{FlowResult, Measure, Quantity, Subject};
 use std::collections::BTreeMap;
 use units::Goal;
 
+/// Variants named for something else than the goal.
+const MOST_LEADING: usize = 2;
+
 /// What is said of the others by one goal: the best, and where that costs something the best that costs less; else one that is
-/// as good and better by something else; else that none is better, and the largest gain by anything else. Then those of
+/// as good and better by something else; else that none is better. Then who is the best by something else, and those of
 /// which repeats show no difference. Nothing where nothing is compared.
 pub(super) fn remedies(judged: &JudgedBy, baseline: &NamedVariant, others: &Others) -> Vec<Clause> {
     let (goal, measure) = (judged.goal, &judged.measure);
@@ -29,37 +32,70 @@ pub(super) fn remedies(judged: &JudgedBy, baseline: &NamedVariant, others: &Othe
         return Vec::new();
     }
     let is_open = |b: &Better| open.iter().any(|o| o.at == b.at);
-    let unshown = || {
-        let shown = open.iter().map(|b| (b.variant.clone(), b.effect.is)).collect::<Vec<_>>();
-        (!shown.is_empty()).then(|| Clause::Open {
+    let is_as_good = |b: &&Better| is_open(b) || !is_ahead(measure, b.effect.is, b.effect.was);
+    let ahead: Vec<&Better> =
+        list.iter().filter(|b| is_ahead(measure, b.effect.was, b.effect.is) && !is_open(b)).collect();
+    let mut said: Vec<Clause> = match top(measure, &ahead) {
+        Some(best) => {
+            let fewer = || ahead.iter().copied().filter(|b| b.costs.len() < best.costs.len());
+            let free: Vec<&Better> = fewer().filter(|b| b.costs.is_empty()).collect();
+            let near: Vec<&Better> =
+                fewer().filter(|b| !is_ahead(measure, b.effect.is, best.effect.is)).collect();
+            let gentle = top(measure, &free).or_else(|| top(measure, &near));
+            [Some(best), gentle].into_iter().flatten().cloned().map(Clause::Better).collect()
+        }
+        None => {
+            // Of those that gain as many things the first one: they are in the scenario's order.
+            let free = list.iter().filter(|b| is_as_good(b) && b.costs.is_empty() && !b.gains.is_empty());
+            let gentle = free.rev().max_by_key(|b| b.gains.len()).cloned().map(Clause::AsGood);
+            let all = others.all && list.len() == others.list.len();
+            vec![gentle.unwrap_or(Clause::Best { goal, others: list.len(), all })]
+        }
+    };
+    said.extend(leads(&said, &list));
+    if !open.is_empty() {
+        said.push(Clause::Open {
             goal,
             measure: measure.clone(),
             was: judged.baseline,
-            variants: shown,
+            variants: open.iter().map(|b| (b.variant.clone(), b.effect.is)).collect(),
             repeats: baseline.row.variant.repeats.as_ref().map_or(1, |r| r.n),
+        });
+    }
+    said
+}
+
+/// Variants that are better by something else than the goal, and better by it than those that were named are: each with what
+/// it is the best by.
+fn leads(named: &[Clause], list: &[Better]) -> Vec<Clause> {
+    let named: Vec<&Better> = named
+        .iter()
+        .filter_map(|c| match c {
+            Clause::Better(b) | Clause::AsGood(b) => Some(b),
+            _ => None,
         })
-    };
-    let ahead: Vec<&Better> =
-        list.iter().filter(|b| is_ahead(measure, b.effect.was, b.effect.is) && !is_open(b)).collect();
-    if let Some(best) = top(measure, &ahead) {
-        let fewer: Vec<&Better> = ahead.iter().copied().filter(|b| b.costs.len() < best.costs.len()).collect();
-        let free: Vec<&Better> = fewer.iter().copied().filter(|b| b.costs.is_empty()).collect();
-        let near: Vec<&Better> =
-            fewer.into_iter().filter(|b| !is_ahead(measure, b.effect.is, best.effect.is)).collect();
-        let gentle = top(measure, &free).or_else(|| top(measure, &near));
-        let said = [Some(best), gentle].into_iter().flatten().cloned().map(Clause::Better);
-        return said.chain(unshown()).collect();
+        .collect();
+    let gain = |b: &Better, m: &Measure| b.gains.iter().find(|e| e.measure == *m).map(|e| e.is);
+    let mut first: Vec<(usize, Effect)> = Vec::new();
+    for measure in compared() {
+        let all = list.iter().enumerate().filter_map(|(i, b)| Some((i, b, gain(b, &measure)?)));
+        let best = all.reduce(|a, b| if measure.is_better(b.2, a.2) { b } else { a });
+        let Some((i, b, is)) = best else { continue };
+        let known = named.iter().filter_map(|n| gain(n, &measure));
+        let is_named = named.iter().any(|n| n.at == b.at);
+        if is_named || known.into_iter().any(|other| noticed(&measure, other, is) != Some(true)) {
+            continue;
+        }
+        first.extend(b.gains.iter().find(|e| e.measure == measure).map(|e| (i, e.clone())));
     }
-    let is_as_good = |b: &&Better| is_open(b) || !is_ahead(measure, b.effect.is, b.effect.was);
-    let gains = |b: &&Better| !b.gains.is_empty();
-    // Of those that gain as many things the first one: they are in the scenario's order.
-    let free = list.iter().filter(|b| is_as_good(b) && b.costs.is_empty() && gains(b));
-    if let Some(gentle) = free.rev().max_by_key(|b| b.gains.len()) {
-        return [Clause::AsGood(gentle.clone())].into_iter().chain(unshown()).collect();
-    }
-    let best = Clause::Best { goal, others: list.len(), all: others.all && list.len() == others.list.len() };
-    let trade = list.iter().filter(gains).rev().max_by_key(|b| (is_as_good(b), b.gains.len()));
-    [best].into_iter().chain(trade.cloned().map(Clause::Trade)).chain(unshown()).collect()
+    let mut leading: Vec<usize> = first.iter().map(|(i, _)| *i).collect();
+    leading.dedup();
+    let of = |i: &usize| first.iter().filter(|(j, _)| j == i).map(|(_, e)| e.clone()).collect::<Vec<_>>();
+    leading
+        .iter()
+        .take(MOST_LEADING)
+        .map(|i| Clause::Leads(Better { gains: of(i), ..list[*i].clone() }))
+        .collect()
 }
 
 /// Those whose numbers are the baseline's to the last digit.
@@ -113,7 +149,8 @@ fn top<'a>(measure: &Measure, list: &[&'a Better]) -> Option<&'a Better> {
     let value = |b: &Better| {
         if measure.better() == Some(result::measure::Direction::Larger) { -b.effect.is } else { b.effect.is }
     };
-    let order = |a: &&Better, b: &&Better| value(a).total_cmp(&value(b)).then(a.costs.len().cmp(&b.costs.len()));
+    let order =
+        |a: &&Better, b: &&Better| value(a).total_cmp(&value(b)).then(a.costs.len().cmp(&b.costs.len()));
     list.iter().copied().min_by(|a, b| order(&a, &b))
 }
 
@@ -133,13 +170,8 @@ fn tried(goal: Goal, measure: &Measure, baseline: &NamedVariant, other: &NamedVa
     let was = was.or(worst(measure))?;
     let effect = Effect { measure: measure.clone(), was, is };
     let (gains, costs) = effects(measure, &baseline.row, &other.row);
-    let lost = Measure::new(Quantity::Lost).of_subject(Subject::Tcp);
-    let told = |list: &[Effect]| list.iter().any(|e| e.measure == lost);
-    let before = value_of(&lost, &baseline.row).unwrap_or_default();
-    let loses = value_of(&lost, &other.row);
-    let loses = loses.filter(|&l| l >= before + UNSHOWN && !told(&gains) && !told(&costs));
     let changes = changes(&baseline.row, &other.row);
-    Some(Better { goal, variant: other.name.clone(), at: other.at, changes, effect, gains, loses, costs })
+    Some(Better { goal, variant: other.name.clone(), at: other.at, changes, effect, gains, costs })
 }
 
 /// What is better and what is worse by other measures; what repeats leave open is neither.
@@ -147,7 +179,8 @@ fn effects(goal: &Measure, was: &Row, is: &Row) -> (Vec<Effect>, Vec<Effect>) {
     let mut found: Vec<Effect> = Vec::new();
     for measure in compared().into_iter().filter(|m| m != goal) {
         // What was sent again says the same as what was lost, where that is known.
-        let known = |row: &Row| value_of(&Measure::new(Quantity::Lost).of_subject(Subject::Tcp), row).is_some();
+        let known =
+            |row: &Row| value_of(&Measure::new(Quantity::Lost).of_subject(Subject::Tcp), row).is_some();
         if measure.quantity == Quantity::ResentShare && known(was) && known(is) {
             continue;
         }
@@ -161,25 +194,23 @@ fn effects(goal: &Measure, was: &Row, is: &Row) -> (Vec<Effect>, Vec<Effect>) {
     let better = |wanted: bool| move |e: &&Effect| noticed(&e.measure, e.was, e.is) == Some(wanted);
     let gains: Vec<Effect> = found.iter().filter(better(true)).cloned().collect();
     let costs: Vec<Effect> = found.iter().filter(better(false)).cloned().collect();
-    let said: Vec<Measure> = gains.iter().chain(&costs).map(|e| e.measure.clone()).chain([goal.clone()]).collect();
-    (briefly(&said, gains, 2), briefly(&said, costs, usize::MAX))
+    let said: Vec<Measure> =
+        gains.iter().chain(&costs).map(|e| e.measure.clone()).chain([goal.clone()]).collect();
+    (briefly(&said, gains), briefly(&said, costs))
 }
 
 /// Without what something else of `said` says already.
-fn briefly(said: &[Measure], mut list: Vec<Effect>, most: usize) -> Vec<Effect> {
+fn briefly(said: &[Measure], mut list: Vec<Effect>) -> Vec<Effect> {
     use Quantity::*;
     let has = |quantity: Quantity| said.iter().any(|m| m.quantity == quantity);
     let implied = |m: &Measure| match (&m.subject, m.quantity) {
         (_, Delay) => has(Mos),
-        (Subject::Datagrams, Goodput) => {
-            said.contains(&Measure::new(Lost).of_subject(Subject::Datagrams))
-        }
+        (Subject::Datagrams, Goodput) => said.contains(&Measure::new(Lost).of_subject(Subject::Datagrams)),
         // Where shares become equal somebody gets less than before.
         (Subject::Flow(_), Goodput) => has(Jain),
         _ => false,
     };
     list.retain(|e| !implied(&e.measure));
-    list.truncate(most);
     list
 }
 

@@ -30,8 +30,6 @@ pub struct Better {
     pub effect: Effect,
     /// What else it gains to speak of, two things at most.
     pub gains: Vec<Effect>,
-    /// The share of data packets of TCP that were lost, %, where it is more than the baseline's and neither gains nor costs say so.
-    pub loses: Option<f64>,
     /// All that is worse to speak of.
     pub costs: Vec<Effect>,
 }
@@ -192,8 +190,8 @@ pub enum Clause {
     Better(Better),
     /// A variant that does as well by the goal and better by something else, at no cost.
     AsGood(Better),
-    /// A variant that does no better by the goal, and better by something else, at a cost.
-    Trade(Better),
+    /// A variant that is the best by something else than the goal: its gains are what it is the best by.
+    Leads(Better),
     /// Variants that differ from the baseline by the goal's mean, but not beyond what chance does.
     Open {
         /// The goal.

@@ -6,8 +6,8 @@ use super::measure::value_of;
 use super::named::NamedVariant;
 use super::phrases::ASSUMED;
 use super::{
-    DROPPED, JudgedBy, LOST, MOST_HOLDERS, NOTICED_DELAY_MS, NOTICED_JAIN, REASON, REPAIRED, STARVED, STARVED_S, STOOD,
-    WAITED,
+    DROPPED, JudgedBy, LOST, MOST_HOLDERS, NOTICED_DELAY_MS, NOTICED_JAIN, REASON, REPAIRED, STARVED,
+    STARVED_S, STOOD, WAITED,
 };
 use crate::figures::Row;
 use result::topology::{PathLink, PathStage};
@@ -113,10 +113,13 @@ pub(super) fn facts(row: &Row, goals: &[JudgedBy]) -> Vec<Clause> {
 
 /// What holds the row's flows, the largest cost first, two at most.
 fn held(row: &Row) -> Vec<Clause> {
-    let of = |h: &&Holder| row.flow.is_none() || h.flow.is_none() || h.flow.as_deref() == row.flow.map(|f| &*f.name);
+    let of = |h: &&Holder| {
+        row.flow.is_none() || h.flow.is_none() || h.flow.as_deref() == row.flow.map(|f| &*f.name)
+    };
     let mut holders = row.variant.held_by.iter().filter(of).peekable();
     if holders.peek().is_none() {
-        let search = row.variant.holder_search.as_ref().filter(|s| s.unknown.is_none() && s.left_out.is_empty());
+        let search =
+            row.variant.holder_search.as_ref().filter(|s| s.unknown.is_none() && s.left_out.is_empty());
         return search.map(|s| Clause::Unheld { tried: s.tried.len() }).into_iter().collect();
     }
     let held = holders.take(MOST_HOLDERS).enumerate();

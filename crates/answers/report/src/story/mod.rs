@@ -16,7 +16,7 @@
 //! | [`NOTICED_LOSS`] | 1 point | what ITU-T G.1010 table I.1 allows of video calls |
 //! | [`NOTICED_MOS`] | 0.3 | narrower than any category of ITU-T G.109 table 1 (4.34, 4.03, 3.60, 3.10) |
 //! | [`NOTICED_JAIN`] | 0.1 | from equal shares to two flows of which one gets twice the other's |
-//! | [`DROPPED`], [`UNSHOWN`] | 0.05 % | prints as 0.1 % at one decimal |
+//! | [`DROPPED`] | 0.05 % | prints as 0.1 % at one decimal |
 //! | [`LOST`] | 0.1 % | less than this TCP at 100 ms hardly feels up to 4 Mbit/s (Mathis et al. 1997) |
 //! | [`WAITED`], [`REPAIRED`] | 3 %, 25 % | less of the time than what is ALIKE in goodput; half of it at half the rate |
 //! | [`STOOD`] | 1.5 | round trips this much longer than the shortest: half as much waiting as travelling |
@@ -65,7 +65,6 @@ const NOTICED_LOSS: f64 = 1.0;
 const NOTICED_MOS: f64 = 0.3;
 const NOTICED_JAIN: f64 = 0.1;
 const DROPPED: f64 = 0.0005;
-const UNSHOWN: f64 = 0.05;
 const LOST: f64 = 0.1;
 const WAITED: f64 = 0.03;
 const REPAIRED: f64 = 0.25;
@@ -140,7 +139,7 @@ pub fn story(runs: &[(&str, &Run)]) -> Story {
     story.clauses.extend(extremes);
     story.clauses.extend(clocks::agreement(&all, baseline.row.variant.clock));
     let better = story.clauses.iter().filter_map(|c| match c {
-        Clause::Better(b) | Clause::AsGood(b) | Clause::Trade(b) => Some(b.at),
+        Clause::Better(b) | Clause::AsGood(b) | Clause::Leads(b) => Some(b.at),
         _ => None,
     });
     for at in better {
@@ -182,7 +181,8 @@ fn part(baseline: &NamedVariant, all: &[NamedVariant], stated: &[Goal]) -> (Vec<
 /// The worst and the best of flows that were measured one at a time, by the first goal that all of them have a value of,
 /// else by goodput.
 fn extremes<'a, 'b>(flows: &[&'b NamedVariant<'a>], stated: &[Goal]) -> (Goal, [&'b NamedVariant<'a>; 2]) {
-    let of = |measure: &Measure| flows.iter().map(|n| value_of(measure, &n.row)).collect::<Option<Vec<f64>>>();
+    let of =
+        |measure: &Measure| flows.iter().map(|n| value_of(measure, &n.row)).collect::<Option<Vec<f64>>>();
     let known = stated.iter().take(1).flat_map(|&g| of_goal(g).into_iter().map(move |m| (g, m)));
     let mut known = known.filter(|(g, _)| *g != Goal::Goodput);
     let found = known.find_map(|(g, m)| Some((g, m.better() == Some(Direction::Larger), of(&m)?)));

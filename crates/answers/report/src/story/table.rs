@@ -1,16 +1,16 @@
 //! Several goals as a table: each with the baseline's value, the best variant, its value, and what that costs.
 
+use super::Story;
 use super::clause::{Better, Clause};
 use super::phrases::{joined, value};
 use super::words::name;
-use super::Story;
 use crate::strings::Lang;
 use crate::style::Style;
 use crate::table::{TableCell, TableColumn, render};
 use crate::width::printable;
 use print::wrap;
-use serde::Serialize;
 use result::Measure;
+use serde::Serialize;
 use units::Goal;
 
 /// A row of the table of goals, in words.

@@ -318,9 +318,15 @@ fn a_call_beside_tcp_is_told_apart_and_what_it_pays_is_said() {
     );
     // A flood is no call: its delay counts where nobody talks.
     let mut flood = with_udp(variant("a", "link", "cubic", 5.0, 31.0, 0), 1.0, 0, 900.0, None);
-    assert_eq!(value_of(&Measure::at(Quantity::Delay, Statistic::P95), &Row { variant: &flood, flow: None }), Some(900.0));
+    assert_eq!(
+        value_of(&Measure::at(Quantity::Delay, Statistic::P95), &Row { variant: &flood, flow: None }),
+        Some(900.0)
+    );
     flood.flows.push(call("x", 1.0, 4.0, 25.0).flows.remove(1));
-    assert_eq!(value_of(&Measure::at(Quantity::Delay, Statistic::P95), &Row { variant: &flood, flow: None }), Some(25.0));
+    assert_eq!(
+        value_of(&Measure::at(Quantity::Delay, Statistic::P95), &Row { variant: &flood, flow: None }),
+        Some(25.0)
+    );
 }
 
 #[test]

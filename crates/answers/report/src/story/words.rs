@@ -1,17 +1,19 @@
 //! The headline's clauses in words.
 
+use super::change::Change;
 use super::change_words::{changed, how};
 use super::clause::{Better, Clause, Effect};
-use super::change::Change;
 use super::phrases::{capital, cc_name, joined, placed, quoted, spaced, times, value};
 use super::{ALIKE, MOST_OPEN, Story};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, fill, text};
 use crate::width::{clip, printable};
-use result::{Carried, Holder, Measure, Quantity, Subject};
+use result::{Carried, Holder, HolderKind, Measure, Quantity, Subject};
 
 /// Facts below the headline, at most.
 const MOST_FACTS: usize = 4;
+/// Gains that one fact names.
+const MOST_GAINS: usize = 3;
 /// A change of more words than these leaves no room in the headline: it is a fact of its own.
 const MOST_WORDS: usize = 9;
 
@@ -43,7 +45,8 @@ impl Story {
         let remedy = self.remedy().map(std::ptr::from_ref);
         let table = self.goals.len() > 1 && !self.alone;
         for clause in self.clauses.iter().skip(1) {
-            let of_table = table && clause.goal().is_some() && clause.goal() != self.goals.first().map(|g| g.goal);
+            let of_table =
+                table && clause.goal().is_some() && clause.goal() != self.goals.first().map(|g| g.goal);
             if of_table || matches!(clause, Clause::Unfinished { .. }) {
                 continue;
             }
@@ -113,7 +116,7 @@ impl Clause {
     /// The goal that it is about, if it says what helps.
     pub fn goal(&self) -> Option<units::Goal> {
         match self {
-            Clause::Better(b) | Clause::AsGood(b) | Clause::Trade(b) => Some(b.goal),
+            Clause::Better(b) | Clause::AsGood(b) | Clause::Leads(b) => Some(b.goal),
             Clause::Best { goal, .. } | Clause::Open { goal, .. } => Some(*goal),
             _ => None,
         }
@@ -157,13 +160,13 @@ impl Clause {
                 }
                 // The first gain of what is as good is in the headline.
                 let said = usize::from(advised && matches!(self, Clause::AsGood(_)));
-                let gains: Vec<String> = b.gains.iter().skip(said).map(|e| effect(e, lang)).collect();
+                let gains: Vec<String> =
+                    b.gains.iter().skip(said).take(MOST_GAINS).map(|e| effect(e, lang)).collect();
                 if !gains.is_empty() {
                     let gains = joined(gains, lang);
                     list.push((4, fill("story.fact.gains", lang, &[("name", &name(b)), ("gains", &gains)])));
                 }
-                let mut costs: Vec<String> = b.costs.iter().map(|e| effect(e, lang)).collect();
-                costs.extend(b.loses.map(|l| fill("story.loses", lang, &[("share", &percent(l / 100.0))])));
+                let costs: Vec<String> = b.costs.iter().map(|e| effect(e, lang)).collect();
                 if !costs.is_empty() {
                     let costs = joined(costs, lang);
                     list.push((1, fill("story.fact.costs", lang, &[("name", &name(b)), ("costs", &costs)])));
@@ -174,9 +177,11 @@ impl Clause {
             Clause::Best { .. } => vec![(6, self.short(lang))],
             Clause::Nothing { .. } | Clause::Carries { .. } | Clause::Has { .. } => one(0),
             Clause::Starved { .. } | Clause::BlackHole { .. } | Clause::Extremes { .. } => one(0),
+            // That a line of twice the rate carries more is what everybody expects.
+            Clause::Held { holder, most: true } if holder.kind == HolderKind::Rate => Vec::new(),
             Clause::Held { most: true, .. } | Clause::Unheld { .. } => one(1),
             Clause::ClocksGoodput { .. } | Clause::ClocksCount { .. } => one(1),
-            Clause::Open { .. } | Clause::Held { .. } | Clause::Trade(_) => one(3),
+            Clause::Open { .. } | Clause::Held { .. } | Clause::Leads(_) => one(3),
             Clause::Same { .. } | Clause::Queued { .. } | Clause::Unfair { .. } => one(4),
             _ => one(5),
         }
@@ -232,15 +237,14 @@ impl Clause {
             Clause::Lost { share } => fill("story.lost", &[("share", &percent(*share / 100.0))]),
             Clause::Held { holder, .. } => held(holder, lang),
             Clause::Unheld { tried } => fill("story.unheld", &[("n", &tried.to_string())]),
-            Clause::Trade(b) => trade(b, lang),
+            Clause::Leads(b) => leads(b, lang),
             Clause::Open { measure, was, variants, repeats, .. } => {
                 open(measure, *was, variants, *repeats, lang)
             }
             Clause::Same { baseline, variants, changes } => unchanged(baseline, variants, changes, lang),
-            Clause::OtherFlows { variant, effect: e } => fill(
-                "story.other-flows",
-                &[("name", &quoted(variant)), ("effect", &effect(e, lang))],
-            ),
+            Clause::OtherFlows { variant, effect: e } => {
+                fill("story.other-flows", &[("name", &quoted(variant)), ("effect", &effect(e, lang))])
+            }
             Clause::Waited { cc, share } => spent("story.waited", cc, *share, lang),
             Clause::Repaired { cc, share } => spent("story.recovered", cc, *share, lang),
             Clause::Queued { least_ms, p95_ms, element, kind, packets } => fill(
@@ -264,7 +268,11 @@ impl Clause {
             Clause::Clean => text("story.clean", lang).into(),
             Clause::Better(_) | Clause::AsGood(_) => {
                 let facts = self.facts(true, lang).into_iter().map(|f| f.1);
-                [self.short(lang)].into_iter().chain(facts).collect::<Vec<_>>().join(text("story.semicolon", lang))
+                [self.short(lang)]
+                    .into_iter()
+                    .chain(facts)
+                    .collect::<Vec<_>>()
+                    .join(text("story.semicolon", lang))
             }
             Clause::Best { others, all, .. } => {
                 let key = match (*all, *others) {
@@ -391,8 +399,7 @@ fn held(holder: &Holder, lang: Lang) -> String {
     let (without, with) = (number(first.without), number(first.with));
     let label = &measure.label()[usize::from(lang == Lang::Zh)];
     let how = text(&format!("holder.{}.without", holder.kind.name()), lang);
-    let places =
-        [("what", &*what), ("label", label), ("without", &without), ("how", how), ("with", &with)];
+    let places = [("what", &*what), ("label", label), ("without", &without), ("how", how), ("with", &with)];
     let mut said = fill("story.held.fact", lang, &places);
     if let Some(drops) = holder.drops.filter(|d| d.packets > 0) {
         let key = match (drops.packets, drops.events) {
@@ -405,10 +412,10 @@ fn held(holder: &Holder, lang: Lang) -> String {
     said
 }
 
-/// A variant that gains something at a cost, where none is better by the goal.
-fn trade(b: &Better, lang: Lang) -> String {
+/// A variant that is the best by something else, and what it costs.
+fn leads(b: &Better, lang: Lang) -> String {
     let list = |effects: &[Effect]| joined(effects.iter().map(|e| effect(e, lang)).collect(), lang);
-    let said = fill("story.fact.gains", lang, &[("name", &quoted(&b.variant)), ("gains", &list(&b.gains))]);
+    let said = fill("story.fact.leads", lang, &[("name", &quoted(&b.variant)), ("gains", &list(&b.gains))]);
     if b.costs.is_empty() {
         return said;
     }
@@ -432,8 +439,7 @@ fn open(
     }
     let was = was.map(|w| value(measure, w, lang)).unwrap_or_default();
     let label = &measure.label()[usize::from(lang == Lang::Zh)];
-    let places =
-        [("list", &*list), ("was", &was), ("measure", label), ("n", &repeats.to_string())];
+    let places = [("list", &*list), ("was", &was), ("measure", label), ("n", &repeats.to_string())];
     fill("story.open", lang, &places)
 }
 
@@ -452,7 +458,9 @@ fn unchanged(baseline: &str, variants: &[String], changes: &[Change], lang: Lang
     let why = match () {
         () if about("mtu") || about("mss") => "story.same.mtu",
         () if about("rto") => "story.same.rto",
-        () if about("queue") || changes.iter().any(|c| matches!(c, Change::Queue { .. })) => "story.same.queue",
+        () if about("queue") || changes.iter().any(|c| matches!(c, Change::Queue { .. })) => {
+            "story.same.queue"
+        }
         () if about("buffer") => "story.same.buffer",
         () if changes.is_empty() => "story.same.nothing",
         () => "story.same.other",
@@ -469,11 +477,9 @@ fn how_short(b: &Better, lang: Lang) -> String {
     if words > MOST_WORDS { quoted(&b.variant) } else { how }
 }
 
-/// All that changes next to the goal, each in words: gains, what is lost, costs.
+/// All that changes next to the goal, each in words: gains, then costs.
 pub(super) fn effects(b: &Better, lang: Lang) -> Vec<String> {
-    let loses = b.loses.map(|share| fill("story.loses", lang, &[("share", &percent(share / 100.0))]));
-    let gains = b.gains.iter().map(|e| effect(e, lang));
-    gains.chain(loses).chain(b.costs.iter().map(|e| effect(e, lang))).collect()
+    b.gains.iter().chain(&b.costs).map(|e| effect(e, lang)).collect()
 }
 
 fn same(measure: &Measure) -> &'static str {

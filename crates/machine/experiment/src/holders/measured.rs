@@ -29,11 +29,8 @@ pub(super) fn first(goals: &[Goal], v: &VariantResult) -> Option<(Goal, Measure)
 /// The first, then those of the other goals, then goodput and round trips.
 pub(super) fn all(first: &Measure, goals: &[Goal], v: &VariantResult) -> Vec<Measure> {
     let goodput = |subject| Measure::new(Quantity::Goodput).of_subject(subject);
-    let usual = [
-        goodput(Subject::Tcp),
-        goodput(Subject::Datagrams),
-        Measure::at(Quantity::Rtt, Statistic::P95),
-    ];
+    let usual =
+        [goodput(Subject::Tcp), goodput(Subject::Datagrams), Measure::at(Quantity::Rtt, Statistic::P95)];
     let mut list = vec![first.clone()];
     for measure in goals.iter().filter_map(|&goal| of(goal, v)).chain(usual) {
         if !list.contains(&measure) {

@@ -42,7 +42,8 @@ use crate::simulate;
 use budget::{Budget, stage_packets};
 use case::Case;
 use result::{
-    Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, Measure, Outcome, TriedSuspect, VariantResult,
+    Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, Measure, Outcome, TriedSuspect,
+    VariantResult,
 };
 use scenario::{Scenario, Unrest, Variant};
 use std::num::NonZeroUsize;
@@ -172,7 +173,9 @@ impl<'a> Finder<'a> {
         let scenario = self.wish.variant.scenario.clone().without_series();
         let (seed, unrest) = self.seeds[0];
         let job = Job { scenario: &scenario, seed, unrest, estimate: 0 };
-        let Some(with) = self.run(&[job], budget).pop().flatten().map(|o| o.variant) else { return Vec::new() };
+        let Some(with) = self.run(&[job], budget).pop().flatten().map(|o| o.variant) else {
+            return Vec::new();
+        };
         let Some((goal, measure)) = measured::first(self.wish.goals, &with) else {
             search.unknown.get_or_insert_with(|| "nothing was measured of the goal".into());
             return Vec::new();
@@ -219,8 +222,7 @@ impl<'a> Finder<'a> {
     fn run(&self, jobs: &[Job<'_>], budget: &mut Budget) -> Vec<Option<Outcome>> {
         let one = |i: usize, pulse: &mut dyn FnMut()| {
             let job = &jobs[i];
-            let variant =
-                Variant { name: self.wish.variant.name.clone(), scenario: job.scenario.clone() };
+            let variant = Variant { name: self.wish.variant.name.clone(), scenario: job.scenario.clone() };
             let mut progress = |_| {
                 pulse();
                 ControlFlow::Continue(())
@@ -303,7 +305,8 @@ impl<'a> Finder<'a> {
                 .map(|(scenario, estimate)| Job { scenario, seed, unrest, estimate })
                 .collect();
             let outcomes = self.run_all(&jobs, budget);
-            let results: Option<Vec<VariantResult>> = outcomes.into_iter().map(|o| Some(o?.variant)).collect();
+            let results: Option<Vec<VariantResult>> =
+                outcomes.into_iter().map(|o| Some(o?.variant)).collect();
             match results {
                 Some(results) if results.len() == jobs.len() => runs.push(results),
                 _ => break,
@@ -313,7 +316,8 @@ impl<'a> Finder<'a> {
             .iter()
             .enumerate()
             .filter_map(|(i, t)| {
-                let order = SUSPECTS.iter().position(|s| s.kind() == t.removal.kind).unwrap_or(SUSPECTS.len());
+                let order =
+                    SUSPECTS.iter().position(|s| s.kind() == t.removal.kind).unwrap_or(SUSPECTS.len());
                 Some((order, self.holder(t, i + 1, &runs, measure)?))
             })
             .collect();
@@ -326,13 +330,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The suspect at column `i` of the runs, if it gains in all of them together and loses in none.
-    fn holder(
-        &self,
-        t: &Tried,
-        i: usize,
-        runs: &[Vec<VariantResult>],
-        measure: &Measure,
-    ) -> Option<Holder> {
+    fn holder(&self, t: &Tried, i: usize, runs: &[Vec<VariantResult>], measure: &Measure) -> Option<Holder> {
         let gains: Vec<f64> = runs.iter().map(|run| measured::gain(measure, &run[0], &run[i])).collect();
         let gain = (gains.iter().map(|g| g.ln()).sum::<f64>() / gains.len() as f64).exp();
         let least_gain = gains.iter().copied().fold(f64::INFINITY, f64::min);
@@ -372,7 +370,8 @@ impl<'a> Finder<'a> {
 
     /// Adds how often their stages dropped: of one more run whose samples are a round trip apart.
     fn with_drops(&self, mut holders: Vec<Holder>, case: &Case<'_>, budget: &mut Budget) -> Vec<Holder> {
-        let places = |h: &Holder| -> Vec<String> { std::iter::once(&h.place).chain(&h.also).cloned().collect() };
+        let places =
+            |h: &Holder| -> Vec<String> { std::iter::once(&h.place).chain(&h.also).cloned().collect() };
         let dropped = |name: &String| case.element(name).is_some_and(|e| e.dropped_packets > 0);
         if !holders.iter().any(|h| places(h).iter().any(dropped)) {
             return holders;
@@ -417,7 +416,9 @@ fn together(tried: &[Tried]) -> Vec<Removal> {
     let mut groups: Vec<(HolderKind, Vec<&Removal>)> = Vec::new();
     for r in tried.iter().map(|t| &t.removal) {
         let kind = match r.kind {
-            HolderKind::ReceiveWindow | HolderKind::SendBuffer | HolderKind::RelayBuffer => HolderKind::Buffers,
+            HolderKind::ReceiveWindow | HolderKind::SendBuffer | HolderKind::RelayBuffer => {
+                HolderKind::Buffers
+            }
             kind => kind,
         };
         match groups.iter_mut().find(|g| g.0 == kind) {
