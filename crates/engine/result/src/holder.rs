@@ -160,7 +160,7 @@ pub struct Holder {
     pub least_gain: f64,
     /// How many pairs of runs, each with a seed of its own, were compared.
     pub runs: u32,
-    /// The first goal's number, then those of the other goals, then goodput and round trips. Of the scenario's own seed; of
+    /// The first goal's number, then those of the other goals, then goodput, round trips and delays. Of the scenario's own seed; of
     /// a variant with repeats means over `runs`.
     pub effects: Vec<HolderEffect>,
 }

@@ -79,6 +79,15 @@ impl<'a> Case<'a> {
         self.flows().filter(|(_, f)| is_tcp(f))
     }
 
+    /// Flows whose data takes a direction of a link that this one's takes, itself included.
+    pub fn sharing(&self, flow: usize) -> impl Iterator<Item = &'a Flow> {
+        let its = self.flows.iter().position(|&i| i == flow).map(|at| self.ways[at][0].clone()).unwrap_or_default();
+        let meets = |ways: &[BTreeSet<(usize, bool)>; 2]| !ways[0].is_disjoint(&its);
+        let all: Vec<usize> =
+            self.flows.iter().zip(&self.ways).filter(|(_, ways)| meets(ways)).map(|(&i, _)| i).collect();
+        all.into_iter().map(|i| &self.scenario.flows[i])
+    }
+
     /// The connections of a flow.
     pub fn results(&self, flow: usize) -> Vec<&'a FlowResult> {
         connections(&self.result.flows, &self.scenario.flows[flow].name)

@@ -8,6 +8,8 @@ use units::{Bytes, Rate, Span};
 
 /// Packets of a queue that is never full: more than any window holds.
 const DEEP: u64 = 1_000_000;
+/// Bytes of a full packet.
+const FULL_PACKET: u64 = 1500;
 /// The largest buffer that a stack may have (RFC 7323 section 2.3).
 pub(super) const LARGEST_BUFFER: Bytes = Bytes::new((1 << 30) - 1);
 
@@ -61,15 +63,17 @@ pub(super) fn deep(queue: &QueueConfig) -> QueueConfig {
     }
 }
 
-/// A queue that does not stand: CoDel, where flows have queues of their own FQ-CoDel.
+/// A queue of the same length that does not stand: CoDel, where flows have queues of their own FQ-CoDel.
 pub(super) fn short(queue: &QueueConfig, rtt: Span) -> QueueConfig {
     // RFC 8289 section 4.3: an interval of the largest round trip in common use.
     let interval = Span::from_millis(100).max(rtt);
+    let limits = queue.limits();
+    let packets = limits.packets.min(limits.bytes / FULL_PACKET).max(1);
     match queue {
         QueueConfig::Wfq(_) | QueueConfig::Drr(_) | QueueConfig::FqCoDel(_) => {
-            QueueConfig::FqCoDel(FqCoDel { interval, ecn: false, ..FqCoDel::default() })
+            QueueConfig::FqCoDel(FqCoDel { interval, packets, ecn: false, ..FqCoDel::default() })
         }
-        _ => QueueConfig::CoDel(CoDel { interval, packets: DEEP, ..CoDel::default() }),
+        _ => QueueConfig::CoDel(CoDel { interval, packets, ..CoDel::default() }),
     }
 }
 

@@ -26,11 +26,17 @@ pub(super) fn first(goals: &[Goal], v: &VariantResult) -> Option<(Goal, Measure)
     goals.iter().chain([&Goal::Goodput]).find_map(|&goal| Some((goal, of(goal, v)?)))
 }
 
-/// The first, then those of the other goals, then goodput and round trips.
+/// The first, then those of the other goals, then goodput, round trips and delays.
 pub(super) fn all(first: &Measure, goals: &[Goal], v: &VariantResult) -> Vec<Measure> {
     let goodput = |subject| Measure::new(Quantity::Goodput).of_subject(subject);
-    let usual =
-        [goodput(Subject::Tcp), goodput(Subject::Datagrams), Measure::at(Quantity::Rtt, Statistic::P95)];
+    let p95 = |quantity| Measure::at(quantity, Statistic::P95);
+    let usual = [
+        goodput(Subject::Tcp),
+        goodput(Subject::Datagrams),
+        p95(Quantity::Rtt),
+        p95(Quantity::Delay),
+        p95(Quantity::Probe),
+    ];
     let mut list = vec![first.clone()];
     for measure in goals.iter().filter_map(|&goal| of(goal, v)).chain(usual) {
         if !list.contains(&measure) {

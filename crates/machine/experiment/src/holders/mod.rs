@@ -12,14 +12,14 @@
 //! | `policer` | a shaper of the same rate with a queue of one bandwidth-delay product; of a policer that is per flow one shaper for each flow | the contract's rate stays, only dropping goes |
 //! | `mtu` | any size passes | – |
 //! | `queue-limit` | a queue as deep as it needs; what drops early becomes a FIFO | nothing is dropped for want of room |
-//! | `standing-queue` | CoDel, of queues for each flow FQ-CoDel, at the same rate | the shortest queue that keeps the line busy |
+//! | `standing-queue` | CoDel of the same length, of queues for each flow FQ-CoDel, at the same rate | it keeps the line busy without standing |
 //! | `rate` | twice the rate with twice the queue | a faster line is always faster; so it is a suspect only where the flows reach [`NEARLY`] of it, or where the ACKs queue |
-//! | `receive-window`, `send-buffer`, `relay-buffer`, `buffers` | 1 GiB, from the start | no path has a longer product |
+//! | `receive-window`, `send-buffer`, `relay-buffer`, `buffers` | up to 1 GiB | no path has a longer product |
 //! | `sack` | SACK | – |
 //! | `slow-start` | an initial window of the bandwidth-delay product, paced | a flow that is at its rate already |
 //! | `pacing-cap` | none | – |
 //! | `application` | bulk without pauses; of datagrams twice the rate | a suspect only where goodput is the goal |
-//! | `competing-flow` | the flow begins when the run ends | the others have the path alone. The measure stays that of all flows, so that two flows that share a line fairly do not hold each other |
+//! | `competing-flow` | the flow begins when the run ends | the others have the path alone. The measure stays that of all TCP flows, so that two that share a line fairly do not hold each other; datagrams that offer more than an equal share are suspects |
 //! | `congestion-control` | BBR for what answers losses, CUBIC for BBR; for fairness the same control for all | not the removal of an effect but another sender, so it is tried last, where nothing else gains anything |
 //!
 //! Where no suspect alone gains anything, all of a kind are switched off together, and all buffers: of two limits of one
@@ -54,8 +54,8 @@ use units::{Goal, Span};
 /// Runs that are simulated at most for one variant: some twenty suspects of a path of a dozen stages, four of them
 /// confirmed.
 pub const MAX_RUNS: u64 = 64;
-/// Work of all these runs together, packets times stages: some four seconds of one core.
-pub const MAX_STAGE_PACKETS: u64 = 40_000_000;
+/// Work of all these runs together, packets times stages: some three seconds of one core.
+pub const MAX_STAGE_PACKETS: u64 = 30_000_000;
 /// Flows that reach this share of a rate are held by it. TCP in steady state through a queue of a quarter of the
 /// bandwidth-delay product keeps about 95 %, and a start takes some percent of a short run; below nine tenths something else
 /// has a part.

@@ -1,11 +1,12 @@
-//! Another flow. The measure stays that of all flows together, so that a flow which only takes its share holds nobody.
-//! For delays a TCP flow is not one of them: the queue that it fills is.
+//! Another flow. The measure stays that of all TCP flows together, so that a TCP flow which only takes its share holds no
+//! other. A datagram flow is a suspect where it offers more than an equal share of what it meets: a call that is narrower has
+//! its right. For delays a TCP flow is not a suspect: the queue that it fills is.
 
 use super::{Removal, Suspect};
-use crate::holders::case::{Case, is_tcp};
+use crate::holders::case::Case;
 use result::HolderKind;
 use transport::App;
-use units::{Goal, Span};
+use units::{Goal, Rate, Span};
 
 pub(super) struct CompetingFlow;
 
@@ -16,12 +17,20 @@ impl Suspect for CompetingFlow {
 
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
         let several = case.flows().count() > 1 && case.goal != Goal::Fairness;
-        let may = |f: &scenario::Flow| match f.app {
+        let greedy = |i: usize, offered: Rate| {
+            let sharing: u32 = case.sharing(i).map(|f| f.count).sum();
+            offered.as_bps() * u64::from(sharing) > case.possible(i).as_bps()
+        };
+        let may = |(i, f): &(usize, &scenario::Flow)| match f.app {
+            App::Udp { rate, .. } => {
+                let count = u64::from(f.count);
+                greedy(*i, Rate::from_bps(rate.as_bps().saturating_mul(count)))
+            }
             App::Voice { .. } | App::Probe { .. } => false,
             // What waits for its own answers cannot be what it waits for.
             App::Request { .. } | App::Page { .. } => false,
             App::Bulk { bytes: Some(_), .. } => false,
-            _ => !is_tcp(f) || case.goal == Goal::Goodput,
+            App::Bulk { .. } | App::Onoff { .. } => case.goal == Goal::Goodput,
         };
         let without = |(i, flow): (usize, &scenario::Flow)| {
             // It stays in the scenario, so that the numbers of the other flows stay.
@@ -30,6 +39,6 @@ impl Suspect for CompetingFlow {
                 (s.flows[i].start, s.flows[i].stagger) = (end, Span::ZERO);
             })
         };
-        case.flows().filter(|(_, f)| several && may(f)).map(without).collect()
+        case.flows().filter(|f| several && may(f)).map(without).collect()
     }
 }

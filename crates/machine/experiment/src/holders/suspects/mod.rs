@@ -68,8 +68,8 @@ pub(super) const SUSPECTS: &[&dyn Suspect] = &[
     &sack::Sack,
     &pacing_cap::PacingCap,
     &application::Application,
-    &rate::RateSuspect,
     &competing_flow::CompetingFlow,
+    &rate::RateSuspect,
     &slow_start::SlowStart,
     &congestion_control::CongestionControl,
 ];

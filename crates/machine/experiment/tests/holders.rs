@@ -1,0 +1,175 @@
+//! What holds a flow, on small paths of which the answer is known.
+
+use experiment::holders::{HolderWish, MAX_RUNS, MAX_STAGE_PACKETS, NOTICED, find_holders};
+use result::{Carried, Holder, HolderKind, HolderSearch};
+use scenario::Experiment;
+use std::num::NonZeroUsize;
+
+fn held_with(text: &str, sets: &[&str], threads: usize) -> (Vec<Holder>, HolderSearch) {
+    let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
+    let experiment = Experiment::parse("held.toml", text, &sets).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let variant = &experiment.variants[0];
+    let goals = experiment.goals();
+    let seeds = [variant.scenario.seed];
+    let wish = HolderWish { variant, seeds: &seeds, goals: &goals, threads: NonZeroUsize::new(threads) };
+    find_holders(&wish)
+}
+
+fn held(text: &str, sets: &[&str]) -> (Vec<Holder>, HolderSearch) {
+    held_with(text, sets, 2)
+}
+
+/// A download over a path that the stages before it make.
+fn download(forward: &str, backward: &str, more: &str) -> String {
+    format!(
+        "duration = \"6s\"\n[links.wan]\nbetween = [\"server\", \"home\"]\nforward = [{forward}]\nbackward = [{backward}]\n\
+         [flows.download]\nfrom = \"server\"\nto = \"home\"\n{more}\n"
+    )
+}
+
+const LINE: &str = r#"{ kind = "link", name = "line", rate = "40Mbit/s", delay = "20ms", queue = { kind = "fifo", packets = 150 } }"#;
+const BACK: &str = r#"{ kind = "delay", delay = "20ms" }"#;
+
+/// The first holder, which must be this one.
+fn first(text: &str, kind: HolderKind, place: &str) -> Holder {
+    let (holders, search) = held(text, &[]);
+    let first = holders.first().unwrap_or_else(|| panic!("nothing holds it: {search:?}\n{text}"));
+    assert_eq!((first.kind, first.place.as_str()), (kind, place), "{holders:#?}\n{search:?}");
+    assert!(first.gain >= NOTICED && first.least_gain >= 1.0 && first.runs == 3, "{first:?}");
+    let effect = &first.effects[0];
+    assert_eq!(effect.measure, search.measure);
+    assert!(effect.with != effect.without, "{first:?}");
+    first.clone()
+}
+
+/// Outages drop twenty times as many packets as noise, at once; the noise holds the flow.
+#[test]
+fn rare_single_losses_hold_a_flow_and_large_bursts_do_not() {
+    let path = r#"
+        { kind = "link", name = "line", rate = "100Mbit/s", delay = "20ms", queue = { kind = "fifo", packets = 400 } },
+        { kind = "outage", name = "gap", every = "10s", first = "3s", lasts = "60ms" },
+        { kind = "loss", name = "noise", probability = 0.0004 }"#;
+    let text = download(path, BACK, "").replace("\"6s\"", "\"30s\"");
+    let noise = first(&text, HolderKind::Loss, "wan.forward.noise");
+    assert!(noise.gain > 2.0 && noise.carries == Some(Carried::Data), "{noise:?}");
+    let drops = noise.drops.unwrap();
+    assert!(drops.events * 10 >= drops.packets * 7, "single losses are events of their own: {drops:?}");
+    let (holders, search) = held(&text, &[]);
+    let gap = holders.iter().find(|h| h.kind == HolderKind::Outage);
+    if let Some(drops) = gap.and_then(|h| h.drops) {
+        assert!(drops.events <= 4 && drops.packets > 40, "a burst is one event: {drops:?}");
+    }
+    let tried = search.tried.iter().find(|t| t.kind == HolderKind::Outage).unwrap();
+    assert!(tried.gain.unwrap() < noise.gain);
+}
+
+#[test]
+fn a_policer_holds_what_a_shaper_of_its_rate_would_not() {
+    let path = r#"{ kind = "policer", name = "cap", rate = "20Mbit/s", burst = "9kB" }, { kind = "delay", delay = "20ms" }"#;
+    let holder = first(&download(path, BACK, ""), HolderKind::Policer, "wan.forward.cap");
+    assert_eq!(holder.rate_mbps, Some(20.0));
+    let each = r#"{ kind = "policer", name = "cap", rate = "8Mbit/s", burst = "9kB", per_flow = true }, { kind = "delay", delay = "20ms" }"#;
+    first(&download(each, BACK, "count = 3"), HolderKind::Policer, "wan.forward.cap");
+}
+
+#[test]
+fn a_full_line_holds_by_its_rate_and_an_idle_one_does_not() {
+    let holder = first(&download(LINE, BACK, ""), HolderKind::Rate, "wan.forward.line");
+    assert!((1.8..=2.05).contains(&holder.gain) && holder.rate_mbps == Some(40.0), "{holder:?}");
+    let text = download(LINE, BACK, "app = { kind = \"onoff\", on = \"4s\", off = \"10ms\", rate = \"5Mbit/s\" }");
+    let (_, search) = held(&text, &[]);
+    assert!(search.tried.iter().all(|t| t.kind != HolderKind::Rate), "{search:?}");
+    first(&text, HolderKind::Application, "download");
+}
+
+#[test]
+fn windows_and_buffers_hold_alone_and_together() {
+    let window = "[hosts.home]\nstack = { receive_window = \"64kB\" }";
+    first(&download(LINE, BACK, window), HolderKind::ReceiveWindow, "home");
+    let buffer = "[hosts.server]\nstack = { send_buffer = \"128kB\" }";
+    first(&download(LINE, BACK, buffer), HolderKind::SendBuffer, "server");
+    // Either alone gains nothing.
+    let both = "[hosts.home]\nstack = { receive_window = \"64kB\" }\n[hosts.server]\nstack = { send_buffer = \"90kB\" }";
+    let holder = first(&download(LINE, BACK, both), HolderKind::Buffers, "home");
+    assert_eq!(holder.also, ["server"]);
+}
+
+#[test]
+fn a_short_queue_holds_goodput_and_a_long_one_delay() {
+    let short = LINE.replace("packets = 150", "packets = 8");
+    first(&download(&short, BACK, ""), HolderKind::QueueLimit, "wan.forward.line");
+    let long = LINE.replace("packets = 150", "packets = 1500");
+    let call = "[flows.call]\nfrom = \"server\"\nto = \"home\"\napp = { kind = \"voice\", codec = \"g711\" }";
+    let holder = first(&download(&long, BACK, call), HolderKind::StandingQueue, "wan.forward.line");
+    let delay = &holder.effects[0];
+    assert!(delay.measure == "delay.p95" && delay.with.unwrap() > 2.0 * delay.without.unwrap(), "{holder:?}");
+}
+
+#[test]
+fn acks_that_wait_are_told_from_data() {
+    let slow = r#"{ kind = "link", name = "up", rate = "300kbit/s", delay = "20ms", queue = { kind = "fifo", packets = 20 } }"#;
+    let (holders, search) = held(&download(LINE, slow, ""), &[]);
+    let first = holders.first().unwrap_or_else(|| panic!("{search:?}"));
+    assert!(first.place == "wan.backward.up" && first.carries == Some(Carried::Acks), "{first:?}");
+}
+
+#[test]
+fn caps_of_senders_are_found() {
+    first(&download(LINE, BACK, "max_pacing_rate = \"10Mbit/s\""), HolderKind::PacingCap, "download");
+    let asks = "app = { kind = \"request\", request = \"200B\", response = \"400kB\", think = \"1s\" }";
+    let text = download(LINE, BACK, asks).replace("from = \"server\"\nto = \"home\"", "from = \"home\"\nto = \"server\"");
+    first(&text, HolderKind::SlowStart, "server");
+}
+
+#[test]
+fn packets_out_of_order_or_too_big_are_found() {
+    let path = format!("{LINE}, {{ kind = \"reorder\", name = \"paths\", probability = 0.02, delay = \"15ms\" }}");
+    let old = "[hosts.server]\nstack = { profile = \"rfc\" }\n[hosts.home]\nstack = { profile = \"rfc\" }";
+    first(&download(&path, BACK, old), HolderKind::Reordering, "wan.forward.paths");
+    let path = format!("{{ kind = \"link\", name = \"port\", rate = \"1Gbit/s\" }}, {LINE}");
+    let tunnel = path.replace("rate = \"1Gbit/s\"", "rate = \"1Gbit/s\", mtu = 1400, icmp = false");
+    let text = format!(
+        "{}\n[links.lan]\nbetween = [\"home\", \"pc\"]\nforward = [{{ kind = \"link\", rate = \"1Gbit/s\" }}]\nbackward = [{{ kind = \"link\", rate = \"1Gbit/s\" }}]\n",
+        download(BACK, BACK, "").replace("to = \"home\"", "to = \"pc\"")
+    );
+    let text = text.replace("[links.wan]\nbetween = [\"server\", \"home\"]", "[links.near]\nbetween = [\"server\", \"edge\"]\nforward = [{ kind = \"link\", rate = \"1Gbit/s\" }]\nbackward = [{ kind = \"link\", rate = \"1Gbit/s\" }]\n[links.wan]\nbetween = [\"edge\", \"home\"]");
+    let text = text.replacen(&format!("forward = [{BACK}]"), &format!("forward = [{tunnel}]"), 1);
+    first(&text, HolderKind::Mtu, "wan.forward.port");
+}
+
+#[test]
+fn a_flood_holds_what_shares_its_line() {
+    let flood = "[flows.flood]\nfrom = \"server\"\nto = \"home\"\napp = { kind = \"udp\", rate = \"60Mbit/s\" }";
+    first(&download(LINE, BACK, flood), HolderKind::CompetingFlow, "flood");
+    // Two that share a line do not hold each other, and a narrow stream has its right.
+    let second = "[flows.second]\nfrom = \"server\"\nto = \"home\"\n[flows.call]\nfrom = \"server\"\nto = \"home\"\napp = { kind = \"udp\", rate = \"2Mbit/s\" }";
+    first(&download(LINE, BACK, second), HolderKind::Rate, "wan.forward.line");
+}
+
+#[test]
+fn fairness_is_held_by_unlike_controls() {
+    let text = download(LINE, BACK, "[flows.other]\nfrom = \"server\"\nto = \"home\"\ncc = \"bbr\"");
+    let text = format!("goal = \"fairness\"\n{}", text.replace("packets = 150", "packets = 30"));
+    // The one that would take the other's.
+    let holder = first(&text, HolderKind::CongestionControl, "download");
+    assert!(holder.effects[0].measure == "jain" && holder.effects[0].without.unwrap() > 0.9, "{holder:?}");
+}
+
+#[test]
+fn what_is_too_large_for_the_budget_is_said() {
+    let text = download(&LINE.replace("40Mbit/s", "100Gbit/s").replace("packets = 150", "packets = 100000"), BACK, "count = 20")
+        .replace("\"6s\"", "\"1s\"");
+    let big = format!("{text}\n[hosts.home]\nstack = {{ receive_buffer = \"400MB\" }}\n[hosts.server]\nstack = {{ send_buffer = \"400MB\" }}");
+    let (_, search) = held(&big, &[]);
+    assert!(search.runs <= MAX_RUNS && !search.left_out.is_empty(), "{search:?}");
+    // A run that has begun is played to its end.
+    assert!(search.stage_packets < 3 * MAX_STAGE_PACKETS, "{search:?}");
+}
+
+#[test]
+fn holders_do_not_depend_on_the_number_of_threads() {
+    let path = format!("{LINE}, {{ kind = \"loss\", name = \"noise\", probability = 0.001 }}");
+    let text = download(&path, BACK, "");
+    assert_eq!(held_with(&text, &[], 1), held_with(&text, &[], 5));
+    assert!(held(&text, &["flows={}"]).1.unknown.is_some());
+}
