@@ -26,7 +26,102 @@ pub fn draw(seed: u64) -> (String, u32) {
     (text, repeats)
 }
 
+/// A scenario of a seed that some of the things a flow can be held by hold: a path of a limiter and what spoils it, hosts
+/// with small buffers, and one to three flows. It has no variants.
+pub fn draw_held(seed: u64) -> String {
+    let mut draw =
+        Draw { stream: Stream::new(seed, "held"), rates: [0; 2], flows: Vec::new(), rated: [true; 2] };
+    draw.held(seed)
+}
+
 impl Draw {
+    fn held(&mut self, seed: u64) -> String {
+        let seconds = 4 + self.below(4);
+        let mut text = format!("duration = \"{seconds}s\"\nseed = {seed}\n");
+        let (mbit, ms) = (self.pick(&[4, 10, 20, 40]), self.pick(&[5, 15, 40]));
+        let packets = self.pick(&[10, 50, 200, 1000]);
+        let queue = self.pick(&["fifo", "fifo", "fifo", "codel", "fq-codel"]);
+        let queue = format!("{{ kind = \"{queue}\", packets = {packets} }}");
+        let burst = self.pick(&[6000, 15_000, 60_000]);
+        let mut forward = vec![match self.below(4) {
+            0 => format!(
+                "{{ kind = \"policer\", name = \"limiter\", rate = \"{mbit}Mbit/s\", burst = \"{burst}B\" }}, {{ kind = \"delay\", delay = \"{ms}ms\" }}"
+            ),
+            1 => format!(
+                "{{ kind = \"shaper\", name = \"limiter\", rate = \"{mbit}Mbit/s\", queue = {queue} }}, {{ kind = \"delay\", delay = \"{ms}ms\" }}"
+            ),
+            _ => format!(
+                "{{ kind = \"link\", name = \"limiter\", rate = \"{mbit}Mbit/s\", delay = \"{ms}ms\", queue = {queue} }}"
+            ),
+        }];
+        if self.one_in(2) {
+            let p = self.pick(&["0.0003", "0.002", "0.01"]);
+            forward.push(format!("{{ kind = \"loss\", name = \"noise\", probability = {p} }}"));
+        }
+        if self.one_in(4) {
+            let lasts = self.pick(&[20, 60, 150]);
+            forward.push(format!(
+                "{{ kind = \"outage\", name = \"gap\", every = \"{}ms\", lasts = \"{lasts}ms\" }}",
+                self.pick(&[900, 2000])
+            ));
+        }
+        if self.one_in(8) {
+            forward.push("{ kind = \"reorder\", name = \"paths\", probability = 0.02, delay = \"10ms\" }".into());
+        }
+        if self.one_in(8) {
+            forward.push("{ kind = \"jitter\", name = \"radio\", delay = \"10ms\", jitter = \"8ms\", every = \"100ms\" }".into());
+        }
+        let up = self.pick(&[10_000, 10_000, 1000, 200]);
+        let mut backward = vec![format!(
+            "{{ kind = \"link\", name = \"up\", rate = \"{up}kbit/s\", delay = \"{ms}ms\", queue = {{ kind = \"fifo\", packets = {} }} }}",
+            self.pick(&[20, 200])
+        )];
+        if self.one_in(4) {
+            backward.push("{ kind = \"loss\", name = \"noise-up\", probability = 0.005 }".into());
+        }
+        let _ = writeln!(
+            text,
+            "[links.wan]\nbetween = [\"server\", \"home\"]\nforward = [{}]\nbackward = [{}]",
+            forward.join(", "),
+            backward.join(", ")
+        );
+        let profile = if self.one_in(6) { "profile = \"rfc\", " } else { "" };
+        let receive = match self.below(5) {
+            0 => "receive_window = \"40kB\"",
+            1 => "receive_buffer = \"250kB\"",
+            _ => "ecn = false",
+        };
+        let send = if self.one_in(5) { "send_buffer = \"100kB\"" } else { "ecn = false" };
+        let _ = writeln!(text, "[hosts.home]\nstack = {{ {profile}{receive} }}");
+        let _ = writeln!(text, "[hosts.server]\nstack = {{ {profile}{send} }}");
+        for i in 0..1 + self.below(3) {
+            self.held_flow(&mut text, i, mbit);
+        }
+        text
+    }
+
+    fn held_flow(&mut self, text: &mut String, i: u64, mbit: u64) {
+        let cc = self.pick(&["cubic", "cubic", "reno", "bbr"]);
+        let (mut from, mut to) = ("server", "home");
+        let mut more = String::new();
+        match self.below(if i == 0 { 6 } else { 10 }) {
+            0 => {
+                (from, to) = (to, from);
+                more = "app = { kind = \"request\", request = \"200B\", response = \"150kB\", think = \"200ms\" }".into();
+            }
+            1 if self.one_in(2) => {
+                more = format!("app = {{ kind = \"onoff\", on = \"900ms\", off = \"300ms\", rate = \"{}kbit/s\" }}", mbit * 300);
+            }
+            2 if self.one_in(2) => more = format!("max_pacing_rate = \"{}kbit/s\"", mbit * 400),
+            6 => more = format!("app = {{ kind = \"udp\", rate = \"{}kbit/s\" }}", mbit * self.pick(&[200, 1500])),
+            7 => more = "app = { kind = \"voice\", codec = \"g711\" }".into(),
+            8 => (from, to) = (to, from),
+            9 => more = "app = { kind = \"bulk\", bytes = \"300kB\" }".into(),
+            _ => {}
+        }
+        let _ = writeln!(text, "[flows.f{i}]\nfrom = \"{from}\"\nto = \"{to}\"\ncc = \"{cc}\"\n{more}");
+    }
+
     fn below(&mut self, n: u64) -> u64 {
         self.stream.below(n)
     }

@@ -8,6 +8,7 @@
 
 pub mod check;
 pub mod draw;
+pub mod held;
 pub mod numbers;
 pub mod seen;
 pub mod times;

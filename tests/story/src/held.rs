@@ -1,0 +1,493 @@
+//! What a variant is said to be held by, held against runs of the checker's own: each suspect is switched off by overrides of
+//! the scenario file (`--set`), simulated with seeds that nothing else used, and the named one must gain most.
+//!
+//! | said | must be so by own runs |
+//! |---|---|
+//! | a holder | no other suspect gains more than [`SLACK`] times as much |
+//! | several of a kind together, or the control | no suspect alone gains more than [`SLACK`] beyond what is noticed, and these do gain |
+//! | nothing | no suspect alone gains more than that |
+//!
+//! Rates are suspects where the flows reach nine tenths of them; the checker leaves a band around that, since its reckoning of
+//! headers is its own.
+
+use experiment::holders::{HolderWish, NEARLY, NOTICED, find_holders};
+use experiment::{Hooks, Order, run};
+use result::measure::{Direction, of_goal};
+use result::{Clock, Holder, HolderKind, Measure, VariantResult};
+use scenario::{Experiment, Flow, Scenario};
+use serde_json::Value;
+use std::num::NonZeroUsize;
+use transport::App;
+use units::{Goal, Rate};
+
+/// How much more another suspect may gain: three seeds of a few seconds each differ by that much.
+pub const SLACK: f64 = 1.12;
+/// Reached shares that may count as nearly all or not.
+const BAND: [f64; 2] = [NEARLY - 0.05, NEARLY + 0.04];
+/// Own runs of each suspect.
+const REPEATS: u32 = 3;
+
+/// How what is said compares with own runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// The named one gains most.
+    Best,
+    /// Another gains more, but not noticeably.
+    Tied,
+    /// Nothing is named, and nothing gains.
+    RightlyNone,
+    /// Another gains more.
+    Wrong(String),
+}
+
+/// A suspect and the overrides that switch it off.
+#[derive(Clone, Debug)]
+struct OwnSuspect {
+    kind: HolderKind,
+    place: String,
+    sets: Vec<String>,
+    /// It may be a suspect or not.
+    doubtful: bool,
+    gain: f64,
+}
+
+/// What the baseline of a scenario file is said to be held by.
+///
+/// # Panics
+/// When the text is no scenario.
+pub fn said(text: &str) -> Vec<Holder> {
+    let experiment = parse(text, &[]);
+    let variant = baseline(&experiment);
+    let (seeds, goals) = ([variant.scenario.seed], experiment.goals());
+    find_holders(&HolderWish { variant, seeds: &seeds, goals: &goals, threads: NonZeroUsize::new(1) }).0
+}
+
+/// Holds what is said of a scenario file's baseline against own runs on this clock.
+///
+/// # Panics
+/// When the text is no scenario, or a run fails.
+pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
+    let experiment = parse(text, &[]);
+    let (scenario, goals) = (&baseline(&experiment).scenario, experiment.goals());
+    let with = own_runs(text, &[], clock);
+    let measured = |g: &Goal| Some((*g, of_goal(*g).into_iter().find(|m| m.of(&with[0]).is_some())?));
+    let Some((goal, measure)) = goals.iter().find_map(measured).or_else(|| measured(&Goal::Goodput)) else {
+        return if said.is_empty() { Verdict::RightlyNone } else { Verdict::Wrong("nothing is measured".into()) };
+    };
+    let own = Own { scenario, with: &with[0], goal };
+    let mut all = own.suspects();
+    for s in &mut all {
+        s.gain = gain(&measure, &with, &own_runs(text, &s.sets, clock));
+    }
+    let best = all.iter().filter(|s| !s.doubtful).max_by(|a, b| a.gain.total_cmp(&b.gain));
+    let told = |s: &OwnSuspect| format!("{} at {} gains {:.2}", s.kind.name(), s.place, s.gain);
+    let most = best.map_or(1.0, |s| s.gain);
+    let Some(named) = said.first() else {
+        return match best.filter(|_| most > NOTICED * SLACK) {
+            Some(best) => Verdict::Wrong(format!("nothing is named, {}", told(best))),
+            None => Verdict::RightlyNone,
+        };
+    };
+    let late = named.kind == HolderKind::CongestionControl && goal != Goal::Fairness;
+    if !named.also.is_empty() || late {
+        let sets = own.together(&all, named);
+        let gains = sets.map_or(1.0, |sets| gain(&measure, &with, &own_runs(text, &sets, clock)));
+        let name = format!("{} at {} and {:?}", named.kind.name(), named.place, named.also);
+        return match best.filter(|_| most > NOTICED * SLACK) {
+            Some(best) => Verdict::Wrong(format!("{name} are named, {}", told(best))),
+            None if gains * SLACK < NOTICED => Verdict::Wrong(format!("{name} gain {gains:.2}")),
+            None => Verdict::Best,
+        };
+    }
+    let Some(it) = all.iter().find(|s| s.kind == named.kind && s.place == named.place) else {
+        return Verdict::Wrong(format!("{} at {} is not a suspect", named.kind.name(), named.place));
+    };
+    if it.gain >= most {
+        Verdict::Best
+    } else if it.gain * SLACK >= most {
+        Verdict::Tied
+    } else {
+        Verdict::Wrong(format!("{}, {}", told(it), best.map(told).unwrap_or_default()))
+    }
+}
+
+fn parse(text: &str, sets: &[String]) -> Experiment {
+    Experiment::parse("held.toml", text, sets).unwrap_or_else(|e| panic!("{e}\n{sets:?}\n{text}"))
+}
+
+fn baseline(experiment: &Experiment) -> &scenario::Variant {
+    let stated = experiment.variants.iter().find(|v| Some(v.name.as_str()) == experiment.baseline());
+    stated.unwrap_or(&experiment.variants[0])
+}
+
+/// The baseline with these overrides, with seeds and restlessness of the checker's own.
+fn own_runs(text: &str, sets: &[String], clock: Clock) -> Vec<VariantResult> {
+    let mut experiment = parse(text, sets);
+    let mut variant = baseline(&experiment).clone();
+    variant.scenario.unrest = scenario::Unrest::Always;
+    experiment.variants = vec![variant];
+    let first = experiment.variants[0].scenario.seed + 7000;
+    let repeats = if clock == Clock::Kernel { 1 } else { REPEATS };
+    let threads = NonZeroUsize::new(1);
+    let order = Order { clocks: vec![clock], repeats, seed: Some(first), threads, keep_going: false };
+    let outcomes = run(&experiment, &order, Hooks::default());
+    assert!(outcomes.is_complete(), "{:?}\n{text}", outcomes.failed);
+    outcomes.variants.into_iter().flat_map(|v| v.outcomes).map(|o| o.variant).collect()
+}
+
+/// The geometric mean of how many times better the second runs are.
+fn gain(measure: &Measure, with: &[VariantResult], without: &[VariantResult]) -> f64 {
+    let one = |(a, b): (&VariantResult, &VariantResult)| {
+        let (Some(a), Some(b)) = (measure.of(a), measure.of(b)) else { return 0.0 };
+        let (good, bad) = if measure.better() == Some(Direction::Larger) { (b, a) } else { (a, b) };
+        match (good, bad) {
+            _ if good == bad => 0.0,
+            (_, 0.0) | (f64::INFINITY, _) => 1000f64.ln(),
+            (good, bad) => (good / bad).clamp(0.001, 1000.0).ln(),
+        }
+    };
+    let pairs = with.iter().zip(without);
+    let n = pairs.len() as f64;
+    (pairs.map(one).sum::<f64>() / n).exp()
+}
+
+/// The scenario as the checker sees it.
+struct Own<'a> {
+    scenario: &'a Scenario,
+    with: &'a VariantResult,
+    goal: Goal,
+}
+
+fn is_datagrams(flow: &Flow) -> bool {
+    matches!(flow.app, App::Udp { .. } | App::Voice { .. } | App::Probe { .. })
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key)?.as_str().map(str::to_string)
+}
+
+fn rate_of(value: &Value, key: &str) -> Option<Rate> {
+    text(value, key)?.parse().ok()
+}
+
+impl Own<'_> {
+    /// The hosts that send and receive most of a flow.
+    fn ends(&self, flow: &Flow) -> [usize; 2] {
+        if flow.app.answers() { [flow.to, flow.from] } else { [flow.from, flow.to] }
+    }
+
+    /// Whether a flow's data takes a direction of a link.
+    fn takes(&self, flow: &Flow, link: usize, forward: bool) -> bool {
+        let relays = flow.via.iter().map(|&r| self.scenario.relays[r].host);
+        let mut hosts: Vec<usize> = std::iter::once(flow.from).chain(relays).chain([flow.to]).collect();
+        if flow.app.answers() {
+            hosts.reverse();
+        }
+        let hops = hosts.windows(2).flat_map(|leg| self.scenario.route(leg[0], leg[1]).unwrap_or_default());
+        hops.into_iter().any(|hop| hop.link == link && hop.forward == forward)
+    }
+
+    fn results(&self, flow: &Flow) -> Vec<&result::FlowResult> {
+        let of = |f: &&result::FlowResult| {
+            f.name == flow.name || f.name.starts_with(&format!("{}-", flow.name)) && flow.count > 1
+        };
+        self.with.flows.iter().filter(of).collect()
+    }
+
+    /// The shortest round trip, seconds.
+    fn rtt(&self) -> f64 {
+        let all = self.with.flows.iter().filter(|f| !f.is_udp() && f.rtt_ms.min > 0.0);
+        all.map(|f| f.rtt_ms.min / 1e3).min_by(f64::total_cmp).unwrap_or(0.1)
+    }
+
+    /// Bytes of a bandwidth-delay product.
+    fn product(&self, rate: Rate) -> u64 {
+        ((rate.as_bps() as f64 / 8.0 * self.rtt()) as u64).max(30_000)
+    }
+
+    /// The rate that a flow may have.
+    fn possible(&self, flow: &Flow) -> Rate {
+        let index = self.scenario.flows.iter().position(|f| f.name == flow.name).unwrap_or(0);
+        let got: f64 = self.results(flow).iter().map(|f| f.goodput_mbps).sum();
+        let limit = scenario::PathLimits::new(self.scenario, None).flows[index].unwrap_or(10.0 * got);
+        Rate::from_bps((limit * 1e6) as u64)
+    }
+
+    /// The share of this rate that data of flows reaches on a direction of a link.
+    fn reached(&self, rate: Rate, link: usize, forward: bool) -> f64 {
+        let wire = |flow: &Flow, mbps: f64| match flow.app {
+            App::Udp { size, .. } => {
+                let size = f64::from(size.unwrap_or(1500));
+                mbps * size / (size - 28.0)
+            }
+            _ if is_datagrams(flow) => mbps,
+            _ => mbps * 1500.0 / 1448.0,
+        };
+        let (mut sum, mut most) = (0.0, 0.0f64);
+        for flow in self.scenario.flows.iter().filter(|f| self.takes(f, link, forward)) {
+            for f in self.results(flow) {
+                sum += wire(flow, f.goodput_mbps);
+                let busy = f.page_s.or(f.response_s).map(|t| t.count as f64 * t.mean).filter(|&s| s > 0.0);
+                let own = match (busy, &flow.app) {
+                    (Some(busy), _) => f.delivered_bytes as f64 * 8e-6 / busy,
+                    (None, App::Bulk { .. }) => f.own_goodput_mbps(),
+                    _ => f.goodput_mbps,
+                };
+                most = most.max(wire(flow, own));
+            }
+        }
+        sum.max(most) / rate.as_mbps()
+    }
+
+    fn suspects(&self) -> Vec<OwnSuspect> {
+        let mut all = Vec::new();
+        for (l, link) in self.scenario.links.iter().enumerate() {
+            for (forward, word, stages) in
+                [(true, "forward", &link.forward), (false, "backward", &link.backward)]
+            {
+                for stage in stages.iter().filter(|s| !s.assumed) {
+                    let place = format!("{}.{word}.{}", link.name, stage.name);
+                    let key = format!("links.{}.{word}.{}", link.name, stage.name);
+                    let it = self.with.elements.iter().find(|e| e.name == place);
+                    let Some(it) = it.filter(|e| e.passed_packets + e.dropped_packets + e.too_big_packets > 0)
+                    else {
+                        continue;
+                    };
+                    let config = serde_json::to_value(&stage.stage).expect("plain data");
+                    self.at_stage((l, forward), (&place, &key), it, &config, &mut all);
+                }
+            }
+        }
+        self.at_hosts(&mut all);
+        self.at_flows(&mut all);
+        all
+    }
+
+    fn at_stage(
+        &self,
+        (link, forward): (usize, bool),
+        (place, key): (&str, &str),
+        it: &result::ElementResult,
+        config: &Value,
+        all: &mut Vec<OwnSuspect>,
+    ) {
+        let kind = text(config, "kind").unwrap_or_default();
+        let mut add = |kind: HolderKind, sets: Vec<String>, doubtful: bool| {
+            all.push(OwnSuspect { kind, place: place.into(), sets, doubtful, gain: 1.0 });
+        };
+        let off = || vec![format!("{key}.enabled=false")];
+        match kind.as_str() {
+            "loss" if it.dropped_packets > 0 => add(HolderKind::Loss, off(), false),
+            "outage" => add(HolderKind::Outage, off(), false),
+            "reorder" => add(HolderKind::Reordering, off(), false),
+            "jitter" => {
+                let delay = text(config, "delay").unwrap_or("0ms".into());
+                add(HolderKind::Jitter, vec![format!("{key}={{kind=\"delay\",delay=\"{delay}\"}}")], false);
+            }
+            _ => {}
+        }
+        if it.too_big_packets + it.fragmented_packets > 0 {
+            add(HolderKind::Mtu, vec![format!("{key}.mtu=9000")], false);
+        }
+        let queue = config.get("queue").cloned().unwrap_or_else(|| serde_json::json!({"kind": "fifo"}));
+        let order = text(&queue, "kind").unwrap_or_default();
+        let fair = ["drr", "wfq", "fq-codel"].contains(&order.as_str());
+        let packets = queue.get("packets").and_then(Value::as_u64).unwrap_or(1000);
+        let has_queue = ["link", "shaper", "rate-trace", "train"].contains(&kind.as_str());
+        if has_queue && it.dropped_packets + it.marked_packets > 0 {
+            let deep = if fair { "drr" } else { "fifo" };
+            let set = format!("{key}.queue={{kind=\"{deep}\",packets=500000}}");
+            add(HolderKind::QueueLimit, vec![set], false);
+        }
+        let travel = text(config, "delay").and_then(|d| d.parse::<units::Span>().ok());
+        let waited = it.delay_ms.max - travel.map_or(0.0, |d| d.as_secs_f64() * 1e3);
+        if has_queue && it.max_queue_packets > 1 && waited >= 5.0 {
+            let short = if fair { "fq-codel" } else { "codel" };
+            let set = format!("{key}.queue={{kind=\"{short}\",packets={packets},ecn=false}}");
+            add(HolderKind::StandingQueue, vec![set], waited < 6.0);
+        }
+        let rate = rate_of(config, "rate");
+        if let (Some(rate), "policer", true) = (rate, kind.as_str(), it.dropped_packets > 0) {
+            let set = format!(
+                "{key}={{kind=\"shaper\",rate=\"{}bit/s\",queue={{kind=\"fifo\",bytes=\"{}B\"}}}}",
+                rate.as_bps(),
+                self.product(rate)
+            );
+            add(HolderKind::Policer, vec![set], false);
+        }
+        let steps = config.get("steps").and_then(Value::as_array).cloned().unwrap_or_default();
+        let limit = scenario::PathLimits::new(self.scenario, None);
+        let whole = match (rate, steps.is_empty()) {
+            (Some(rate), _) if kind != "train" => Some(rate),
+            (None, true) => None,
+            // The mean of what varies is the path's limit, where nothing is tighter.
+            _ => limit.flows.iter().flatten().copied().min_by(f64::total_cmp).map(|l| Rate::from_bps((l * 1e6) as u64)),
+        };
+        let Some(whole) = whole else { return };
+        let carries = self.scenario.flows.iter().any(|f| self.takes(f, link, forward));
+        let share = self.reached(whole, link, forward);
+        let acks = !carries && (it.max_queue_packets > 1 || it.dropped_packets > 0);
+        if share < BAND[0] && !acks {
+            return;
+        }
+        let mut sets = Vec::new();
+        if let Some(rate) = rate {
+            sets.push(format!("{key}.rate=\"{}bit/s\"", 2 * rate.as_bps()));
+        }
+        if !steps.is_empty() {
+            let twice = |s: &Value| {
+                let rate = rate_of(s, "rate").map_or(0, Rate::as_bps);
+                format!("{{at=\"{}\",rate=\"{}bit/s\"}}", text(s, "at").unwrap_or_default(), 2 * rate)
+            };
+            let steps: Vec<String> = steps.iter().map(twice).collect();
+            sets.push(format!("{key}.steps=[{}]", steps.join(",")));
+        }
+        if let Some(burst) = text(config, "burst").and_then(|b| b.parse::<units::Bytes>().ok()) {
+            sets.push(format!("{key}.burst=\"{}B\"", 2 * burst.get()));
+        }
+        if has_queue {
+            sets.push(format!("{key}.queue={{kind=\"{order}\",packets={}}}", 2 * packets));
+        }
+        add(HolderKind::Rate, sets, carries && share < BAND[1]);
+    }
+
+    fn at_hosts(&self, all: &mut Vec<OwnSuspect>) {
+        let tcp = || self.scenario.flows.iter().filter(|f| !is_datagrams(f));
+        for (h, host) in self.scenario.hosts.iter().enumerate() {
+            let stack = format!("hosts.{}.stack", host.name);
+            let mut add = |kind, sets| {
+                let place = host.name.clone();
+                all.push(OwnSuspect { kind, place, sets, doubtful: false, gain: 1.0 });
+            };
+            if tcp().any(|f| self.ends(f)[1] == h) {
+                let product = tcp().filter(|f| self.ends(f)[1] == h).map(|f| self.product(self.possible(f))).max();
+                let first = (4 * product.unwrap_or(0)).max(131_072);
+                let mut sets = vec![
+                    format!("{stack}.receive_buffer=\"1000MB\""),
+                    format!("{stack}.initial_receive_buffer=\"{first}B\""),
+                ];
+                if host.stack.receive_window.is_some() {
+                    sets.push(format!("{stack}.receive_window=\"400MB\""));
+                }
+                add(HolderKind::ReceiveWindow, sets);
+            }
+            if tcp().any(|f| self.ends(f)[0] == h) {
+                add(HolderKind::SendBuffer, vec![format!("{stack}.send_buffer=\"1000MB\"")]);
+            }
+            if host.stack.sack == Some(false) {
+                add(HolderKind::Sack, vec![format!("{stack}.sack=true")]);
+            }
+            let is_short = |f: &&Flow| {
+                let brief = self.results(f).iter().any(|r| r.active_s < 100.0 * self.rtt());
+                brief || matches!(f.app, App::Onoff { .. } | App::Request { .. } | App::Page { .. })
+            };
+            let short: Vec<&Flow> = tcp().filter(|f| self.ends(f)[0] == h).filter(is_short).collect();
+            if !short.is_empty() {
+                let connections: u64 = short.iter().map(|f| u64::from(f.count * f.app.connections())).sum();
+                let rate = short.iter().map(|f| self.possible(f)).max().unwrap_or_default();
+                let window = (rate.as_bps() as f64 / 8.0 * self.rtt() / 1500.0) as u64 / connections.max(1);
+                let window = window.clamp(10, 100_000);
+                let mut sets = vec![
+                    format!("{stack}.initial_window={window}"),
+                    format!("{stack}.pacing=true"),
+                    format!("{stack}.idle_restart=false"),
+                ];
+                let mut ends: Vec<usize> = short.iter().map(|f| self.ends(f)[1]).collect();
+                ends.sort_unstable();
+                ends.dedup();
+                let fixed = |&&end: &&usize| self.scenario.hosts[end].stack.receive_window.is_none();
+                sets.extend(ends.iter().filter(fixed).map(|&end| {
+                    let name = &self.scenario.hosts[end].name;
+                    format!("hosts.{name}.stack.initial_receive_buffer=\"{}B\"", (6000 * window).max(131_072))
+                }));
+                add(HolderKind::SlowStart, sets);
+            }
+        }
+        for (r, relay) in self.scenario.relays.iter().enumerate() {
+            if tcp().any(|f| f.via.contains(&r)) {
+                let sets = vec![format!("relays.{}.buffer=\"1000MB\"", relay.name)];
+                let place = relay.name.clone();
+                all.push(OwnSuspect { kind: HolderKind::RelayBuffer, place, sets, doubtful: false, gain: 1.0 });
+            }
+        }
+    }
+
+    fn at_flows(&self, all: &mut Vec<OwnSuspect>) {
+        let flows = &self.scenario.flows;
+        for flow in flows {
+            let key = format!("flows.\"{}\"", flow.name);
+            let mut add = |kind, sets: Vec<String>, doubtful| {
+                all.push(OwnSuspect { kind, place: flow.name.clone(), sets, doubtful, gain: 1.0 });
+            };
+            if !is_datagrams(flow) && flow.max_pacing_rate.is_some() {
+                add(HolderKind::PacingCap, vec![format!("{key}.max_pacing_rate=\"900Gbit/s\"")], false);
+            }
+            if self.goal == Goal::Goodput {
+                match &flow.app {
+                    App::Onoff { .. } => {
+                        add(HolderKind::Application, vec![format!("{key}.app={{kind=\"bulk\"}}")], false);
+                    }
+                    App::Request { .. } | App::Page { .. } => {
+                        let mut sets = vec![format!("{key}.app={{kind=\"bulk\"}}")];
+                        if flow.app.answers() {
+                            let name = |h: usize| &self.scenario.hosts[h].name;
+                            sets.push(format!("{key}.from=\"{}\"", name(flow.to)));
+                            sets.push(format!("{key}.to=\"{}\"", name(flow.from)));
+                        }
+                        add(HolderKind::Application, sets, false);
+                    }
+                    App::Udp { rate, .. } => {
+                        let set = format!("{key}.app.rate=\"{}bit/s\"", 2 * rate.as_bps());
+                        add(HolderKind::Application, vec![set], false);
+                    }
+                    _ => {}
+                }
+            }
+            let shares = |f: &&Flow| {
+                (0..self.scenario.links.len())
+                    .any(|l| [true, false].iter().any(|&w| self.takes(f, l, w) && self.takes(flow, l, w)))
+            };
+            let many: u64 = flows.iter().filter(shares).map(|f| u64::from(f.count)).sum();
+            let competes = match flow.app {
+                App::Udp { rate, .. } => {
+                    rate.as_bps() * u64::from(flow.count) * many > self.possible(flow).as_bps()
+                }
+                App::Bulk { bytes: None, .. } | App::Onoff { .. } => self.goal == Goal::Goodput,
+                _ => false,
+            };
+            if competes && flows.len() > 1 && self.goal != Goal::Fairness {
+                add(HolderKind::CompetingFlow, vec![format!("{key}.enabled=false")], false);
+            }
+            if self.goal == Goal::Fairness && !is_datagrams(flow) {
+                let others = flows.iter().filter(|f| !is_datagrams(f) && f.cc != flow.cc);
+                let sets: Vec<String> =
+                    others.clone().map(|f| format!("flows.\"{}\".cc=\"{}\"", f.name, flow.cc.name())).collect();
+                if let Some(first) = others.clone().next() {
+                    let place = first.name.clone();
+                    let kind = HolderKind::CongestionControl;
+                    all.push(OwnSuspect { kind, place, sets, doubtful: false, gain: 1.0 });
+                }
+            }
+        }
+    }
+
+    /// The overrides of all that a holder names.
+    fn together(&self, all: &[OwnSuspect], named: &Holder) -> Option<Vec<String>> {
+        let places = || std::iter::once(&named.place).chain(&named.also);
+        if named.kind == HolderKind::CongestionControl {
+            let flow = |place: &String| self.scenario.flows.iter().find(|f| f.name == *place);
+            let set = |f: &Flow| {
+                let other = if f.cc.name().starts_with("bbr") { "cubic" } else { "bbr" };
+                format!("flows.\"{}\".cc=\"{other}\"", f.name)
+            };
+            return places().map(|p| flow(p).map(set)).collect();
+        }
+        let buffers = [HolderKind::ReceiveWindow, HolderKind::SendBuffer, HolderKind::RelayBuffer];
+        let is = |s: &&OwnSuspect| match named.kind {
+            HolderKind::Buffers => buffers.contains(&s.kind),
+            kind => s.kind == kind && places().any(|p| *p == s.place),
+        };
+        let sets: Vec<String> = all.iter().filter(is).flat_map(|s| s.sets.clone()).collect();
+        (!sets.is_empty()).then_some(sets)
+    }
+}

@@ -1,0 +1,67 @@
+//! What scenarios are held by: the named cause is the one whose removal gains most, by runs of the checker's own.
+//!
+//! A few scenarios as an ordinary test; `LONGFAT_HELD=300 cargo test -p longfat-story-test --test held -- --nocapture` for many,
+//! `LONGFAT_HELD_FROM=1001` for others.
+
+use result::{Clock, HolderKind};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use story_test::draw::{draw, draw_held};
+use story_test::held::{Verdict, said, verdict};
+
+/// Scenarios of an ordinary test.
+const FEW: u64 = 10;
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+/// Every third is one of those that headlines are held against.
+fn text(seed: u64) -> String {
+    if seed.is_multiple_of(3) { draw(seed).0.replace("one_at_a_time = true\n", "") } else { draw_held(seed) }
+}
+
+#[test]
+fn the_named_cause_is_the_one_whose_removal_gains_most() {
+    let (count, first) = (number("LONGFAT_HELD", FEW), number("LONGFAT_HELD_FROM", 1));
+    let next = AtomicU64::new(first);
+    let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
+    let work = || {
+        let mut done: Vec<(u64, Option<HolderKind>, Verdict)> = Vec::new();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + count {
+                return done;
+            }
+            let text = text(seed);
+            let said = said(&text);
+            done.push((seed, said.first().map(|h| h.kind), verdict(&text, &said, Clock::Sim)));
+        }
+    };
+    let mut all: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+    });
+    all.sort_by_key(|(seed, ..)| *seed);
+    let is = |v: &Verdict| all.iter().filter(|(.., verdict)| verdict == v).count();
+    let mut kinds: BTreeMap<&str, u32> = BTreeMap::new();
+    for (_, kind, _) in &all {
+        *kinds.entry(kind.map_or("nothing", HolderKind::name)).or_insert(0) += 1;
+    }
+    let wrong: Vec<String> = all
+        .iter()
+        .filter_map(|(seed, _, verdict)| match verdict {
+            Verdict::Wrong(what) => Some(format!("seed {seed}: {what}")),
+            _ => None,
+        })
+        .collect();
+    println!(
+        "{count} scenarios from seed {first}: {} named the best, {} named one as good, {} rightly named nothing, {} wrong; {kinds:?}",
+        is(&Verdict::Best),
+        is(&Verdict::Tied),
+        is(&Verdict::RightlyNone),
+        wrong.len()
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(kinds.len() > 2, "too few kinds to prove anything: {kinds:?}");
+}
