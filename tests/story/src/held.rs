@@ -23,7 +23,7 @@ use units::{Goal, Rate};
 /// How much more another suspect may gain: three seeds of a few seconds each differ by that much.
 pub const SLACK: f64 = 1.12;
 /// Reached shares that may count as nearly all or not.
-const BAND: [f64; 2] = [NEARLY - 0.05, NEARLY + 0.04];
+const BAND: [f64; 2] = [NEARLY - 0.08, NEARLY + 0.04];
 /// Own runs of each suspect.
 const REPEATS: u32 = 3;
 
@@ -67,6 +67,7 @@ pub fn said(text: &str) -> Vec<Holder> {
 /// # Panics
 /// When the text is no scenario, or a run fails.
 pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
+    let text = &alone(text);
     let experiment = parse(text, &[]);
     let (scenario, goals) = (&baseline(&experiment).scenario, experiment.goals());
     let with = own_runs(text, &[], clock);
@@ -74,7 +75,7 @@ pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
     let Some((goal, measure)) = goals.iter().find_map(measured).or_else(|| measured(&Goal::Goodput)) else {
         return if said.is_empty() { Verdict::RightlyNone } else { Verdict::Wrong("nothing is measured".into()) };
     };
-    let own = Own { scenario, with: &with[0], goal };
+    let own = Own { scenario, runs: &with, with: &with[0], goal };
     let mut all = own.suspects();
     for s in &mut all {
         s.gain = gain(&measure, &with, &own_runs(text, &s.sets, clock));
@@ -120,6 +121,16 @@ fn baseline(experiment: &Experiment) -> &scenario::Variant {
     stated.unwrap_or(&experiment.variants[0])
 }
 
+/// The file without the variants that are not its baseline: they may lack what an override changes.
+fn alone(text: &str) -> String {
+    let experiment = parse(text, &[]);
+    let head = format!("{}]", baseline(&experiment).name);
+    let mut parts = text.split("\n[variants.");
+    let first = parts.next().unwrap_or_default().to_string();
+    let own = parts.filter(|part| part.starts_with(&head)).map(|part| format!("\n[variants.{part}"));
+    first + &own.collect::<String>()
+}
+
 /// The baseline with these overrides, with seeds and restlessness of the checker's own.
 fn own_runs(text: &str, sets: &[String], clock: Clock) -> Vec<VariantResult> {
     let mut experiment = parse(text, sets);
@@ -154,7 +165,9 @@ fn gain(measure: &Measure, with: &[VariantResult], without: &[VariantResult]) ->
 /// The scenario as the checker sees it.
 struct Own<'a> {
     scenario: &'a Scenario,
+    /// The first of its runs, and all.
     with: &'a VariantResult,
+    runs: &'a [VariantResult],
     goal: Goal,
 }
 
@@ -188,10 +201,14 @@ impl Own<'_> {
     }
 
     fn results(&self, flow: &Flow) -> Vec<&result::FlowResult> {
+        self.results_of(self.with, flow)
+    }
+
+    fn results_of<'r>(&self, run: &'r VariantResult, flow: &Flow) -> Vec<&'r result::FlowResult> {
         let of = |f: &&result::FlowResult| {
             f.name == flow.name || f.name.starts_with(&format!("{}-", flow.name)) && flow.count > 1
         };
-        self.with.flows.iter().filter(of).collect()
+        run.flows.iter().filter(of).collect()
     }
 
     /// The shortest round trip, seconds.
@@ -213,8 +230,13 @@ impl Own<'_> {
         Rate::from_bps((limit * 1e6) as u64)
     }
 
-    /// The share of this rate that data of flows reaches on a direction of a link.
-    fn reached(&self, rate: Rate, link: usize, forward: bool) -> f64 {
+    /// The least and the largest share, over all runs, of this rate that data of flows reaches on a direction of a link.
+    fn reached(&self, rate: Rate, link: usize, forward: bool) -> [f64; 2] {
+        let shares = self.runs.iter().map(|run| self.reached_in(run, rate, link, forward));
+        shares.fold([f64::INFINITY, 0.0], |[least, most], share| [least.min(share), most.max(share)])
+    }
+
+    fn reached_in(&self, run: &VariantResult, rate: Rate, link: usize, forward: bool) -> f64 {
         let wire = |flow: &Flow, mbps: f64| match flow.app {
             App::Udp { size, .. } => {
                 let size = f64::from(size.unwrap_or(1500));
@@ -225,7 +247,7 @@ impl Own<'_> {
         };
         let (mut sum, mut most) = (0.0, 0.0f64);
         for flow in self.scenario.flows.iter().filter(|f| self.takes(f, link, forward)) {
-            for f in self.results(flow) {
+            for f in self.results_of(run, flow) {
                 sum += wire(flow, f.goodput_mbps);
                 let busy = f.page_s.or(f.response_s).map(|t| t.count as f64 * t.mean).filter(|&s| s > 0.0);
                 let own = match (busy, &flow.app) {
@@ -277,7 +299,7 @@ impl Own<'_> {
         };
         let off = || vec![format!("{key}.enabled=false")];
         match kind.as_str() {
-            "loss" if it.dropped_packets > 0 => add(HolderKind::Loss, off(), false),
+            "loss" => add(HolderKind::Loss, off(), false),
             "outage" => add(HolderKind::Outage, off(), false),
             "reorder" => add(HolderKind::Reordering, off(), false),
             "jitter" => {
@@ -325,9 +347,9 @@ impl Own<'_> {
         };
         let Some(whole) = whole else { return };
         let carries = self.scenario.flows.iter().any(|f| self.takes(f, link, forward));
-        let share = self.reached(whole, link, forward);
+        let [least, most] = self.reached(whole, link, forward);
         let acks = !carries && (it.max_queue_packets > 1 || it.dropped_packets > 0);
-        if share < BAND[0] && !acks {
+        if most < BAND[0] && !acks {
             return;
         }
         let mut sets = Vec::new();
@@ -348,7 +370,7 @@ impl Own<'_> {
         if has_queue {
             sets.push(format!("{key}.queue={{kind=\"{order}\",packets={}}}", 2 * packets));
         }
-        add(HolderKind::Rate, sets, carries && share < BAND[1]);
+        add(HolderKind::Rate, sets, carries && least < BAND[1]);
     }
 
     fn at_hosts(&self, all: &mut Vec<OwnSuspect>) {

@@ -25,8 +25,8 @@
 //! Where no suspect alone gains anything, all of a kind are switched off together, and all buffers: of two limits of one
 //! rate in a row neither gains alone.
 //!
-//! What is switched off is chosen by the simulated run of the first seed. The best few are run again with further seeds and
-//! restless hosts; what does not gain on the average, or loses with any of them, is chance and is not named.
+//! All suspects are tried with the variant's first seed (of a small scenario with two), the best few with further seeds and
+//! restless hosts. What does not gain beyond chance over all of them (Student's t, 95 %) is not named.
 //!
 //! The budget is [`MAX_RUNS`] runs and [`MAX_STAGE_PACKETS`] of work, counted in packets times stages and never by the
 //! clock: the same scenario has the same holders on every machine.
@@ -42,8 +42,7 @@ use crate::simulate;
 use budget::{Budget, stage_packets};
 use case::Case;
 use result::{
-    Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, Measure, Outcome, TriedSuspect,
-    VariantResult,
+    Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, Measure, Outcome, TriedSuspect, VariantResult,
 };
 use scenario::{Scenario, Unrest, Variant};
 use std::num::NonZeroUsize;
@@ -51,9 +50,9 @@ use std::ops::ControlFlow;
 use suspects::{Removal, SUSPECTS};
 use units::{Goal, Span};
 
-/// Runs that are simulated at most for one variant: some twenty suspects of a path of a dozen stages, four of them
-/// confirmed.
-pub const MAX_RUNS: u64 = 64;
+/// Runs that are simulated at most for one variant: some twenty suspects of a path of a dozen stages with two
+/// seeds, six of them with three more.
+pub const MAX_RUNS: u64 = 100;
 /// Work of all these runs together, packets times stages: some three seconds of one core.
 pub const MAX_STAGE_PACKETS: u64 = 30_000_000;
 /// Flows that reach this share of a rate are held by it. TCP in steady state through a queue of a quarter of the
@@ -65,10 +64,19 @@ pub const NOTICED: f64 = 1.05;
 /// Of suspects whose gains are within this factor the more specific one comes first, in the order of the registry: a loss
 /// before the rate.
 const TIE: f64 = 1.05;
-/// Holders that are named at most, each confirmed with further seeds.
+/// Holders that are named at most.
 const MAX_HOLDERS: usize = 4;
-/// Seeds that a holder is compared with.
-const CONFIRMATIONS: usize = 3;
+/// Seeds that all suspects of a small scenario are tried with; of a large one it is the first.
+const SCREENING: usize = 2;
+/// What gains as much with these is tried with further seeds.
+const CANDIDATE: f64 = 1.03;
+/// How many of them, the best first.
+const MAX_CANDIDATES: usize = 6;
+/// Seeds that a holder is compared with in the end; of a large scenario [`FEW_CONFIRMATIONS`].
+const CONFIRMATIONS: usize = 5;
+const FEW_CONFIRMATIONS: usize = 3;
+/// A scenario is small where all suspects once are expected to be less than this part of the budget.
+const SMALL: u64 = 6;
 /// Runs of a batch: a constant, so that the budget ends at the same suspect whatever the number of cores.
 const BATCH: usize = 4;
 /// Where flows are measured one at a time: holders are looked for of the first ones.
@@ -136,6 +144,8 @@ struct Finder<'a> {
     wish: &'a HolderWish<'a>,
     only: Option<usize>,
     threads: usize,
+    /// Without time series.
+    scenario: Scenario,
     /// The seeds of the comparison, and whether hosts are restless in its run.
     seeds: Vec<(u64, bool)>,
     /// How many of these are the variant's own.
@@ -146,42 +156,78 @@ struct Finder<'a> {
 struct Tried {
     removal: Removal,
     scenario: Scenario,
-    /// The run of the first seed.
-    without: VariantResult,
-    gain: f64,
+    /// Its runs, by seed.
+    without: Vec<VariantResult>,
+}
+
+/// Baseline and goal that suspects are compared by.
+struct Comparison {
+    measure: Measure,
+    /// The baseline's runs, by seed.
+    with: Vec<VariantResult>,
+}
+
+impl Comparison {
+    /// The logarithms of the gains, by seed.
+    fn log_gains(&self, without: &[VariantResult]) -> Vec<f64> {
+        let pairs = self.with.iter().zip(without);
+        pairs.map(|(with, without)| measured::gain(&self.measure, with, without).ln()).collect()
+    }
+
+    fn gain(&self, t: &Tried) -> f64 {
+        mean(&self.log_gains(&t.without)).exp()
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Whether the mean is above zero beyond chance: one-sided, 95 % (Student's t). One value alone is believed.
+fn is_shown(values: &[f64]) -> bool {
+    /// Of one degree of freedom and more.
+    const T95: [f64; 4] = [6.314, 2.920, 2.353, 2.132];
+    let n = values.len();
+    if n < 2 {
+        return true;
+    }
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+    let error = (squares / (n - 1) as f64 / n as f64).sqrt();
+    mean > T95[(n - 2).min(T95.len() - 1)] * error
 }
 
 impl<'a> Finder<'a> {
     fn new(wish: &'a HolderWish<'a>, only: Option<usize>) -> Finder<'a> {
-        let unrest = wish.variant.scenario.unrest;
+        let scenario = wish.variant.scenario.clone().without_series();
         let own = wish.seeds.len().clamp(1, CONFIRMATIONS);
-        let first = wish.seeds.first().copied().unwrap_or(wish.variant.scenario.seed);
-        let restless = |further: bool| match unrest {
+        let first = wish.seeds.first().copied().unwrap_or(scenario.seed);
+        let is_restless = |further: bool| match scenario.unrest {
             Unrest::Always => true,
             Unrest::Never => false,
             Unrest::Repeats => wish.seeds.len() > 1 || further,
         };
-        let given = wish.seeds.iter().copied().take(CONFIRMATIONS).map(|s| (s, restless(false)));
+        let given = wish.seeds.iter().copied().take(CONFIRMATIONS).map(|s| (s, is_restless(false)));
         let mut seeds: Vec<(u64, bool)> = given.collect();
-        let next = (seeds.len()..CONFIRMATIONS).map(|i| (first.wrapping_add(i as u64), restless(i > 0)));
+        let next = (seeds.len()..CONFIRMATIONS).map(|i| (first.wrapping_add(i as u64), is_restless(i > 0)));
         seeds.extend(next);
         let threads = wish.threads.map_or_else(cores, usize::from);
-        Finder { wish, only, threads, seeds, own }
+        Finder { wish, only, threads, scenario, seeds, own }
     }
 
-    fn find(&self, budget: &mut Budget, search: &mut HolderSearch) -> Vec<Holder> {
-        let scenario = self.wish.variant.scenario.clone().without_series();
-        let (seed, unrest) = self.seeds[0];
-        let job = Job { scenario: &scenario, seed, unrest, estimate: 0 };
-        let Some(with) = self.run(&[job], budget).pop().flatten().map(|o| o.variant) else {
+    fn find(mut self, budget: &mut Budget, search: &mut HolderSearch) -> Vec<Holder> {
+        let Some(first) = self.run(&[self.job(&self.scenario, 0, 0)], budget).pop().flatten() else {
             return Vec::new();
         };
-        let Some((goal, measure)) = measured::first(self.wish.goals, &with) else {
+        let first = first.variant;
+        let Some((goal, measure)) = measured::first(self.wish.goals, &first) else {
             search.unknown.get_or_insert_with(|| "nothing was measured of the goal".into());
             return Vec::new();
         };
         search.measure = measure.name();
-        let case = Case::new(&scenario, &with, self.only, goal);
+        let scenario = self.scenario.clone();
+        let case = Case::new(&scenario, &first, self.only, goal);
+        let estimate = (case.growth() * stage_packets(&first) as f64) as u64;
         let found = |late: bool| -> Vec<Removal> {
             let of = |s: &&'static dyn suspects::Suspect| s.find(&case);
             let mut all: Vec<Removal> =
@@ -190,23 +236,50 @@ impl<'a> Finder<'a> {
             all.sort_by_key(|r| r.kind != HolderKind::Rate);
             all
         };
+        let suspects = found(false);
+        let small = estimate.saturating_mul(suspects.len() as u64) <= MAX_STAGE_PACKETS / SMALL;
+        if !small {
+            self.seeds.truncate(FEW_CONFIRMATIONS.max(1));
+            self.own = self.own.min(self.seeds.len());
+        }
+        let mut comparison = Comparison { measure, with: vec![first.clone()] };
+        if small {
+            self.add_baseline(&mut comparison, budget);
+        }
         let tests: [&dyn Fn(&[Tried]) -> Vec<Removal>; 3] =
-            [&|_| found(false), &|tried| together(tried), &|_| found(true)];
+            [&|_| suspects.clone(), &|tried| together(tried), &|_| found(true)];
         let mut all: Vec<Tried> = Vec::new();
         for removals in tests {
-            let first = all.len();
-            let estimate = case.growth() * stage_packets(&with) as f64;
-            let (tried, left_out) =
-                self.try_all(removals(&all), (&scenario, &with), &measure, estimate as u64, budget);
+            let from = all.len();
+            let screened = comparison.with.len().min(SCREENING);
+            let (tried, left_out) = self.try_all(removals(&all), screened, estimate, budget);
             all.extend(tried);
             search.left_out.extend(left_out.iter().map(|r| self.named(r, None)));
-            let holders = self.confirmed(&all[first..], (&scenario, &with), &measure, budget);
-            search.tried.extend(all[first..].iter().map(|t| self.named(&t.removal, Some(t.gain))));
+            let holders = self.confirmed(&mut all[from..], &mut comparison, budget);
+            search.tried.extend(all[from..].iter().map(|t| self.named(&t.removal, Some(comparison.gain(t)))));
             if !holders.is_empty() {
                 return self.with_drops(holders, &case, budget);
             }
         }
         Vec::new()
+    }
+
+    fn job<'s>(&self, scenario: &'s Scenario, seed: usize, estimate: u64) -> Job<'s> {
+        let (seed, unrest) = self.seeds[seed];
+        Job { scenario, seed, unrest, estimate }
+    }
+
+    /// Runs the baseline with the next seed, if there is one and the budget allows it.
+    fn add_baseline(&self, comparison: &mut Comparison, budget: &mut Budget) -> bool {
+        let next = comparison.with.len();
+        if next >= self.seeds.len() {
+            return false;
+        }
+        let job = self.job(&self.scenario, next, stage_packets(&comparison.with[0]));
+        let outcome = self.run_all(&[job], budget).pop().flatten();
+        let ran = outcome.is_some();
+        comparison.with.extend(outcome.map(|o| o.variant));
+        ran
     }
 
     fn named(&self, r: &Removal, gain: Option<f64>) -> TriedSuspect {
@@ -215,7 +288,7 @@ impl<'a> Finder<'a> {
     }
 
     fn flow(&self) -> Option<String> {
-        Some(self.wish.variant.scenario.flows[self.only?].name.clone())
+        Some(self.scenario.flows[self.only?].name.clone())
     }
 
     /// Simulates these at once; `None` where a run was ended, which no caller does.
@@ -239,8 +312,7 @@ impl<'a> Finder<'a> {
         let mut outcomes = Vec::new();
         while outcomes.len() < jobs.len() {
             let rest = &jobs[outcomes.len()..];
-            let estimates = rest.iter().take(BATCH).map(|j| j.estimate);
-            let n = budget.admits(estimates);
+            let n = budget.admits(rest.iter().take(BATCH).map(|j| j.estimate));
             if n == 0 {
                 break;
             }
@@ -249,102 +321,87 @@ impl<'a> Finder<'a> {
         outcomes
     }
 
-    /// Switches off one suspect after the other. The second list: those that no run was left for.
+    /// Switches off one suspect after the other, with the first seeds. The second list: those that no run was left for.
     fn try_all(
         &self,
         removals: Vec<Removal>,
-        (scenario, with): (&Scenario, &VariantResult),
-        measure: &Measure,
+        seeds: usize,
         estimate: u64,
         budget: &mut Budget,
     ) -> (Vec<Tried>, Vec<Removal>) {
         let changed = |removal: Removal| {
-            let mut other = scenario.clone();
-            (removal.change)(&mut other);
-            (other != *scenario && change::is_valid(&other)).then_some((removal, other))
+            let mut scenario = self.scenario.clone();
+            (removal.change)(&mut scenario);
+            let differs = scenario != self.scenario && change::is_valid(&scenario);
+            differs.then(|| Tried { removal, scenario, without: Vec::new() })
         };
-        let pairs: Vec<(Removal, Scenario)> = removals.into_iter().filter_map(changed).collect();
-        let (seed, unrest) = self.seeds[0];
-        let jobs: Vec<Job<'_>> =
-            pairs.iter().map(|(_, scenario)| Job { scenario, seed, unrest, estimate }).collect();
-        let mut outcomes = self.run_all(&jobs, budget).into_iter();
-        let (mut tried, mut left_out) = (Vec::new(), Vec::new());
-        for (removal, scenario) in pairs {
-            let Some(outcome) = outcomes.next().flatten() else {
-                left_out.push(removal);
-                continue;
-            };
-            let gain = measured::gain(measure, with, &outcome.variant);
-            tried.push(Tried { removal, scenario, without: outcome.variant, gain });
+        let mut tried: Vec<Tried> = removals.into_iter().filter_map(changed).collect();
+        for seed in 0..seeds {
+            let having = |t: &&mut Tried| t.without.len() == seed;
+            let mut list: Vec<&mut Tried> = tried.iter_mut().filter(having).collect();
+            let jobs: Vec<Job<'_>> = list.iter().map(|t| self.job(&t.scenario, seed, estimate)).collect();
+            let outcomes = self.run_all(&jobs, budget);
+            for (t, outcome) in list.iter_mut().zip(outcomes) {
+                t.without.extend(outcome.map(|o| o.variant));
+            }
         }
-        (tried, left_out)
+        let (tried, left_out): (Vec<Tried>, Vec<Tried>) = tried.into_iter().partition(|t| !t.without.is_empty());
+        (tried, left_out.into_iter().map(|t| t.removal).collect())
     }
 
     /// The best of them, as far as further seeds bear them out.
     fn confirmed(
         &self,
-        tried: &[Tried],
-        (scenario, with): (&Scenario, &VariantResult),
-        measure: &Measure,
+        tried: &mut [Tried],
+        comparison: &mut Comparison,
         budget: &mut Budget,
     ) -> Vec<Holder> {
-        let mut best: Vec<&Tried> = tried.iter().filter(|t| t.gain >= NOTICED).collect();
-        best.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-        best.truncate(MAX_HOLDERS);
+        let mut best: Vec<&mut Tried> = tried.iter_mut().filter(|t| comparison.gain(t) >= CANDIDATE).collect();
+        best.sort_by(|a, b| comparison.gain(b).total_cmp(&comparison.gain(a)));
+        best.truncate(MAX_CANDIDATES);
         if best.is_empty() {
             return Vec::new();
         }
-        // Seed by seed, each with its baseline: what the budget cuts off is the last seed.
-        let mut runs: Vec<Vec<VariantResult>> =
-            vec![std::iter::once(with).chain(best.iter().map(|t| &t.without)).cloned().collect()];
-        for &(seed, unrest) in &self.seeds[1..] {
-            let estimates = std::iter::once(with).chain(best.iter().map(|t| &t.without)).map(stage_packets);
-            let scenarios = std::iter::once(scenario).chain(best.iter().map(|t| &t.scenario));
-            let jobs: Vec<Job<'_>> = scenarios
-                .zip(estimates)
-                .map(|(scenario, estimate)| Job { scenario, seed, unrest, estimate })
-                .collect();
+        for seed in 1..self.seeds.len() {
+            if comparison.with.len() <= seed && !self.add_baseline(comparison, budget) {
+                break;
+            }
+            let mut list: Vec<&mut &mut Tried> = best.iter_mut().filter(|t| t.without.len() == seed).collect();
+            let estimate = |t: &Tried| t.without.first().map_or(0, stage_packets);
+            let jobs: Vec<Job<'_>> =
+                list.iter().map(|t| self.job(&t.scenario, seed, estimate(t))).collect();
             let outcomes = self.run_all(&jobs, budget);
-            let results: Option<Vec<VariantResult>> =
-                outcomes.into_iter().map(|o| Some(o?.variant)).collect();
-            match results {
-                Some(results) if results.len() == jobs.len() => runs.push(results),
-                _ => break,
+            for (t, outcome) in list.iter_mut().zip(outcomes) {
+                t.without.extend(outcome.map(|o| o.variant));
             }
         }
-        let mut list: Vec<(usize, Holder)> = best
-            .iter()
-            .enumerate()
-            .filter_map(|(i, t)| {
-                let order =
-                    SUSPECTS.iter().position(|s| s.kind() == t.removal.kind).unwrap_or(SUSPECTS.len());
-                Some((order, self.holder(t, i + 1, &runs, measure)?))
-            })
-            .collect();
-        list.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
-        if let Some(largest) = list.first().map(|(_, h)| h.gain) {
-            let near = list.iter().take_while(|(_, h)| h.gain * TIE >= largest).count();
-            list[..near].sort_by_key(|(order, _)| *order);
+        let order = |kind| SUSPECTS.iter().position(|s| s.kind() == kind);
+        let mut list: Vec<Holder> = best.iter().filter_map(|t| self.holder(t, comparison)).collect();
+        list.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+        if let Some(largest) = list.first().map(|h| h.gain) {
+            let near = list.iter().take_while(|h| h.gain * TIE >= largest).count();
+            list[..near].sort_by_key(|h| order(h.kind));
         }
-        list.into_iter().map(|(_, holder)| holder).collect()
+        list.truncate(MAX_HOLDERS);
+        list
     }
 
-    /// The suspect at column `i` of the runs, if it gains in all of them together and loses in none.
-    fn holder(&self, t: &Tried, i: usize, runs: &[Vec<VariantResult>], measure: &Measure) -> Option<Holder> {
-        let gains: Vec<f64> = runs.iter().map(|run| measured::gain(measure, &run[0], &run[i])).collect();
-        let gain = (gains.iter().map(|g| g.ln()).sum::<f64>() / gains.len() as f64).exp();
-        let least_gain = gains.iter().copied().fold(f64::INFINITY, f64::min);
-        if gain < NOTICED || least_gain < 1.0 {
+    /// The suspect, if what it gains is noticed and no chance.
+    fn holder(&self, t: &Tried, comparison: &Comparison) -> Option<Holder> {
+        let gains = comparison.log_gains(&t.without);
+        let gain = mean(&gains).exp();
+        if gain < NOTICED || !is_shown(&gains) {
             return None;
         }
-        let own = &runs[..self.own.min(runs.len())];
-        let mean = |m: &Measure, column: usize| {
-            let values: Option<Vec<f64>> = own.iter().map(|run| m.of(&run[column])).collect();
-            values.map(|v| v.iter().sum::<f64>() / v.len() as f64)
+        let least_gain = gains.iter().copied().fold(f64::INFINITY, f64::min).exp();
+        let own = self.own.min(gains.len());
+        let average = |m: &Measure, runs: &[VariantResult]| {
+            let values: Option<Vec<f64>> = runs[..own].iter().map(|run| m.of(run)).collect();
+            values.map(|values| mean(&values))
         };
         let finite = |x: Option<f64>| x.filter(|x| x.is_finite());
         let effect = |m: Measure| {
-            let (with, without) = (mean(&m, 0), mean(&m, i));
+            let (with, without) = (average(&m, &comparison.with), average(&m, &t.without));
             (with.is_some() && without.is_some()).then(|| HolderEffect {
                 measure: m.name(),
                 unit: m.unit().symbol().into(),
@@ -352,7 +409,7 @@ impl<'a> Finder<'a> {
                 without: finite(without),
             })
         };
-        let effects = measured::all(measure, self.wish.goals, &runs[0][0]);
+        let effects = measured::all(&comparison.measure, self.wish.goals, &comparison.with[0]);
         Some(Holder {
             kind: t.removal.kind,
             place: t.removal.places[0].clone(),
@@ -363,15 +420,14 @@ impl<'a> Finder<'a> {
             rate_mbps: t.removal.rate_mbps,
             gain,
             least_gain,
-            runs: runs.len() as u32,
+            runs: gains.len() as u32,
             effects: effects.into_iter().filter_map(effect).collect(),
         })
     }
 
     /// Adds how often their stages dropped: of one more run whose samples are a round trip apart.
     fn with_drops(&self, mut holders: Vec<Holder>, case: &Case<'_>, budget: &mut Budget) -> Vec<Holder> {
-        let places =
-            |h: &Holder| -> Vec<String> { std::iter::once(&h.place).chain(&h.also).cloned().collect() };
+        let places = |h: &Holder| -> Vec<String> { std::iter::once(&h.place).chain(&h.also).cloned().collect() };
         let dropped = |name: &String| case.element(name).is_some_and(|e| e.dropped_packets > 0);
         if !holders.iter().any(|h| places(h).iter().any(dropped)) {
             return holders;
@@ -381,9 +437,7 @@ impl<'a> Finder<'a> {
             let least = Span::from_nanos(scenario.duration.as_nanos() / MAX_SAMPLES);
             scenario.sample = case.rtt.max(least).max(Span::from_millis(1));
         }
-        let (seed, unrest) = self.seeds[0];
-        let job = Job { scenario: &scenario, seed, unrest, estimate: 0 };
-        let Some(outcome) = self.run(&[job], budget).pop().flatten() else { return holders };
+        let Some(outcome) = self.run(&[self.job(&scenario, 0, 0)], budget).pop().flatten() else { return holders };
         for holder in &mut holders {
             let (mut packets, mut events) = (0, 0);
             for name in places(holder) {
@@ -416,9 +470,7 @@ fn together(tried: &[Tried]) -> Vec<Removal> {
     let mut groups: Vec<(HolderKind, Vec<&Removal>)> = Vec::new();
     for r in tried.iter().map(|t| &t.removal) {
         let kind = match r.kind {
-            HolderKind::ReceiveWindow | HolderKind::SendBuffer | HolderKind::RelayBuffer => {
-                HolderKind::Buffers
-            }
+            HolderKind::ReceiveWindow | HolderKind::SendBuffer | HolderKind::RelayBuffer => HolderKind::Buffers,
             kind => kind,
         };
         match groups.iter_mut().find(|g| g.0 == kind) {
