@@ -147,12 +147,7 @@ fn what_happened_and_what_helps() {
         ),
         "{chinese}"
     );
-    has(
-        &chinese,
-        &[
-            "“slow”：用同速率的流量整形（1000 个包）代替流量监管，用 BBR 代替 CUBIC。",
-        ],
-    );
+    has(&chinese, &["“slow”：用同速率的流量整形（1000 个包）代替流量监管，用 BBR 代替 CUBIC。"]);
 }
 
 #[test]
@@ -168,8 +163,13 @@ fn what_costs_is_said_where_it_is_recommended_and_the_best_without_costs_beside_
             "“bbr” costs: 7.00 % of TCP's packets are lost instead of 1.20 %",
         ],
     );
-    // At 50 ms for 31 the shaper costs something too.
-    lacks(&told, &["“shaped”"]);
+    // At 50 ms for 31 the shaper costs something too, and loses least.
+    has(
+        &told,
+        &[
+            "With “shaped” 0.10 % of TCP's packets are lost instead of 1.20 %, but the p95 round trip is 50 ms",
+        ],
+    );
     list[1].flows[0].rtt_ms.p95 = 35.0;
     let told = tell(list);
     has(&told, &["“shaped” carries 15.0 Mbit/s, 3.8 times as much"]);
@@ -256,10 +256,7 @@ fn transfers_are_judged_by_when_they_end() {
     let told = tell_for(&goal, vec![times("a", 8.0, 1), times("b", 4.1, 3)], Lang::En);
     has(&told, &["8.00 s (p95), 1 of 20 transfers did not end", "the other variant does no better"]);
     let told = tell_for(&goal, vec![times("a", 8.0, 3), times("b", 9.1, 0)], Lang::En);
-    has(
-        &told,
-        &["take more time than was left (p95), 3 of 20", "“b” has transfers that take 9.10 s (p95)"],
-    );
+    has(&told, &["take more time than was left (p95), 3 of 20", "“b” has transfers that take 9.10 s (p95)"]);
     // As a cost of something else.
     let mut faster = times("b", 16.0, 0);
     faster.flows[0].goodput_mbps = 6.0;
@@ -466,10 +463,7 @@ fn where_nothing_does_better_what_is_gentler_or_that_is_told() {
             variant("short", "shaper", "compound", 19.3, 36.0, 88),
         ]
     };
-    has(
-        &tell(list()),
-        &["(“short”) carries as much, and 0.88 % of TCP's packets are lost instead of 9.15 %."],
-    );
+    has(&tell(list()), &["“short” carries as much, and 0.88 % of TCP's packets are lost instead of 9.15 %."]);
     let mut list = list();
     list.swap(0, 2);
     has(&tell(list), &["none of the other 2 variants does better."]);
@@ -483,7 +477,7 @@ fn only_the_same_flows_under_no_higher_limit_are_compared() {
     list.push(free.clone());
     lacks(&tell(list), &["free"]);
     // Where nothing else is there to compare, it is.
-    has(&tell(vec![three().remove(0), free.clone()]), &["(“free”) carries 90.0 Mbit/s"]);
+    has(&tell(vec![three().remove(0), free.clone()]), &["“free” carries 90.0 Mbit/s"]);
     free.flows[0].name = "another".into();
     lacks(&tell(vec![three().remove(0), free.clone()]), &["free"]);
     let told = tell(vec![
@@ -491,7 +485,7 @@ fn only_the_same_flows_under_no_higher_limit_are_compared() {
         variant("w", "policer", "cubic", 4.0, 31.0, 0),
         free,
     ]);
-    has(&told, &["of the variants that can be compared, 1, none does better"]);
+    has(&told, &["“w” is “v” to the last digit"]);
 }
 
 #[test]
@@ -504,11 +498,9 @@ fn several_goals_are_a_table() {
         |i: usize| [&rows[i].goal, &rows[i].baseline, &rows[i].best, &rows[i].value].map(|s| plain(s));
     assert_eq!(cells(0), ["goodput", "4.00 Mbit/s", "slow", "19.2 Mbit/s"]);
     assert_eq!(cells(1), ["p95 delay", "31 ms", "", ""]);
-    has(
-        &plain(&told.text(Lang::En)),
-        &["; goodput: a shaper", "; p95 delay: none of the other 3 variants does better"],
-    );
-    lacks(&plain(&told.headline(Lang::En)), &["slow"]);
+    // The headline is about the first goal; what the others say stands in the table.
+    has(&plain(&told.headline(Lang::En)), &["; for goodput, “slow” carries 19.2 Mbit/s"]);
+    lacks(&plain(&told.text(Lang::En)), &["for delay"]);
     let table = plain(&table(&told, crate::Style::default()));
     has(&table, &["goal", "best", "19.2 Mbit/s\n  0 % of TCP's packets are lost instead of 1.20 %\n"]);
     // One goal needs none.
@@ -550,7 +542,7 @@ fn a_change_is_named_with_its_settings() {
         tell(vec![a.clone(), b])
     };
     let told = better(&|v| drop(stage(v).settings.insert("burst".into(), "625kB".into())));
-    has(&told, &["the policer with burst 625 kB (“b”) carries 8.00"]);
+    has(&told, &["the policer with burst 625 kB"]);
     let told = better(&|v| {
         let name = "first".to_string();
         let settings = settings(&[("rate", "19.6Mbit/s"), ("queue.packets", "40")]);
@@ -558,15 +550,15 @@ fn a_change_is_named_with_its_settings() {
             .forward
             .insert(0, PathStage { name, kind: "shaper".into(), settings, assumed: false });
     });
-    has(&told, &["a shaper of 19.6 Mbit/s with 40 packets before the policer (“b”) carries 8.00"]);
+    has(&told, &["a shaper of 19.6 Mbit/s with 40 packets before the policer"]);
     let told = better(&|v| v.path.as_mut().unwrap().links[0].forward.clear());
-    has(&told, &["the path without the policer (“b”)"]);
+    has(&told, &["the path without the policer"]);
     let told = better(&|v| {
         v.path.as_mut().unwrap().relays = vec![PathRelay { name: "r".into(), host: "edge".into() }];
     });
-    has(&told, &["a relay at edge (“b”)"]);
+    has(&told, &["a relay at edge"]);
     // What a result does not tell is told by the name alone.
-    has(&better(&|_| ()), &["; “b” carries 8.00"]);
+    has(&better(&|_| ()), &["; for goodput, “b” carries 8.00"]);
 }
 
 #[test]
@@ -597,14 +589,14 @@ fn what_flows_hosts_and_the_run_change_is_named() {
         (
             &[],
             &[("flows", "bulk", "start", "5s")],
-            "start 5 s instead of 0 s for “bulk” (“b”)",
-            "“bulk”开始时间取 5 s 而不是 0 s（“b”）",
+            "start 5 s instead of 0 s for “bulk”",
+            "“bulk”开始时间取 5 s 而不是 0 s",
         ),
         (
             &[],
             &[("flows", "bulk", "via", "box")],
-            "a way over the relay “box” for “bulk” (“b”)",
-            "“bulk”经由中继“box”（“b”）",
+            "a way over the relay “box” for “bulk”",
+            "“bulk”经由中继“box”",
         ),
         (
             &[("flows", "bulk", "via", "box")],
@@ -621,15 +613,15 @@ fn what_flows_hosts_and_the_run_change_is_named() {
         (
             &[("flows", "bulk", "app.rate", "1Mbit/s"), ("flows", "call", "app.rate", "1Mbit/s")],
             &[("flows", "bulk", "app.rate", "2Mbit/s"), ("flows", "call", "app.rate", "2Mbit/s")],
-            "; the application's rate 2 Mbit/s instead of 1 Mbit/s (“b”)",
-            "；应用速率取 2 Mbit/s 而不是 1 Mbit/s（“b”）",
+            "; the application's rate 2 Mbit/s instead of 1 Mbit/s",
+            "；应用速率取 2 Mbit/s 而不是 1 Mbit/s",
         ),
-        (&[], &[("hosts", "a", "stack.ecn", "true")], "ECN switched on at “a” (“b”)", "“a”启用 ECN（“b”）"),
+        (&[], &[("hosts", "a", "stack.ecn", "true")], "ECN switched on at “a”", "“a”启用 ECN"),
         (
             &[],
             &[("hosts", "a", "stack.sack", "false"), ("hosts", "b", "stack.sack", "false")],
-            "; SACK switched off (“b”)",
-            "；停用 SACK（“b”）",
+            "; SACK switched off",
+            "；停用 SACK",
         ),
         (
             &[],
@@ -646,7 +638,7 @@ fn what_flows_hosts_and_the_run_change_is_named() {
         (
             &[],
             &[("", "", "duration", "20s")],
-            "; duration of the run 20 s instead of 10 s (“b”)",
+            "; duration of the run 20 s instead of 10 s",
             "运行时长取 20 s 而不是 10 s",
         ),
         (
@@ -668,14 +660,14 @@ fn what_flows_hosts_and_the_run_change_is_named() {
         has(&chinese, &[zh]);
         // What both say is no change, and neither is what a result of an older version does not say.
         let (same, _) = both(is, is);
-        has(&same, &["; “b” carries 8.00"]);
+        has(&same, &["for goodput, “b” carries 8.00"]);
         let mut older = with("b", 8.0, is);
         older.settings.clear();
-        has(&tell(vec![with("a", 4.0, was), older]), &["; “b” carries 8.00"]);
+        has(&tell(vec![with("a", 4.0, was), older]), &["for goodput, “b” carries 8.00"]);
     }
     // Controls are told by their own clause, and a relay that comes by its own.
     let (told, _) = both(&[], &[("flows", "bulk", "cc", "bbr"), ("relays", "new", "buffer", "1MB")]);
-    has(&told, &["; “b” carries 8.00"]);
+    has(&told, &["for goodput, “b” carries 8.00"]);
 }
 
 #[test]
@@ -690,10 +682,7 @@ fn queues_of_both_directions_are_named_together() {
     };
     let fifo = queue("a", 4.0, &[("queue.packets", "250")], &[]);
     let fair = queue("f", 8.0, &[("queue.kind", "fq-codel")], &[("queue.kind", "fq-codel")]);
-    has(
-        &tell(vec![fifo, fair]),
-        &["FQ-CoDel instead of a FIFO of 250 packets and a FIFO of 1000 packets (“f”) carries"],
-    );
+    has(&tell(vec![fifo, fair]), &["FQ-CoDel instead of a FIFO of 250 packets and a FIFO of 1000 packets"]);
 }
 
 #[test]
@@ -796,26 +785,23 @@ fn flows_that_were_measured_alone_are_all_told() {
         || vec![alone("v", &[("up", 4.0), ("down", 18.0)]), alone("w", &[("up", 8.0), ("down", 18.0)])];
     assert_eq!(
         tell(list()),
-        "“v / up” carries 4.00 Mbit/s, 20.0 % of its limit: the policer at wan.forward.limiter dropped 1.20 % of the \
-         packets; “w / up” carries 8.00 Mbit/s, 2.0 times as much, losing 1.20 % of its packets. “v / down” carries 18.0 \
-         Mbit/s, 90.0 % of its limit: the policer at wan.forward.limiter dropped 1.20 % of the packets; the other \
-         variant does no better."
+        "“v / up” carries 4.00 Mbit/s, 20.0 % of its limit; for goodput, “w / up” carries 8.00 Mbit/s, 2.0 times as \
+         much. The policer at wan.forward.limiter dropped 1.20 % of the packets. “v / down” carries 18.0 Mbit/s, 90.0 % \
+         of its limit. The policer at wan.forward.limiter dropped 1.20 % of the packets. For goodput, the other variant does \
+         no better."
     );
     has(&tell_for(&[], list(), Lang::Zh), &["。“v / down”的有效吞吐量为 18.0"]);
     // Each has its own answer to each goal: no table.
     let told = story(&[("s", &run(&[Goal::Goodput, Goal::Delay], None, list()))]);
     assert!(told.rows(Lang::En).is_empty());
-    has(
-        &plain(&told.headline(Lang::En)),
-        &["“v / down” carries", "p95 delay: the other variant does no better"],
-    );
+    has(&plain(&told.text(Lang::En)), &["“v / down” carries", "for goodput, “w / up”"]);
     let told = tell(vec![alone("v", &[("a", 4.0), ("b", 18.0), ("c", 1.0), ("d", 7.0)])]);
     has(
         &told,
         &[
             "“v / c” carries 1.00",
             "“v / b” carries 18.0",
-            "; of 4 flows, each measured alone, these are the worst and the best by goodput.",
+            "of 4 flows, each measured alone, these are the worst and the best by goodput.",
         ],
     );
     lacks(&told, &["v / a", "v / d"]);
@@ -827,7 +813,7 @@ fn a_trace_is_told_without_its_list_of_rates() {
     let mut other = variant("b", "rate-trace", "cubic", 8.0, 31.0, 0);
     stage(&mut other).settings = settings(&[("steps", "[{\"at\":\"0ns\"}]"), ("period", "400ms")]);
     let told = tell(vec![variant("a", "policer", "cubic", 4.0, 31.0, 0), other]);
-    has(&told, &["a link of varying rate with period 400 ms instead of a policer of 20 Mbit/s (“b”)"]);
+    has(&told, &["a link of varying rate with period 400 ms instead of a policer of 20 Mbit/s"]);
 }
 
 #[test]
@@ -847,18 +833,15 @@ fn what_is_given_or_left_out_is_said_in_words() {
         tell_for(&[], list.to_vec(), lang)
     };
     let en = |was: &[(&str, &str)], is: &[(&str, &str)]| better(was, is, Lang::En);
-    has(&en(&[], &[("icmp", "false")]), &["the policer without icmp (“b”) carries 8.00"]);
-    has(&en(&[("icmp", "false")], &[]), &["the policer with icmp (“b”)"]);
-    has(&en(&[("ecn", "true")], &[]), &["the policer without ecn (“b”)"]);
-    has(&en(&[("ecn", "false")], &[("ecn", "true")]), &["the policer with ecn (“b”)"]);
-    has(&en(&[("burst", "9kB")], &[]), &["the policer with no burst stated instead of 9 kB (“b”)"]);
-    has(
-        &en(&[("burst", "9kB")], &[("burst", "90kB")]),
-        &["burst 90 kB instead of 9 kB of the policer (“b”)"],
-    );
-    has(&en(&[("steps", "[{1}]")], &[("steps", "[{2}]")]), &["the policer with other steps (“b”)"]);
-    has(&better(&[], &[("icmp", "false")], Lang::Zh), &["流量监管停用 icmp（“b”）"]);
-    has(&better(&[("burst", "9kB")], &[], Lang::Zh), &["流量监管不指定 burst（原为 9 kB）（“b”）"]);
+    has(&en(&[], &[("icmp", "false")]), &["the policer without icmp"]);
+    has(&en(&[("icmp", "false")], &[]), &["the policer with icmp"]);
+    has(&en(&[("ecn", "true")], &[]), &["the policer without ecn"]);
+    has(&en(&[("ecn", "false")], &[("ecn", "true")]), &["the policer with ecn"]);
+    has(&en(&[("burst", "9kB")], &[]), &["the policer with no burst stated instead of 9 kB"]);
+    has(&en(&[("burst", "9kB")], &[("burst", "90kB")]), &["burst 90 kB instead of 9 kB of the policer"]);
+    has(&en(&[("steps", "[{1}]")], &[("steps", "[{2}]")]), &["the policer with other steps"]);
+    has(&better(&[], &[("icmp", "false")], Lang::Zh), &["流量监管停用 icmp"]);
+    has(&better(&[("burst", "9kB")], &[], Lang::Zh), &["流量监管不指定 burst（原为 9 kB）"]);
 }
 
 #[test]
@@ -902,7 +885,7 @@ fn ways_of_unlike_length_are_no_growth() {
         v
     };
     lacks(&tell(vec![two(120.0)]), &["grew"]);
-    has(&tell(vec![two(320.0)]), &["round trips grew from 65 to 165 ms (p95)"]);
+    has(&tell(vec![two(320.0)]), &["round trips grew from 120 to 320 ms (p95)"]);
 }
 
 #[test]
@@ -912,6 +895,7 @@ fn what_the_baseline_has_no_value_of_is_not_said_to_be_better() {
     let mut short = fair.clone();
     short.name = "short".into();
     short.flows[1].completion_s = Some(1.0);
+    fair.jain_index = Some(1.0);
     lacks(&tell_for(&[Goal::Fairness], vec![short.clone(), fair.clone()], Lang::En), &["Jain"]);
     has(
         &tell_for(&[Goal::Fairness], vec![fair, short], Lang::En),
@@ -952,6 +936,6 @@ fn what_is_gone_here_and_added_there_is_no_replacement() {
     // Lost in one direction, got in the other: the name alone.
     way(&mut is).backward.push(loss);
     let told = tell(vec![was, is]);
-    has(&told, &["; “b” carries 8.00 Mbit/s"]);
+    has(&told, &["for goodput, “b” carries 8.00 Mbit/s"]);
     lacks(&told, &["without random loss"]);
 }

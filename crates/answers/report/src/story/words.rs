@@ -148,18 +148,17 @@ impl Clause {
         let name = |b: &Better| quoted(&b.variant);
         let one = |rank| vec![(rank, self.say(lang))];
         match self {
+            // What else does better: itself, whatever the headline has not said.
+            Clause::Better(_) | Clause::AsGood(_) if !advised => vec![(3, self.short(lang))],
             Clause::Better(b) | Clause::AsGood(b) => {
                 let mut list = Vec::new();
-                if !advised {
-                    list.push((6, self.short(lang)));
-                }
-                let told = how_short(b, lang) == how(&b.changes, &b.variant, lang);
-                if let Some(change) = changed(&b.changes, lang).filter(|_| !told) {
+                let is_said = how_short(b, lang) == how(&b.changes, &b.variant, lang);
+                if let Some(change) = changed(&b.changes, lang).filter(|_| !is_said) {
                     let places = [("name", &*name(b)), ("change", &change)];
-                    list.push((if advised { 2 } else { 6 }, fill("story.fact.change", lang, &places)));
+                    list.push((2, fill("story.fact.change", lang, &places)));
                 }
                 // The first gain of what is as good is in the headline.
-                let said = usize::from(advised && matches!(self, Clause::AsGood(_)));
+                let said = usize::from(matches!(self, Clause::AsGood(_)));
                 let gains: Vec<String> =
                     b.gains.iter().skip(said).take(MOST_GAINS).map(|e| effect(e, lang)).collect();
                 if !gains.is_empty() {
