@@ -31,9 +31,9 @@ pub use captures::{
 };
 pub use cell::{CellFigures, CellRow, SweptFlow};
 pub use columns::{COLUMNS, SweepColumn};
-pub use dataset::{AxisSummary, SWEEP_SCHEMA, SweepSummary, to_json, write_dataset};
+pub use dataset::{AxisSummary, SWEEP_SCHEMA, SweepSummary, to_json};
 pub use drive::{KnownRows, SweepError, SweepProgress, in_order, missing, run_missing};
-pub use folder::{LockedFolder, SweepFolder};
+pub use folder::SweepFolder;
 pub use grid::{GridError, MOST_CELLS, SweepGrid};
 pub use operating::{
     OPERATING_SCHEMA, OperatingCurve, OperatingCurves, OperatingPoint, operating_curves, operating_plots,

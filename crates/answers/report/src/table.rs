@@ -115,13 +115,14 @@ impl<'a> Table<'a> {
         Table { columns, headings: Vec::new() }
     }
 
-    /// Without rows, of each column's head: of numbers with their unit, of names with `None`.
-    pub fn with_heads(heads: &[(&'a str, Option<&'a str>)]) -> Table<'a> {
-        let column = |&(head, unit): &(&'a str, Option<&'a str>)| match unit {
-            Some(unit) => TableColumn::numbers(head, unit),
-            None => TableColumn::names(head),
+    /// Of heads and rows of texts; a head is of numbers with their unit, or of names with `None`.
+    pub fn filled(heads: &[(&'a str, Option<&'a str>)], rows: &[Vec<String>]) -> Table<'a> {
+        let column = |&(head, unit): &(&'a str, Option<&'a str>)| {
+            unit.map_or_else(|| TableColumn::names(head), |unit| TableColumn::numbers(head, unit))
         };
-        Table::of(heads.iter().map(column).collect())
+        let mut table = Table::of(heads.iter().map(column).collect());
+        rows.iter().for_each(|row| table.row(row.iter().map(|text| text.as_str().into())));
+        table
     }
 
     /// How many rows there are.

@@ -7,7 +7,7 @@ use crate::problem::CliProblem;
 use ::proxy::StatusTable;
 use ::proxy::{ConfigError, ProxyConfig};
 #[cfg(target_os = "linux")]
-use report::{PlainPage, Table, TableCell, Tone};
+use report::{PlainPage, Table};
 use std::env;
 use std::process::ExitCode;
 
@@ -102,13 +102,8 @@ fn run(args: &ProxyArgs, config: ProxyConfig) -> Result<ExitCode, CliProblem> {
 fn status_page(about: &str, tables: &[StatusTable]) -> String {
     let mut page = PlainPage::new("longfat proxy", about);
     for of in tables {
-        let mut table = Table::with_heads(&of.columns);
-        for row in &of.rows {
-            let tone = if row.alarm { Tone::Bad } else { Tone::Plain };
-            table.row(row.cells.iter().map(|text| TableCell::toned(text.as_str(), tone)));
-        }
         page.heading(of.title);
-        page.table(&table);
+        page.table(&Table::filled(&of.columns, &of.rows));
     }
     page.html()
 }

@@ -36,7 +36,7 @@ mod linux {
     use pair::{Pair, PrivateKey};
     use proxy::{ActivatedSockets, ConfigError, ListenAt, Proxy, ProxyConfig, ProxyService, ServiceLog};
     use proxy::{PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig, StatusTable};
-    use report::{PlainPage, Table, TableCell, Tone};
+    use report::{PlainPage, Table};
     use std::io::{self, ErrorKind, Write};
     use std::path::Path;
     use std::process::ExitCode;
@@ -121,13 +121,8 @@ mod linux {
     fn status_page(about: &str, tables: &[StatusTable]) -> String {
         let mut page = PlainPage::new("longfat pair", about);
         for of in tables {
-            let mut table = Table::with_heads(&of.columns);
-            for row in &of.rows {
-                let tone = if row.alarm { Tone::Bad } else { Tone::Plain };
-                table.row(row.cells.iter().map(|text| TableCell::toned(text.as_str(), tone)));
-            }
             page.heading(of.title);
-            page.table(&table);
+            page.table(&Table::filled(&of.columns, &of.rows));
         }
         page.html()
     }

@@ -61,21 +61,6 @@ impl PairBoard {
     }
 }
 
-/// A row of a [`StatusTable`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct StatusRow {
-    /// A text for each column.
-    pub cells: Vec<String>,
-    /// It needs somebody's attention.
-    pub alarm: bool,
-}
-
-impl StatusRow {
-    pub(crate) fn new(cells: impl IntoIterator<Item = String>) -> StatusRow {
-        StatusRow { cells: cells.into_iter().collect(), alarm: false }
-    }
-}
-
 /// A table of the status page. The page itself is made by the program that runs the proxy ([`StatusPage`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusTable {
@@ -83,8 +68,8 @@ pub struct StatusTable {
     pub title: &'static str,
     /// Heads, and the unit of a column of numbers, empty for a count; `None` for one of names.
     pub columns: Vec<(&'static str, Option<&'static str>)>,
-    /// From top to bottom.
-    pub rows: Vec<StatusRow>,
+    /// From top to bottom, a text for each column.
+    pub rows: Vec<Vec<String>>,
 }
 
 /// Makes the status page of a sentence and tables: HTML.

@@ -19,7 +19,7 @@ mod places;
 
 pub use address::{HostPort, IpNetwork, ListenAt, lets_in, plain};
 pub use balance::{Balance, ServerChoice};
-pub use board::{PairBoard, PairLinkView, StatusPage, StatusRow, StatusTable};
+pub use board::{PairBoard, PairLinkView, StatusPage, StatusTable};
 pub use config::{
     ConfigError, ListenerConfig, OneOrMore, PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig,
     ProxyConfig, PublicKey, SideConfig, UpstreamConfig,

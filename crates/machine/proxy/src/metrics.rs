@@ -1,6 +1,6 @@
 //! What a proxy reports of itself: Prometheus' text format 0.0.4, JSON, and tables for people. Texts of a view, nothing else.
 
-use crate::board::{PairLinkView, StatusRow, StatusTable};
+use crate::board::{PairLinkView, StatusTable};
 use crate::shared::ProxyShared;
 use crate::slow::{DirectionEvidence, SlowEnd, slow_end};
 use crate::stats::{COUNTERS, PathStats, ProxyCounter};
@@ -243,6 +243,11 @@ pub fn json_text(view: &StatusView) -> String {
     value.to_string() + "\n"
 }
 
+/// Whether a server or a peer is there; what needs attention is in capitals.
+fn state(is_up: bool) -> String {
+    if is_up { "up" } else { "DOWN" }.into()
+}
+
 /// A number with one decimal.
 fn known(value: Option<f64>) -> String {
     value.map_or("–".into(), |v| format!("{v:.1}"))
@@ -269,7 +274,7 @@ pub fn tables(view: &StatusView) -> Vec<StatusTable> {
             let (side, total) = (&p.sides[i], &p.total[i]);
             // What both sides have in common stands on the first row.
             let first = |text: String| if i == 0 { text } else { String::new() };
-            paths.push(StatusRow::new([
+            paths.push(vec![
                 first(network.clone()),
                 first(upstream.clone()),
                 first(p.connections.to_string()),
@@ -280,18 +285,11 @@ pub fn tables(view: &StatusView) -> Vec<StatusTable> {
                 format!("{:.1}", total.sent_bytes as f64 / 1e6),
                 format!("{:.2}", total.resent_bytes as f64 * 100.0 / total.sent_bytes.max(1) as f64),
                 first(slow.join("; ")),
-            ]));
+            ]);
         }
     }
-    let server = |s: &ServerView| StatusRow {
-        cells: vec![
-            s.upstream.clone(),
-            s.address.clone(),
-            if s.up { "up" } else { "down" }.into(),
-            s.connections.to_string(),
-        ],
-        alarm: !s.up,
-    };
+    let server =
+        |s: &ServerView| vec![s.upstream.clone(), s.address.clone(), state(s.up), s.connections.to_string()];
     let counters = COUNTERS.iter().zip(&view.counters);
     let mut all = vec![
         StatusTable {
@@ -318,9 +316,7 @@ pub fn tables(view: &StatusView) -> Vec<StatusTable> {
         StatusTable {
             title: "Counters",
             columns: vec![("of", None), ("n", Some(""))],
-            rows: counters
-                .map(|((_, _, _, help), n)| StatusRow::new([(*help).into(), n.to_string()]))
-                .collect(),
+            rows: counters.map(|((_, _, _, help), n)| vec![(*help).into(), n.to_string()]).collect(),
         },
     ];
     if !view.links.is_empty() {

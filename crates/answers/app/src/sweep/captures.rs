@@ -5,24 +5,19 @@
 //! 2. [`CaptureFolder`] holds what is there already, as a sweep's does; [`diagnose_capture`] makes a row anywhere.
 //! 3. [`CaptureFolder::finish`] makes the dataset: the same bytes whoever diagnosed which capture, and when.
 
+use crate::CommandError;
 use crate::diagnose::{CaptureSource, diagnosed};
-use crate::sweep::PartStore;
 use crate::sweep::batch::PartRow;
-use crate::sweep::folder::LockedFolder;
+use crate::sweep::folder::{FinishedBy, HeldFolder};
 use crate::sweep::grid::hash_of;
 use crate::sweep::guard::{WorkSaid, apart};
-use crate::sweep::store::write_whole;
-use crate::tables::{
-    ColumnKind, FLOW_DIAGNOSES, FieldValue, SheetColumn, SheetValues, flow_values, write_sheet,
-};
-use crate::{CommandError, regular};
+use crate::tables::{ColumnKind, FLOW_DIAGNOSES, FieldValue, SheetColumn, SheetValues, flow_values};
 use capture::{CaptureReader, PacketFilter};
 use result::Diagnosis;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 /// What the JSON says it is.
 pub const DIAGNOSES_SCHEMA: &str = "longfat-diagnoses/1";
@@ -166,16 +161,7 @@ impl CaptureFigures {
 /// The folder of such a dataset, which nobody else writes to.
 pub struct CaptureFolder {
     set: CaptureSet,
-    folder: PathBuf,
-    store: PartStore,
-    known: BTreeMap<String, CaptureRow>,
-    _lock: LockedFolder,
-}
-
-/// What a folder's `diagnoses.json` is compared by.
-#[derive(Deserialize)]
-struct FinishedDiagnoses {
-    captures_hash: String,
+    held: HeldFolder<CaptureRow>,
 }
 
 /// `diagnoses.json`.
@@ -197,19 +183,8 @@ impl CaptureFolder {
     /// # Errors
     /// Another process has it, or it holds a dataset of other captures.
     pub fn open(set: CaptureSet, folder: &Path, force: bool) -> Result<CaptureFolder, CommandError> {
-        let lock = LockedFolder::claim(folder)?;
-        if let Ok(text) = regular::read_text(&folder.join(SUMMARY)) {
-            let there = serde_json::from_str::<FinishedDiagnoses>(&text).ok();
-            if !force && there.is_none_or(|there| there.captures_hash != set.digest()) {
-                return Err(CommandError::Usage(format!(
-                    "{} holds diagnoses of something else: force replaces them, another folder keeps them",
-                    folder.display()
-                )));
-            }
-        }
-        let store = PartStore::new(folder);
-        let known = store.load().into_iter().map(|row: CaptureRow| (row.name.clone(), row)).collect();
-        Ok(CaptureFolder { set, folder: folder.into(), store, known, _lock: lock })
+        let by = FinishedBy { what: "diagnoses", file: SUMMARY, key: "captures_hash", digest: set.digest() };
+        Ok(CaptureFolder { held: HeldFolder::claim(folder, &by, force)?, set })
     }
 
     /// What is diagnosed.
@@ -220,7 +195,7 @@ impl CaptureFolder {
     /// The numbers of captures whose row is missing.
     pub fn missing(&self) -> Vec<usize> {
         let all = self.set.captures.iter().enumerate();
-        all.filter(|(_, c)| !self.known.contains_key(&self.set.name(c))).map(|(i, _)| i).collect()
+        all.filter(|(_, c)| !self.held.known.contains_key(&self.set.name(c))).map(|(i, _)| i).collect()
     }
 
     /// Keeps rows that were made anywhere.
@@ -228,9 +203,7 @@ impl CaptureFolder {
     /// # Errors
     /// They cannot be written.
     pub fn keep(&mut self, rows: Vec<CaptureRow>) -> io::Result<()> {
-        self.store.keep(&rows)?;
-        self.known.extend(rows.into_iter().map(|row| (row.name.clone(), row)));
-        Ok(())
+        self.held.keep(rows)
     }
 
     /// Writes the dataset, when no row is missing, and gives `diagnoses.json`. The batches go.
@@ -239,19 +212,12 @@ impl CaptureFolder {
     /// It cannot be written.
     pub fn finish(&self) -> io::Result<String> {
         let rows: Vec<&CaptureRow> =
-            self.set.captures.iter().filter_map(|c| self.known.get(&self.set.name(c))).collect();
+            self.set.captures.iter().filter_map(|c| self.held.known.get(&self.set.name(c))).collect();
         let flows: Vec<(&CaptureRow, Option<&Vec<FieldValue>>)> =
             rows.iter().flat_map(|r| of_flows(r)).collect();
         let meta = [("longfat.schema", DIAGNOSES_SCHEMA.to_string())];
-        let file = |name: &str, columns: &[SheetColumn<'_>]| {
-            write_whole(&self.folder.join(name), |out| {
-                let mut out = BufWriter::new(out);
-                write_sheet(&mut out, columns, &meta)?;
-                out.flush()
-            })
-        };
-        file("flows.parquet", &flow_columns(&flows))?;
-        file("captures.parquet", &capture_columns(&rows))?;
+        self.held.write_table("flows.parquet", &flow_columns(&flows), &meta)?;
+        self.held.write_table("captures.parquet", &capture_columns(&rows), &meta)?;
         let summary = DiagnosesSummary {
             schema: DIAGNOSES_SCHEMA,
             program: &self.set.program,
@@ -263,8 +229,8 @@ impl CaptureFolder {
         };
         // Texts and numbers: nothing in it cannot be written.
         let json = serde_json::to_string_pretty(&summary).unwrap_or_default() + "\n";
-        write_whole(&self.folder.join(SUMMARY), |out| out.write_all(json.as_bytes()))?;
-        self.store.clear();
+        self.held.write(SUMMARY, json.as_bytes())?;
+        self.held.store.clear();
         Ok(json)
     }
 }

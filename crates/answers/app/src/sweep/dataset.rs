@@ -2,13 +2,12 @@
 //! as numbers where all values of an axis are numbers of one unit (`sweep.json` and the file's metadata name it), else as
 //! text. Beside them `report.html`, and `sweep.json`, which is written last: where it is, the others are whole.
 
-use crate::sweep::store::write_whole;
+use crate::sweep::folder::{HeldFolder, SUMMARY};
 use crate::sweep::{Axis, CellFigures, CellRow, SweepGrid, SweptFlow};
-use crate::tables::{SheetColumn, SheetValues, write_sheet};
+use crate::tables::{SheetColumn, SheetValues};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io;
 
 /// What the JSON says it is.
 pub const SWEEP_SCHEMA: &str = "longfat-sweep/1";
@@ -89,12 +88,12 @@ pub fn to_json(summary: &SweepSummary<'_>) -> String {
     serde_json::to_string_pretty(summary).unwrap_or_default() + "\n"
 }
 
-/// Writes the dataset of rows in the grid's order into a folder, each file as a whole. Same rows, same bytes.
+/// Writes the dataset of rows in the grid's order, each file as a whole. Same rows, same bytes.
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn write_dataset(
-    folder: &Path,
+pub(crate) fn write_dataset(
+    held: &HeldFolder<CellRow>,
     grid: &SweepGrid,
     summary: &SweepSummary<'_>,
     rows: &[CellRow],
@@ -106,23 +105,16 @@ pub fn write_dataset(
         ("longfat.scenario", summary.scenario.to_string()),
         ("longfat.units", units.join("\n")),
     ];
-    let file = |name: &str, columns: &[SheetColumn<'_>]| {
-        write_whole(&folder.join(name), |out| {
-            let mut out = BufWriter::new(out);
-            write_sheet(&mut out, columns, &meta)?;
-            out.flush()
-        })
-    };
     let cells: Vec<&CellRow> = rows.iter().collect();
-    file("cells.parquet", &cell_columns(grid, &cells))?;
+    held.write_table("cells.parquet", &cell_columns(grid, &cells), &meta)?;
     let flows: Vec<(&CellRow, &SweptFlow)> = rows
         .iter()
         .flat_map(|row| row.figures.iter().flat_map(|f| &f.flows).map(move |f| (row, f)))
         .collect();
-    file("flows.parquet", &flow_columns(grid, &flows))?;
+    held.write_table("flows.parquet", &flow_columns(grid, &flows), &meta)?;
     let page = crate::sweep::page(&crate::sweep::ShownSweep::of(grid, summary.scenario, rows));
-    write_whole(&folder.join("report.html"), |out| out.write_all(page.as_bytes()))?;
-    write_whole(&folder.join("sweep.json"), |out| out.write_all(to_json(summary).as_bytes()))
+    held.write("report.html", page.as_bytes())?;
+    held.write(SUMMARY, to_json(summary).as_bytes())
 }
 
 fn texts<'a>(name: &'a str, of: impl Iterator<Item = Option<&'a str>>) -> SheetColumn<'a> {

@@ -1,56 +1,118 @@
-//! A sweep's folder while one process has it: what is there, what is missing, and the dataset when all is there.
+//! A dataset's folder while one process has it: what is there, what is missing, and the dataset when all is there.
 //!
 //! The folder is locked, so that two sweeps never write to one; its finished dataset is replaced by another grid's only when
 //! that is asked for. Whoever runs the cells, it is the same: [`SweepFolder::run`] on this machine, or others, whose batches
 //! [`SweepFolder::keep`] takes.
 
+use crate::sweep::batch::PartRow;
+use crate::sweep::dataset::write_dataset;
+use crate::sweep::store::write_whole;
 use crate::sweep::{
-    CellRow, KnownRows, PartStore, SweepError, SweepGrid, SweepProgress, SweepSummary, in_order, missing,
-    run_missing, write_dataset,
+    CellRow, PartStore, SweepError, SweepGrid, SweepProgress, SweepSummary, in_order, missing, run_missing,
 };
+use crate::tables::{SheetColumn, write_sheet};
 use crate::{CommandError, regular};
 use scenario::Experiment;
-use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a folder's `sweep.json` is compared by.
-#[derive(Deserialize)]
-struct FinishedSweep {
-    /// The names of all cells, hashed.
-    grid: String,
-}
+/// The file of a sweep that is written last.
+pub(crate) const SUMMARY: &str = "sweep.json";
 
-/// A folder that nobody else writes to.
-pub struct LockedFolder {
+/// A folder that nobody else writes to, and the rows in it.
+pub(crate) struct HeldFolder<R> {
+    pub folder: PathBuf,
+    pub store: PartStore,
+    /// By name.
+    pub known: BTreeMap<String, R>,
     lock: PathBuf,
     _held: File,
 }
 
-impl LockedFolder {
-    /// Makes the folder where it is not there, and locks it.
+/// What a finished dataset is compared by.
+pub(crate) struct FinishedBy<'a> {
+    /// What it is.
+    pub what: &'a str,
+    /// Its file that is written last, and the key in it.
+    pub file: &'a str,
+    pub key: &'a str,
+    /// What stands there where the dataset is the one that is wanted.
+    pub digest: String,
+}
+
+impl<R: PartRow> HeldFolder<R> {
+    /// Makes the folder where it is not there, locks it and reads its rows; `force` replaces a finished dataset of something
+    /// else.
     ///
     /// # Errors
-    /// It cannot be, or another process has it.
-    pub fn claim(folder: &Path) -> Result<LockedFolder, CommandError> {
+    /// Another process has it, it holds a dataset of something else, or it cannot be read.
+    pub fn claim(folder: &Path, by: &FinishedBy<'_>, force: bool) -> Result<HeldFolder<R>, CommandError> {
         let at = |path: &Path, e| CommandError::Io(path.display().to_string(), e);
+        let usage = |why: &str| CommandError::Usage(format!("{}: {why}", folder.display()));
         fs::create_dir_all(folder).map_err(|e| at(folder, e))?;
         let lock = folder.join(".longfat-lock");
-        match regular::lock(&lock).map_err(|e| at(&lock, e))? {
-            Some(held) => Ok(LockedFolder { lock, _held: held }),
-            None => Err(CommandError::Usage(format!(
-                "another sweep is writing to {}: wait for it, or write to another folder (--out DIR)",
-                folder.display()
-            ))),
+        let held = regular::lock(&lock).map_err(|e| at(&lock, e))?;
+        let held = held.ok_or_else(|| {
+            usage("another process is writing to it: wait for it, or write to another folder (--out DIR)")
+        })?;
+        if let Ok(text) = regular::read_text(&folder.join(by.file)) {
+            let there: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+            let same = there.is_some_and(|there| there[by.key] == by.digest.as_str());
+            if !force && !same {
+                drop(fs::remove_file(&lock));
+                let what = by.what;
+                return Err(usage(&format!(
+                    "holds {what} of something else: --force replaces it, --out DIR writes elsewhere"
+                )));
+            }
         }
+        let store = PartStore::new(folder);
+        let known = store.load().into_iter().map(|row: R| (row.name().to_string(), row)).collect();
+        Ok(HeldFolder { folder: folder.into(), store, known, lock, _held: held })
+    }
+
+    /// Keeps rows that were made anywhere.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn keep(&mut self, rows: Vec<R>) -> io::Result<()> {
+        self.store.keep(&rows)?;
+        self.known.extend(rows.into_iter().map(|row| (row.name().to_string(), row)));
+        Ok(())
+    }
+
+    /// Writes a file of the dataset as a whole.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        write_whole(&self.folder.join(name), |out| out.write_all(bytes))
+    }
+
+    /// Writes a table of the dataset as a whole.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write_table(
+        &self,
+        name: &str,
+        columns: &[SheetColumn<'_>],
+        meta: &[(&str, String)],
+    ) -> io::Result<()> {
+        write_whole(&self.folder.join(name), |out| {
+            let mut out = BufWriter::new(out);
+            write_sheet(&mut out, columns, meta)?;
+            out.flush()
+        })
     }
 }
 
-impl Drop for LockedFolder {
+impl<R> Drop for HeldFolder<R> {
     fn drop(&mut self) {
         drop(fs::remove_file(&self.lock));
     }
@@ -60,10 +122,7 @@ impl Drop for LockedFolder {
 pub struct SweepFolder {
     grid: Arc<SweepGrid>,
     experiment: Experiment,
-    folder: PathBuf,
-    store: PartStore,
-    known: KnownRows,
-    _lock: LockedFolder,
+    held: HeldFolder<CellRow>,
 }
 
 impl SweepFolder {
@@ -78,11 +137,9 @@ impl SweepFolder {
         folder: &Path,
         force: bool,
     ) -> Result<SweepFolder, CommandError> {
-        let lock = LockedFolder::claim(folder)?;
-        check_folder(&grid, folder, force)?;
-        let store = PartStore::new(folder);
-        let known = store.load().into_iter().map(|row: CellRow| (row.cell.clone(), row)).collect();
-        Ok(SweepFolder { grid: Arc::new(grid), experiment, folder: folder.into(), store, known, _lock: lock })
+        let by = FinishedBy { what: "a sweep", file: SUMMARY, key: "grid", digest: grid.digest() };
+        let held = HeldFolder::claim(folder, &by, force)?;
+        Ok(SweepFolder { grid: Arc::new(grid), experiment, held })
     }
 
     /// What is run.
@@ -102,12 +159,12 @@ impl SweepFolder {
 
     /// Rows that are there, those of other grids' cells among them.
     pub fn kept(&self) -> usize {
-        self.known.len()
+        self.held.known.len()
     }
 
     /// Points of which a cell is missing.
     pub fn missing(&self) -> Vec<usize> {
-        missing(&self.grid, &self.experiment, &self.known)
+        missing(&self.grid, &self.experiment, &self.held.known)
     }
 
     /// Runs what is missing on threads of this process.
@@ -119,8 +176,8 @@ impl SweepFolder {
         threads: NonZeroUsize,
         progress: &mut dyn FnMut(&SweepProgress) -> ControlFlow<()>,
     ) -> Result<(), SweepError> {
-        let SweepFolder { grid, experiment, store, known, .. } = self;
-        run_missing(grid, experiment, known, store, threads, progress)
+        let HeldFolder { store, known, .. } = &mut self.held;
+        run_missing(&self.grid, &self.experiment, known, store, threads, progress)
     }
 
     /// Keeps a batch that was run elsewhere.
@@ -128,9 +185,7 @@ impl SweepFolder {
     /// # Errors
     /// It cannot be written.
     pub fn keep(&mut self, rows: Vec<CellRow>) -> io::Result<()> {
-        self.store.keep(&rows)?;
-        self.known.extend(rows.into_iter().map(|row| (row.cell.clone(), row)));
-        Ok(())
+        self.held.keep(rows)
     }
 
     /// Writes the dataset, when no cell is missing, and gives its summary as JSON and its rows. The batches go.
@@ -138,24 +193,10 @@ impl SweepFolder {
     /// # Errors
     /// It cannot be written.
     pub fn finish(&self) -> io::Result<(String, Vec<CellRow>)> {
-        let rows = in_order(&self.grid, &self.experiment, &self.known);
+        let rows = in_order(&self.grid, &self.experiment, &self.held.known);
         let summary = SweepSummary::of(&self.grid, &self.experiment, &rows);
-        write_dataset(&self.folder, &self.grid, &summary, &rows)?;
-        let json = crate::sweep::to_json(&summary);
-        self.store.clear();
-        Ok((json, rows))
+        write_dataset(&self.held, &self.grid, &summary, &rows)?;
+        self.held.store.clear();
+        Ok((crate::sweep::to_json(&summary), rows))
     }
-}
-
-/// Refuses a folder that holds a finished sweep of something else.
-fn check_folder(grid: &SweepGrid, folder: &Path, force: bool) -> Result<(), CommandError> {
-    let Ok(text) = regular::read_text(&folder.join("sweep.json")) else { return Ok(()) };
-    let there = serde_json::from_str::<FinishedSweep>(&text).ok();
-    if force || there.is_some_and(|there| there.grid == grid.digest()) {
-        return Ok(());
-    }
-    Err(CommandError::Usage(format!(
-        "{} holds a sweep of something else: --force replaces it, --out DIR writes elsewhere",
-        folder.display()
-    )))
 }

@@ -1,7 +1,7 @@
 //! The links of a pair as metrics, JSON and a table.
 
-use super::{head, known, label};
-use crate::board::{PairLinkView, StatusRow, StatusTable};
+use super::{head, known, label, state};
+use crate::board::{PairLinkView, StatusTable};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -89,9 +89,9 @@ pub fn table(links: &[PairLinkView]) -> StatusTable {
         let contract = l.contract_rate.zip(l.contract_bucket).map_or("–".into(), |(rate, bucket)| {
             format!("{:.2} Mbit/s, {:.1} kB", rate * 8e-6, bucket * 1e-3)
         });
-        let cells = vec![
+        vec![
             l.peer.clone(),
-            if l.is_up { "up" } else { "down" }.into(),
+            state(l.is_up),
             known(l.rtt_s.map(|s| s * 1e3)),
             known(l.cwnd_bytes.map(|n| n as f64 * 1e-3)),
             mbps(l.pacing_rate),
@@ -100,8 +100,7 @@ pub fn table(links: &[PairLinkView]) -> StatusTable {
             contract,
             l.streams.to_string(),
             l.flows.to_string(),
-        ];
-        StatusRow { cells, alarm: !l.is_up }
+        ]
     };
     StatusTable {
         title: "Pair",
