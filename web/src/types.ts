@@ -601,6 +601,9 @@ export interface FlowFigures {
   lost?: number;
 }
 
+/** What a flow's packets are, and with that which delay it has. */
+export type FlowKind = "tcp" | "datagrams" | "probe";
+
 /** What a flow noticed from the begin of a fault until the next fault began, the flow was done or the run ended. Times are as exact as the interval of the time series. A flow that no fault touches is silent now and then too: whether the fault caused the silence is said apart. */
 export interface FlowOutage {
   /** From the begin of the fault to the end of that silence, ms. Absent where the fault did not cause it; and where it did, if nothing more came. */
@@ -645,6 +648,8 @@ export interface FlowResult {
   from: string;
   /** Payload delivered to the receiving application in the measured interval of the variant (`VariantResult::measured_s`), Mbit/s; of requests and answers, of those that are larger. */
   goodput_mbps: number;
+  /** What its packets are; absent of older results, of which it is worked out. */
+  kind: FlowKind;
   /** The rate of the tightest limit on this flow's way, Mbit/s; absent as in `VariantResult::limit_mbps`. */
   limit_mbps?: number;
   /** Data packets the path dropped, where that is known. */
@@ -665,8 +670,8 @@ export interface FlowResult {
   response_s?: TimesSummary;
   /** Retransmissions among `sent_packets`. */
   retransmitted_packets: number;
-  /** Round-trip times, one sample an ACK (for `udp`: one-way delay). */
-  rtt_ms: RttSummary;
+  /** Round-trip times of TCP over time: a sample stands for the time since the one before, so that slow times, which have few ACKs, count for as long as they last. Absent without a sample, and of datagrams, whose delay is in `real_time`. */
+  rtt_ms?: RttSummary;
   /** Data packets sent, retransmissions included. */
   sent_packets: number;
   /** How long it was in each state, longest first; of the first connection where there are relays, as the time series show it. Absent without time series and for datagrams. */
@@ -981,6 +986,14 @@ export interface PageColumn {
   rows: number;
 }
 
+/** Lines below the sentence. */
+export interface PageFacts {
+  /** English. */
+  en: string[];
+  /** Chinese; English where a line is not known in it. */
+  zh: string[];
+}
+
 /** The table of goals; no rows where there is one goal. */
 export interface PageGoals {
   /** English. */
@@ -995,6 +1008,8 @@ export interface PageStory {
   about: ([number, number])[];
   /** English. */
   en: string;
+  /** What the sentence rests on and what its advice costs, a line each. */
+  facts: PageFacts;
   /** What helps, where the variants are judged by several goals; else the sentence says it. */
   goals: PageGoals;
   /** Chinese. */
@@ -1285,7 +1300,7 @@ export interface RtpFacts {
   ssrc: number;
 }
 
-/** Round-trip times in milliseconds; all zero when there was no sample. */
+/** Round trips or delays, milliseconds; all zero without a sample (`RttSummary::is_empty`). */
 export interface RttSummary {
   /** Largest. */
   max: number;
@@ -1309,9 +1324,11 @@ export interface Run {
   description?: string;
   /** What was expected of this run (`--expect`), and whether it came so. */
   expectations?: Expectation[];
+  /** What the headline rests on and what its advice costs, in English: each a sentence with its numbers. */
+  facts?: string[];
   /** What the variants are judged by, the most important first. */
   goals?: Goal[];
-  /** What happened and what helps, in English; absent where there is no flow. */
+  /** What is wrong and what to do, in English, in some twenty words; absent where there is no flow. */
   headline?: string;
   /** Not all that was asked for was run: a run failed or was ended. */
   partial?: boolean;

@@ -134,10 +134,10 @@ export class Operating {
 
 /** Goodput of all flows, and the round trip in the median of the flow that has the longest. */
 function pointOf(window: number, variant: Variant): Point {
-  const tcp = variant.flows.filter((f) => f.cc !== "udp");
+  const tcp = variant.flows.filter((f) => f.kind === "tcp");
   return {
     window,
     goodput: tcp.reduce((sum, f) => sum + f.goodput_mbps, 0),
-    rtt: Math.max(0, ...tcp.map((f) => f.rtt_ms.p50)),
+    rtt: Math.max(0, ...tcp.map((f) => f.rtt_ms?.p50 ?? 0)),
   };
 }

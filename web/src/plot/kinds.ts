@@ -206,7 +206,7 @@ function sampled(source: Source, left: string, column: (s: FlowSeries) => string
 
 const rtt = (source: Source): Plot => sampled(source, t("plot.axis.rtt"), (s) => ("rtt_ms" in s.columns ? "rtt_ms" : null), (f) => f.figures.rtt_p95_ms ?? 0);
 
-const delay = (source: Source): Plot => sampled(source, t("ui.axis.delay"), delayColumn, (f) => f.figures.delay_p95_ms ?? f.flow.rtt_ms.p95);
+const delay = (source: Source): Plot => sampled(source, t("ui.axis.delay"), delayColumn, (f) => f.figures.delay_p95_ms ?? 0);
 
 /** The bandwidth-delay product: what the path holds without a queue. */
 export const bdpLevel = (value: number, color: string): Level => ({ label: t("plot.bdp", { packets: value.toFixed(0) }), value, color });

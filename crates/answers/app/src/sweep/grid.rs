@@ -365,7 +365,7 @@ mod tests {
         assert!(told(&["flows.down.cc=bbr,cubic"]).contains("down"));
         assert!(told(&["variant:flows.up.cc=bbr,cubic"]).contains("another column"));
         assert!(told(&["seed:flows.up.count=1,2"]).contains("another column"));
-        let long = "links.wan.forward.policer.rate=1..90000:lin:90000";
+        let long = "links.wan.forward.policer.rate=1..90000kbit/s:lin:90000";
         let axes = [long, "flows.up.count=1..90000:lin:90000"];
         assert!(told(&axes).contains("more than 20000000 cells"));
     }

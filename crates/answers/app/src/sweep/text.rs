@@ -37,7 +37,7 @@ pub(crate) fn table(sweep: &ShownSweep) -> Table<'static> {
         table.heading(&axis.name);
         for value in picked(axis.values.len(), MOST_SHOWN) {
             let of = sweep.cells.iter().zip(&axis.of).filter(|(_, of)| **of == value);
-            table.row(row(&axis.values[value], of.map(|(cell, _)| cell)));
+            table.row(row(&format!("  {}", axis.values[value]), of.map(|(cell, _)| cell)));
         }
     }
     table

@@ -32,7 +32,8 @@ pub(super) fn placed(
     let mut taken: Vec<Box2> = marks.iter().map(|&at| (at, (MARK, MARK))).collect();
     let mut places = Vec::new();
     for (point, name) in names {
-        let size = (font::width(name, SMALL) * SLACK + 2.0, HEIGHT);
+        // A reader's font may be wider than ours.
+        let size = (font::width(name, SMALL) * SLACK + 6.0, HEIGHT);
         let free = |&(x, y): &Point| {
             x - size.0 / 2.0 >= left
                 && x + size.0 / 2.0 <= right
