@@ -986,22 +986,6 @@ export interface PageColumn {
   rows: number;
 }
 
-/** Lines below the sentence. */
-export interface PageFacts {
-  /** English. */
-  en: string[];
-  /** Chinese; English where a line is not known in it. */
-  zh: string[];
-}
-
-/** The table of goals; no rows where there is one goal. */
-export interface PageGoals {
-  /** English. */
-  en: GoalRow[];
-  /** Chinese. */
-  zh: GoalRow[];
-}
-
 /** The sentence on top. */
 export interface PageStory {
   /** The variants it is about, the baseline first, as result and variant. */
@@ -1009,9 +993,9 @@ export interface PageStory {
   /** English. */
   en: string;
   /** What the sentence rests on and what its advice costs, a line each. */
-  facts: PageFacts;
+  facts: { en: string[]; zh: string[]; };
   /** What helps, where the variants are judged by several goals; else the sentence says it. */
-  goals: PageGoals;
+  goals: { en: GoalRow[]; zh: GoalRow[]; };
   /** Chinese. */
   zh: string;
 }
@@ -1026,14 +1010,6 @@ export interface PageTold {
   flows: number[];
   /** A sentence or two. */
   text: string;
-}
-
-/** A warning on the page. */
-export interface PageWarning {
-  /** English. */
-  en: string;
-  /** Chinese; English where it is of a kind that is not known here. */
-  zh: string;
 }
 
 /** A link: two hosts and what packets meet between them. */
@@ -1267,7 +1243,7 @@ export interface Result {
   /** Each variant's series, in that order; null where nothing was sampled. */
   series: (SeriesDirectory | null)[];
   /** The run's warnings, in its order. */
-  warnings: PageWarning[];
+  warnings: { en: string; zh: string; }[];
 }
 
 /** The timeline: from each moment on a cause holds; the last moment is the end. */

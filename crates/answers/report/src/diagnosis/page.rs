@@ -4,9 +4,8 @@ use super::encode::{Packets, encode};
 use super::figures::FlowFigures;
 use super::rows::Rows;
 use super::{notes, told, udp};
-use crate::markup::escaped;
-use crate::page::columns::packed;
-use crate::page::{PAGE, PageData, fill, inert};
+use crate::page::PageData;
+use crate::page::shell::{Both, with_script};
 use crate::strings::{Lang, text};
 use result::diagnosis::{CaptureInfo, CauseSpan, Limiter, UdpFlowDiagnosis};
 use result::{Cause, Diagnosis, FlowDiagnosis};
@@ -77,7 +76,7 @@ struct PageUdpFlow<'a> {
 
 impl<'a> PageUdpFlow<'a> {
     fn of(flow: &'a UdpFlowDiagnosis) -> PageUdpFlow<'a> {
-        let protocol_text = Both { en: udp::protocol(flow, Lang::En), zh: udp::protocol(flow, Lang::Zh) };
+        let protocol_text = Both::of(|lang| udp::protocol(flow, lang));
         PageUdpFlow { diagnosis: flow, lost: udp::lost_share(flow), protocol_text }
     }
 }
@@ -106,17 +105,6 @@ impl CauseLook {
             dark: entry.colors.dark,
         }
     }
-}
-
-/// In both languages.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(inline))]
-struct Both<T> {
-    /// English.
-    en: T,
-    /// Chinese.
-    zh: T,
 }
 
 /// What is said of a group of flows.
@@ -194,8 +182,8 @@ fn data<'a>(d: &'a Diagnosis, rows: &Rows, lang: Lang) -> (CapturePage<'a>, Vec<
         limiters: &d.limiters,
         kinds: KINDS.map(PacketKind::name),
         causes: Cause::ALL.map(CauseLook::of),
-        told: Both { en: said(d, Lang::En), zh: said(d, Lang::Zh) },
-        notes: Both { en: notes::notes(d, Lang::En), zh: notes::notes(d, Lang::Zh) },
+        told: Both::of(|lang| said(d, lang)),
+        notes: Both::of(|lang| notes::notes(d, lang)),
         flows,
         more: d.flows.len().saturating_sub(MOST_FLOWS),
         udp: d.udp_flows.iter().take(MOST_UDP_FLOWS).map(PageUdpFlow::of).collect(),
@@ -207,25 +195,10 @@ fn data<'a>(d: &'a Diagnosis, rows: &Rows, lang: Lang) -> (CapturePage<'a>, Vec<
 /// The page as text, in `lang` when it is opened, with the packets that `rows` kept.
 pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
     let (page, series) = data(d, rows, lang);
-    let element = |(name, bytes): &(String, Vec<u8>)| {
-        format!("<script type=\"text/plain\" id=\"{name}\">{}</script>\n", packed(bytes))
-    };
-    let blobs: String = series.iter().map(element).collect();
-    let title = format!("{}: {} – longfat", text("diag.page.title", lang), d.capture.file);
+    let title = format!("{}: {}", text("diag.page.title", lang), d.capture.file);
     let told = if lang == Lang::Zh { &page.told.zh } else { &page.told.en };
-    let words: String = told.iter().map(|t| format!("<p>{}</p>", escaped(&t.text))).collect();
-    // Strings, numbers and options only: nothing in a page can fail to serialise.
-    let data = serde_json::to_string(&page).unwrap_or_default();
-    fill(
-        PAGE,
-        &[
-            ("lang", lang.code()),
-            ("title", &escaped(&title)),
-            ("noscript", &words),
-            ("data", &inert(&data)),
-            ("series", &blobs),
-        ],
-    )
+    let told: Vec<&str> = told.iter().map(|t| t.text.as_str()).collect();
+    with_script(lang, &title, &told, &page, series.iter().map(|(id, bytes)| (id.clone(), bytes)))
 }
 
 fn said(d: &Diagnosis, lang: Lang) -> Vec<PageTold> {

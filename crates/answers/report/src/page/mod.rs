@@ -1,25 +1,22 @@
 //! The page: one self-contained HTML file of one or several results.
 //!
-//! `assets/page.html` is built from `web/`; here the data are put in. What comes from a scenario or a result file
-//! is never markup: it goes in as JSON in a script element whose `<` are escaped, and the page shows it as text.
+//! The page is built from `web/`; what is put into it is here, how in [`shell`].
 
 pub(crate) mod columns;
 mod plain;
+pub(crate) mod shell;
 pub use columns::packed;
 pub use plain::PlainPage;
 
 use crate::bands::PlottedSeries;
 use crate::both::{has_both, label};
 use crate::figures::VariantFigures;
-use crate::markup::escaped;
 use crate::story::{GoalRow, story};
 use crate::strings::Lang;
 use crate::warnings::warnings;
 use result::{Clock, Run};
 use serde::Serialize;
-
-/// The page as `web/build.mjs` leaves it.
-pub(crate) const PAGE: &str = include_str!("../../assets/page.html");
+use shell::{Both, with_script};
 
 /// A result and its series.
 #[derive(Clone, Copy, Debug)]
@@ -69,32 +66,12 @@ struct PageStory {
     en: String,
     /// Chinese.
     zh: String,
-    /// What that rests on, a sentence each.
-    facts: PageFacts,
+    /// What the sentence rests on and what its advice costs, a line each.
+    facts: Both<Vec<String>>,
     /// What helps, where the variants are judged by several goals; else the sentence says it.
-    goals: PageGoals,
+    goals: Both<Vec<GoalRow>>,
     /// The variants it is about, the baseline first, as result and variant.
     about: Vec<[usize; 2]>,
-}
-
-/// The facts below the headline.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct PageFacts {
-    /// English.
-    en: Vec<String>,
-    /// Chinese.
-    zh: Vec<String>,
-}
-
-/// The table of goals; no rows where there is one goal.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct PageGoals {
-    /// English.
-    en: Vec<GoalRow>,
-    /// Chinese.
-    zh: Vec<GoalRow>,
 }
 
 /// How the variants of all results were run.
@@ -143,16 +120,6 @@ impl Facts {
     }
 }
 
-/// A warning on the page.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct PageWarning {
-    /// English.
-    en: String,
-    /// Chinese; English where it is of a kind that is not known here.
-    zh: String,
-}
-
 /// A result on the page.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -163,7 +130,7 @@ struct PageResult<'a> {
     /// The summary.
     run: &'a Run,
     /// The run's warnings, in its order.
-    warnings: Vec<PageWarning>,
+    warnings: Vec<Both<String>>,
     /// What tables say of each variant, in the order of `run.variants`.
     figures: Vec<VariantFigures>,
     /// Each variant's series, in that order; null where nothing was sampled.
@@ -200,7 +167,7 @@ fn data<'a>(results: &'a [Shown<'a>], lang: Lang) -> (ResultPage<'a>, Vec<Vec<u8
         let series = series.collect();
         let figures = shown.run.variants.iter().map(VariantFigures::of).collect();
         let warnings = warnings(shown.run, Lang::En).into_iter().zip(warnings(shown.run, Lang::Zh));
-        let warnings = warnings.map(|(en, zh)| PageWarning { en, zh }).collect();
+        let warnings = warnings.map(|(en, zh)| Both { en, zh }).collect();
         PageResult { label: shown.label, run: shown.run, warnings, figures, series }
     });
     let results_of = entries.collect();
@@ -209,8 +176,8 @@ fn data<'a>(results: &'a [Shown<'a>], lang: Lang) -> (ResultPage<'a>, Vec<Vec<u8
     let told = PageStory {
         en: told.headline(Lang::En),
         zh: told.headline(Lang::Zh),
-        facts: PageFacts { en: told.facts(Lang::En), zh: told.facts(Lang::Zh) },
-        goals: PageGoals { en: told.rows(Lang::En), zh: told.rows(Lang::Zh) },
+        facts: Both::of(|lang| told.facts(lang)),
+        goals: Both::of(|lang| told.rows(lang)),
         about: told.about,
     };
     let page = ResultPage {
@@ -227,47 +194,10 @@ fn data<'a>(results: &'a [Shown<'a>], lang: Lang) -> (ResultPage<'a>, Vec<Vec<u8
 /// The page as text, in `lang` when it is opened; the same results give the same bytes.
 pub fn page(results: &[Shown], lang: Lang) -> String {
     let (page, series) = data(results, lang);
-    let element = |(number, bytes): (usize, &Vec<u8>)| {
-        format!("<script type=\"text/plain\" id=\"series-{number}\">{}</script>\n", columns::packed(bytes))
-    };
-    let blobs: String = series.iter().enumerate().map(element).collect();
     let title: Vec<&str> = results.iter().map(|r| r.run.scenario.as_str()).collect();
-    let title = format!("{} – longfat", title.join(", "));
     let told = if lang == Lang::Zh { &page.story.zh } else { &page.story.en };
-    // Strings, numbers and options only: nothing in a page can fail to serialise.
-    let data = serde_json::to_string(&page).unwrap_or_default();
-    fill(
-        PAGE,
-        &[
-            ("lang", lang.code()),
-            ("title", &escaped(&title)),
-            ("noscript", &format!("<p>{}</p>", escaped(told))),
-            ("data", &inert(&data)),
-            ("series", &blobs),
-        ],
-    )
-}
-
-/// The built page, or a part of it, with its `{{markers}}` replaced, each once, in one pass: a value that looks like a marker
-/// stays text.
-pub(crate) fn fill(page: &str, values: &[(&str, &str)]) -> String {
-    let mut text = String::with_capacity(page.len() + values.iter().map(|v| v.1.len()).sum::<usize>());
-    let mut rest = page;
-    while let Some(at) = rest.find("{{") {
-        let known = values
-            .iter()
-            .find(|(name, _)| rest[at + 2..].strip_prefix(name).is_some_and(|after| after.starts_with("}}")));
-        let (value, skip) = known.map_or(("{{", 2), |(name, value)| (*value, name.len() + 4));
-        text.push_str(&rest[..at]);
-        text.push_str(value);
-        rest = &rest[at + skip..];
-    }
-    text + rest
-}
-
-/// JSON that can stand in a script element: nothing in it ends the element or begins a comment.
-pub(crate) fn inert(json: &str) -> String {
-    json.replace('<', "\\u003c")
+    let series = series.iter().enumerate().map(|(number, bytes)| (format!("series-{number}"), bytes));
+    with_script(lang, &title.join(", "), &[told], &page, series)
 }
 
 #[cfg(test)]
@@ -317,14 +247,5 @@ mod tests {
         let data: serde_json::Value = serde_json::from_str(data).unwrap();
         assert_eq!(data["results"][0]["run"], serde_json::to_value(&run).unwrap());
         assert_eq!(data["results"][0]["label"], NAMES[0]);
-    }
-
-    #[test]
-    fn markers_are_filled_once_and_what_fills_them_is_left_alone() {
-        let text = fill(
-            PAGE,
-            &[("title", "{{data}}"), ("data", "{{title}}"), ("lang", "en"), ("noscript", ""), ("series", "")],
-        );
-        assert!(text.contains("<title>{{data}}</title>") && text.contains(">{{title}}</script>"));
     }
 }

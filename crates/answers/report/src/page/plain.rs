@@ -1,9 +1,8 @@
 //! Pages without script: headings, text, tables and drawings in the head and style sheet of the report page.
 
-use super::{PAGE, fill};
+use super::shell::without_script;
 use crate::markup::escaped;
 use crate::plot::{Drawing, Look, Theme};
-use crate::strings::Lang;
 use crate::table::Table;
 use std::fmt::Write;
 
@@ -75,13 +74,7 @@ impl PlainPage {
 
     /// The whole file.
     pub fn html(&self) -> String {
-        // The built page's head: its Content-Security-Policy allows that style sheet and that script alone.
-        let head = PAGE.split_once("<noscript>").map_or(PAGE, |(head, _)| head);
-        let head = fill(
-            head,
-            &[("lang", Lang::En.code()), ("title", &escaped(&format!("{} – longfat", self.title)))],
-        );
-        format!("{head}<main id=\"report\" class=\"plain\">\n{}</main></body></html>\n", self.body)
+        without_script(&self.title, &self.body)
     }
 }
 

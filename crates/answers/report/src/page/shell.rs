@@ -1,0 +1,95 @@
+//! The file that every page is: head, style sheet and script of `assets/page.html`, which is built from `web/`.
+//!
+//! What comes from a scenario, a result or a capture is never markup: it goes in as JSON in a script element whose `<` are
+//! escaped, and the page shows it as text, or it is escaped here.
+
+use super::columns::packed;
+use crate::markup::escaped;
+use crate::strings::Lang;
+use serde::Serialize;
+
+/// The page as `web/build.mjs` leaves it.
+const PAGE: &str = include_str!("../../assets/page.html");
+
+/// In both languages.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(inline))]
+pub(crate) struct Both<T> {
+    /// English.
+    pub en: T,
+    /// Chinese.
+    pub zh: T,
+}
+
+impl<T> Both<T> {
+    /// What `make` gives for each.
+    pub fn of(make: impl Fn(Lang) -> T) -> Both<T> {
+        Both { en: make(Lang::En), zh: make(Lang::Zh) }
+    }
+}
+
+/// A page whose script shows `data` and the columns in `series`, each with its element's id; `told` are the paragraphs that
+/// stand there without script.
+pub(crate) fn with_script<'a>(
+    lang: Lang,
+    title: &str,
+    told: &[&str],
+    data: &impl Serialize,
+    series: impl Iterator<Item = (String, &'a Vec<u8>)>,
+) -> String {
+    let element = |(id, bytes): (String, &Vec<u8>)| {
+        format!("<script type=\"text/plain\" id=\"{id}\">{}</script>\n", packed(bytes))
+    };
+    let told: String = told.iter().map(|text| format!("<p>{}</p>", escaped(text))).collect();
+    // Strings, numbers and options only: nothing in a page can fail to serialise.
+    let data = serde_json::to_string(data).unwrap_or_default();
+    let values = [
+        ("lang", lang.code()),
+        ("title", &format!("{} – longfat", escaped(title))),
+        ("noscript", &told),
+        // Nothing in it ends its element or begins a comment.
+        ("data", &data.replace('<', "\\u003c")),
+        ("series", &series.map(element).collect::<String>()),
+    ];
+    fill(PAGE, &values)
+}
+
+/// A page of this markup alone: its Content-Security-Policy allows the style sheet and nothing that is in it.
+pub(super) fn without_script(title: &str, body: &str) -> String {
+    let head = PAGE.split_once("<noscript>").map_or(PAGE, |(head, _)| head);
+    let title = format!("{} – longfat", escaped(title));
+    let head = fill(head, &[("lang", Lang::En.code()), ("title", &title)]);
+    format!("{head}<main id=\"report\" class=\"plain\">\n{body}</main></body></html>\n")
+}
+
+/// The built page, or a part of it, with its `{{markers}}` replaced, each once, in one pass: a value that looks like a marker
+/// stays text.
+fn fill(page: &str, values: &[(&str, &str)]) -> String {
+    let mut text = String::with_capacity(page.len() + values.iter().map(|v| v.1.len()).sum::<usize>());
+    let mut rest = page;
+    while let Some(at) = rest.find("{{") {
+        let known = values
+            .iter()
+            .find(|(name, _)| rest[at + 2..].strip_prefix(name).is_some_and(|after| after.starts_with("}}")));
+        let (value, skip) = known.map_or(("{{", 2), |(name, value)| (*value, name.len() + 4));
+        text.push_str(&rest[..at]);
+        text.push_str(value);
+        rest = &rest[at + skip..];
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_are_filled_once_and_what_fills_them_is_left_alone() {
+        let text = fill(
+            PAGE,
+            &[("title", "{{data}}"), ("data", "{{title}}"), ("lang", "en"), ("noscript", ""), ("series", "")],
+        );
+        assert!(text.contains("<title>{{data}}</title>") && text.contains(">{{title}}</script>"));
+    }
+}
