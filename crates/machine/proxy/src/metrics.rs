@@ -262,7 +262,7 @@ pub fn summary(view: &StatusView) -> String {
     )
 }
 
-/// As people read it.
+/// As people read it; what there is nothing of is left out.
 pub fn tables(view: &StatusView) -> Vec<StatusTable> {
     let mut paths = Vec::new();
     for (network, upstream, p) in &view.paths {
@@ -270,7 +270,7 @@ pub fn tables(view: &StatusView) -> Vec<StatusTable> {
             format!("{direction}: the {side}'s side ({cause})")
         };
         let slow: Vec<String> = judged(p).into_iter().map(words).collect();
-        for i in 0..2 {
+        for (i, name) in SIDES.iter().enumerate() {
             let (side, total) = (&p.sides[i], &p.total[i]);
             // What both sides have in common stands on the first row.
             let first = |text: String| if i == 0 { text } else { String::new() };
@@ -278,7 +278,7 @@ pub fn tables(view: &StatusView) -> Vec<StatusTable> {
                 first(network.clone()),
                 first(upstream.clone()),
                 first(p.connections.to_string()),
-                SIDES[i].into(),
+                (*name).into(),
                 known(side.rtt_us.map(|us| us as f64 / 1e3)),
                 format!("{:.1}", side.cwnd_bytes as f64 / 1e3),
                 known(side.delivery_rate.map(|r| r as f64 * 8e-6)),
@@ -313,15 +313,14 @@ pub fn tables(view: &StatusView) -> Vec<StatusTable> {
             columns: vec![("upstream", None), ("server", None), ("state", None), ("connections", Some(""))],
             rows: view.servers.iter().map(server).collect(),
         },
+        link::table(&view.links),
         StatusTable {
             title: "Counters",
             columns: vec![("of", None), ("n", Some(""))],
             rows: counters.map(|((_, _, _, help), n)| vec![(*help).into(), n.to_string()]).collect(),
         },
     ];
-    if !view.links.is_empty() {
-        all.insert(2, link::table(&view.links));
-    }
+    all.retain(|table| !table.rows.is_empty());
     all
 }
 
