@@ -294,7 +294,8 @@ fn wanted(s: &Scenario, flow: &Flow) -> f64 {
             datagrams(2.0 / interval.unwrap_or(Span::from_millis(100)).as_secs_f64(), *duration)
         }
     };
-    one * f64::from(flow.count)
+    let paced = flow.max_pacing_rate.map_or(one, |rate| rate.as_mbps() * f64::from(flow.app.connections()));
+    one.min(paced) * f64::from(flow.count)
 }
 
 #[cfg(test)]
@@ -382,6 +383,10 @@ mod tests {
         let page =
             "app = { kind = \"page\", objects = 9, size = \"15kB\", request = \"1B\", think = \"900ms\" }";
         assert_eq!(of("1200Mbit/s", "100ms", &flow("f", page)), 900.0);
+        assert_eq!(of("120Mbit/s", "0s", &flow("f", "max_pacing_rate = \"12Mbit/s\"")), 10_000.0);
+        let free = "duration = \"10s\"\n[links.a]\nbetween = [\"x\", \"y\"]\n[flows.f]\nfrom = \"x\"\nto = \"y\"\n";
+        let free = Budget::of(&Experiment::parse("a.toml", free, &[]).unwrap(), &order(1)).packets.round();
+        assert_eq!(free, (1e10_f64 * 10.0 / 12_000.0).round(), "a network card's");
         let bursts = "app = { kind = \"onoff\", on = \"1s\", off = \"3s\", rate = \"12Mbit/s\" }";
         assert_eq!(of("120Mbit/s", "0s", &flow("f", bursts)), 2500.0);
     }

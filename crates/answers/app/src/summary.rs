@@ -39,6 +39,7 @@ pub fn run_summary(
     let mut run = outcomes.run();
     run.partial = partial;
     warnings.extend(warn::of_trust(&run));
+    warnings.extend(warn::of_calls(&run));
     (run.warnings, run.warned) = warnings.into_iter().unzip();
     if wish.holders && !partial {
         add_holders(wish, outcomes, &mut run);

@@ -191,6 +191,7 @@ impl ArrivalMeter {
         let due = self.delays.min().unwrap_or_default() + playout.jitter_buffer;
         let runs = self.runs(sent, |n| self.arrived.contains(n) && self.delay_of[n as usize] <= due);
         heard.late = Some(runs.share() - heard.lost);
+        heard.jitter_buffer_ms = Some(playout.jitter_buffer.as_millis_f64());
         heard.r_factor = playout.codec.map(|codec| {
             let loss = SpeechLoss { share: runs.share(), run: runs.mean_run() };
             r_factor(codec, codec.delay + due, loss)
@@ -276,6 +277,7 @@ mod tests {
         let loss = SpeechLoss { share: 3.0 / 7.0, run: 1.5 };
         let want = r_factor(Codec::G711.rated().unwrap(), Span::from_micros(100_125), loss);
         assert_eq!((heard.r_factor, heard.mos), (Some(want), Some(mos(want))));
+        assert_eq!(heard.jitter_buffer_ms, Some(60.0));
         // A buffer that takes all of them in: 1/7 is lost, heard after 111.125 ms.
         let meter = fed(voice(Codec::G711, 71), &[(0, 20), (1, 25), (2, 20), (3, 91), (4, 80), (6, 85)]);
         assert_eq!(meter.summary(7).unwrap().late, Some(0.0));

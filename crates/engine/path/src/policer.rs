@@ -135,19 +135,60 @@ impl Policer {
 impl Policer {
     /// The largest packet that ever passes it; `None`: any.
     pub fn largest(&self) -> Option<Bytes> {
+        self.largest_by_key().map(|(_, bytes)| bytes)
+    }
+
+    /// The bucket that decides how large a packet may be to pass, by its key, and that size; `None`: a packet of any size passes.
+    pub fn largest_by_key(&self) -> Option<(&'static str, Bytes)> {
+        let ([committed, second], [green, yellow]) = self.judging()?;
+        let none = (committed.0, Bytes::new(0));
+        let by_green = match self.meter {
+            // A green packet is counted in both buckets.
+            Meter::Trtcm if second.1 < committed.1 => second,
+            _ => committed,
+        };
+        let by_yellow = if self.meter == Meter::Single { none } else { second };
+        Some(match (green, yellow) {
+            (true, true) if by_yellow.1 > by_green.1 => by_yellow,
+            (true, _) => by_green,
+            (false, true) => by_yellow,
+            (false, false) => none,
+        })
+    }
+
+    /// The bucket that decides how much passes at once when all are full, by its key, and how much that is; `None`: nothing is
+    /// dropped, however much comes.
+    pub fn burst_by_key(&self) -> Option<(&'static str, Bytes)> {
+        let ([committed, second], [green, yellow]) = self.judging()?;
+        Some(match self.meter {
+            // What C does not hold is taken from E: the deeper one is the one to name.
+            Meter::Srtcm if green && yellow => {
+                let both = Bytes::new(committed.1.get().saturating_add(second.1.get()));
+                (if second.1 > committed.1 { second.0 } else { committed.0 }, both)
+            }
+            Meter::Trtcm if yellow || second.1 < committed.1 => second,
+            Meter::Srtcm if yellow => second,
+            _ => committed,
+        })
+    }
+
+    /// Both buckets, each with its key, and whether green and yellow packets pass; `None` where red ones do.
+    fn judging(&self) -> Option<([(&'static str, Bytes); 2], [bool; 2])> {
         let passes = |action: Action| action != Action::Drop;
         if passes(self.red) {
             return None;
         }
         let committed = self.burst.unwrap_or_else(|| default_burst(self.rate));
-        let peak = self.peak_burst.unwrap_or_else(|| default_burst(self.peak_rate.unwrap_or(self.rate)));
-        let (green, yellow) = match self.meter {
-            Meter::Single => (committed, Bytes::new(0)),
-            Meter::Srtcm => (committed, self.excess_burst.unwrap_or(committed)),
-            Meter::Trtcm => (committed.min(peak), peak),
+        let second = match self.meter {
+            Meter::Single => ("burst", Bytes::new(0)),
+            Meter::Srtcm => ("excess_burst", self.excess_burst.unwrap_or(committed)),
+            Meter::Trtcm => {
+                let peak = self.peak_rate.unwrap_or(self.rate);
+                ("peak_burst", self.peak_burst.unwrap_or_else(|| default_burst(peak)))
+            }
         };
-        let green = if passes(self.green) { green } else { Bytes::new(0) };
-        Some(if passes(self.yellow) { green.max(yellow) } else { green })
+        let yellow = self.meter != Meter::Single && passes(self.yellow);
+        Some(([("burst", committed), second], [passes(self.green), yellow]))
     }
 
     /// The rate above which it drops.

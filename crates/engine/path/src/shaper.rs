@@ -83,7 +83,8 @@ impl Shaper {
         self.burst.unwrap_or(Bytes::new(four_ms.max(least)))
     }
 
-    /// The largest packet that ever passes: one that a full bucket lets go.
+    /// The largest packet that a full bucket lets go; a peak rate's bucket may hold it back all the same
+    /// ([`Shaper::largest_by_key`]).
     pub fn largest(&self) -> Bytes {
         match self.refill {
             Refill::Continuous => self.burst(),
@@ -91,6 +92,19 @@ impl Shaper {
                 let excess = self.excess_burst.unwrap_or(self.burst());
                 Bytes::new(self.burst().get().saturating_add(excess.get()))
             }
+        }
+    }
+
+    /// The peak rate's bucket in force; `None` without a peak rate.
+    pub fn peak_burst(&self) -> Option<Bytes> {
+        self.peak_rate.map(|_| self.peak_burst.unwrap_or(Bytes::new(1514)))
+    }
+
+    /// The bucket that decides how large a packet may be to pass, by its key, and that size.
+    pub fn largest_by_key(&self) -> (&'static str, Bytes) {
+        match self.peak_burst() {
+            Some(peak) if peak < self.largest() => ("peak_burst", peak),
+            _ => ("burst", self.largest()),
         }
     }
 
@@ -133,8 +147,7 @@ impl Config for Shaper {
         let queue = self.queue().build(seed, name);
         match self.refill {
             Refill::Continuous => {
-                let peak =
-                    self.peak_rate.map(|rate| Bucket::new(rate, self.peak_burst.unwrap_or(Bytes::new(1514))));
+                let peak = self.peak_rate.zip(self.peak_burst()).map(|(rate, burst)| Bucket::new(rate, burst));
                 let gate = Continuous { bucket: Bucket::new(self.rate, self.burst()), peak };
                 Box::new(Server::new(queue, gate, Span::ZERO, SizeLimit::NONE))
             }

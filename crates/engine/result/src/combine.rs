@@ -112,6 +112,7 @@ fn real_time(flows: &[&FlowResult]) -> Option<RealTime> {
         loss_burst_mean: mean(&each, |r| r.loss_burst_mean),
         loss_burst_max: all.iter().map(|r| r.loss_burst_max).max().unwrap_or(0),
         late: mean_known(&each, |r| r.late),
+        jitter_buffer_ms: mean_known(&each, |r| r.jitter_buffer_ms),
         r_factor: mean_known(&each, |r| r.r_factor),
         mos: mean_known(&each, |r| r.mos),
     })
@@ -211,17 +212,18 @@ fn combine_element(repeats: &[&ElementResult]) -> ElementResult {
 /// A variant of more flows keeps the values of its flows together alone: each flow would add some forty numbers a repeat.
 const MOST_FLOWS: usize = 16;
 
-/// The measures of which each repeat's value is kept: every quantity of the run, of its TCP and its datagram flows, and of each
-/// flow where there are not too many. Least and largest are left out: those of a run with repeats are the ones of all repeats.
+/// The measures of which each repeat's value is kept: every quantity of the run and of each flow where there are not too many;
+/// what TCP and datagrams share of the run. Least and largest are left out: those of a run with repeats are the ones of all
+/// repeats.
 fn kept_measures(variant: &VariantResult) -> Vec<Measure> {
-    let of_flows = |quantity: &Quantity| quantity.of_flows();
-    let mut subjects = vec![Subject::Tcp, Subject::Datagrams];
-    if variant.flows.len() <= MOST_FLOWS {
-        subjects.extend(variant.flows.iter().map(|f| Subject::Flow(f.name.clone())));
-    }
     let run = Quantity::ALL.into_iter().map(|quantity| (Subject::Run, quantity));
-    let parts = subjects.into_iter().flat_map(|subject| {
-        Quantity::ALL.into_iter().filter(of_flows).map(move |quantity| (subject.clone(), quantity))
+    let shared = [Quantity::Goodput, Quantity::LimitShare, Quantity::Lost];
+    let kinds = [Subject::Tcp, Subject::Datagrams].into_iter();
+    let kinds = kinds.flat_map(|kind| shared.map(|quantity| (kind.clone(), quantity)));
+    let flows = variant.flows.iter().filter(|_| variant.flows.len() <= MOST_FLOWS);
+    let flows = flows.flat_map(|flow| {
+        let quantities = Quantity::ALL.into_iter().filter(|quantity| quantity.of_flows());
+        quantities.map(|quantity| (Subject::Flow(flow.name.clone()), quantity))
     });
     let statistics = |quantity: Quantity| -> &[Option<Statistic>] {
         let all = &[None, Some(Statistic::Mean), Some(Statistic::P95), Some(Statistic::P99)];
@@ -232,7 +234,7 @@ fn kept_measures(variant: &VariantResult) -> Vec<Measure> {
             move |&statistic: &Option<Statistic>| Measure { subject: subject.clone(), quantity, statistic };
         statistics(quantity).iter().map(one).collect::<Vec<_>>()
     };
-    run.chain(parts).flat_map(with).collect()
+    run.chain(kinds).chain(flows).flat_map(with).collect()
 }
 
 /// What each repeat yielded of each measure that all of them have a finite value of, by the measure's name.

@@ -493,6 +493,10 @@ pub struct RealTime {
     /// jitter buffer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub late: Option<f64>,
+    /// The jitter buffer in force, ms, for `voice` flows: the scenario's `jitter_buffer`, else 60. It is fixed; one that adapts, as
+    /// most phones have, would trade lateness for delay.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub jitter_buffer_ms: Option<f64>,
     /// Transmission rating R of the E-model (ITU-T G.107), for `voice` flows; packets that are lost or late are what it
     /// counts as loss, and codec, fastest packet and jitter buffer together are its delay. Absent where the codec is not
     /// in ITU-T G.113.

@@ -5,6 +5,9 @@ use path::{Stage, StageLimit};
 use std::collections::BTreeMap;
 use units::Rate;
 
+/// The network card that the simulator puts where nothing on a path takes time, Mbit/s (`sim`'s cable).
+const NETWORK_CARD: f64 = 10_000.0;
+
 /// The tightest limit of one flow of each of the scenario's, and of all of them together, Mbit/s of
 /// IP packets. `None`: there is none, or one on the way changes.
 pub struct PathLimits {
@@ -60,13 +63,14 @@ impl PathLimits {
 
 /// The most that all flows of a scenario send together, Mbit/s of IP packets, where each wants to send `wanted` Mbit/s (infinity:
 /// as much as the path takes). Flows that meet the same tightest limit share it. A stage whose rate changes for as long as the
-/// run lasts counts with the largest of its rates.
+/// run lasts counts with the largest of its rates. What nothing limits is as fast as the network card that the simulator puts
+/// where a path takes no time.
 pub fn most_sent(scenario: &Scenario, wanted: &[f64]) -> f64 {
     let mut sharing: BTreeMap<Option<(usize, bool, usize)>, (f64, f64)> = BTreeMap::new();
     for (flow, wanted) in scenario.flows.iter().zip(wanted) {
         let (mut tightest, mut shared) = (None, f64::INFINITY);
         let mut own = *wanted;
-        for key in keys(scenario, flow, true) {
+        for key in stages(scenario, flow) {
             let together = match (stage(scenario, key), stage(scenario, key).limit()) {
                 (_, StageLimit::Shared(rate)) => Some(rate),
                 (Stage::RateTrace(trace), StageLimit::Varies) => trace.steps.iter().map(|s| s.rate).max(),
@@ -86,7 +90,8 @@ pub fn most_sent(scenario: &Scenario, wanted: &[f64]) -> f64 {
         let (sum, _) = sharing.entry(tightest).or_insert((0.0, shared));
         *sum += own;
     }
-    sharing.into_values().map(|(sum, limit)| sum.min(limit)).sum()
+    let carried = sharing.into_values().map(|(sum, limit)| sum.min(limit));
+    carried.map(|sum| if sum.is_finite() { sum } else { NETWORK_CARD }).sum()
 }
 
 fn mbps(rate: Rate) -> f64 {
@@ -104,22 +109,17 @@ pub(crate) fn hosts(scenario: &Scenario, flow: &Flow) -> Vec<usize> {
     hosts
 }
 
-/// The stages on a flow's way, each once: of the direction in which it sends more. What the simulator assumes is no limit of
-/// the scenario's.
+/// The stages on a flow's way, each once: of the direction in which it sends more.
 fn stages(scenario: &Scenario, flow: &Flow) -> Vec<(usize, bool, usize)> {
-    keys(scenario, flow, false)
-}
-
-/// The stages on a flow's way as [`stages`] lists them, those that the simulator assumes among them if `assumed`.
-fn keys(scenario: &Scenario, flow: &Flow, assumed: bool) -> Vec<(usize, bool, usize)> {
     let hosts = hosts(scenario, flow);
     let mut keys = Vec::new();
     for leg in hosts.windows(2) {
         for hop in scenario.route(leg[0], leg[1]).unwrap_or_default() {
             let link = &scenario.links[hop.link];
             let way = if hop.forward { &link.forward } else { &link.backward };
-            let listed = (0..way.len()).filter(|&i| assumed || !way[i].assumed);
-            keys.extend(listed.map(|i| (hop.link, hop.forward, i)));
+            // What the simulator assumes is no limit of the scenario's.
+            let written = (0..way.len()).filter(|&i| !way[i].assumed);
+            keys.extend(written.map(|i| (hop.link, hop.forward, i)));
         }
     }
     keys.sort_unstable();

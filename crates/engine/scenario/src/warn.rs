@@ -315,14 +315,11 @@ impl Scenario {
     }
 }
 
-/// A bucket that never holds enough for a full packet.
+/// A bucket that never holds enough for a full packet: of several the one that decides.
 fn small_bucket(met: &Met) -> Option<Warning> {
-    let (bucket, key) = match met.stage {
-        Stage::Policer(policer) => (policer.largest()?, "burst"),
-        Stage::Shaper(shaper) => match shaper.peak_rate.and(shaper.peak_burst) {
-            Some(peak) if peak < shaper.burst() => (peak, "peak_burst"),
-            _ => (shaper.largest(), "burst"),
-        },
+    let (key, bucket) = match met.stage {
+        Stage::Policer(policer) => policer.largest_by_key()?,
+        Stage::Shaper(shaper) => shaper.largest_by_key(),
         _ => return None,
     };
     let text = "a bucket of {bucket} lets no packet of {size} B pass, ever";
@@ -331,10 +328,12 @@ fn small_bucket(met: &Met) -> Option<Warning> {
     (bucket.get() < u64::from(met.size)).then(|| Warning::new("small-bucket", key, text, values))
 }
 
-/// A policer that lets seconds of its rate through at once.
+/// A policer that lets seconds of its rate through at once: of several buckets the one that decides. A default is no mistake.
 fn deep_bucket(met: &Met) -> Option<Warning> {
     let Stage::Policer(policer) = met.stage else { return None };
-    let burst = policer.burst?;
+    let (key, burst) = policer.burst_by_key()?;
+    let written = [("burst", policer.burst), ("excess_burst", policer.excess_burst), ("peak_burst", policer.peak_burst)];
+    let is_written = written.iter().any(|(name, bytes)| *name == key && bytes.is_some());
     let holds = policer.rate.time_for(burst.get());
     let seconds = holds.as_secs_f64();
     let text = "{burst} are {seconds} s of {rate}: a full bucket lets all that through at once";
@@ -343,15 +342,18 @@ fn deep_bucket(met: &Met) -> Option<Warning> {
         ("seconds", format!("{seconds:.1}")),
         ("rate", policer.rate.to_string()),
     ];
-    (holds >= DEEP_BUCKET).then(|| Warning::new("deep-bucket", format!("{}.burst", met.key), text, values))
+    let key = format!("{}.{key}", met.key);
+    (is_written && holds >= DEEP_BUCKET).then(|| Warning::new("deep-bucket", key, text, values))
 }
 
-/// A second bucket that makes the first one pointless.
+/// Two buckets that fill at one rate: the larger one never decides anything.
 fn peak(met: &Met) -> Option<Warning> {
     let Stage::Shaper(shaper) = met.stage else { return None };
     let same = shaper.peak_rate == Some(shaper.rate);
-    let text = "it is no higher than `rate`: `burst` never comes to anything; leave it out, or raise it";
-    same.then(|| Warning::new("no-peak", format!("{}.peak_rate", met.key), text, []))
+    let idle = if shaper.peak_burst() < Some(shaper.burst()) { "burst" } else { "peak_burst" };
+    let text = "it is no higher than `rate`: `{idle}` never comes to anything; leave `peak_rate` out, or raise it";
+    let values = [("idle", idle.to_string())];
+    same.then(|| Warning::new("no-peak", format!("{}.peak_rate", met.key), text, values))
 }
 
 /// A queue that keeps packets for longer than anybody waits, and a flow that fills it.

@@ -180,7 +180,7 @@ fn results_of_other_work_are_not_replaced_unasked() {
     assert_eq!(run(&place, &["--out", "o"]).status.code(), Some(0));
     let before = place.read("o/result.json");
     for (args, told) in [
-        (&["--repeat", "2"][..], "repeats: 1, now 2"),
+        (&["--repeat", "2"][..], "repeats: 5, now 2"),
         (&["--seed", "9"], "seed: 1, now 9"),
         (&["--set", "duration=1s"], "--set: none, now duration=1s"),
         (&["--variant", "one"], "variants: one two long, now one"),

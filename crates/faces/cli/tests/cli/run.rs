@@ -151,6 +151,36 @@ fn repeats_have_seeds_and_intervals() {
     assert!(object["variants"][0]["flows"][2]["repeats"]["goodput_mbps"]["ci95"].is_number());
 }
 
+/// What is quick repeats by itself, with restless hosts; a single run is one that the user names, or a capture's.
+#[test]
+fn a_quick_scenario_repeats_by_itself_and_a_long_one_says_that_it_does_not() {
+    let place = Place::new("unasked");
+    place.file("small.toml", SMALL);
+    let of = |out: &str, args: &[&str]| {
+        let base = ["run", "small.toml", "--variant", "policer", "--json", "--out", out];
+        let done = place.longfat(&[&base, args].concat());
+        assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+        (json(&stdout(&done)), stderr(&done))
+    };
+    let (unasked, said) = of("unasked", &[]);
+    let repeats = &unasked["variants"][0]["repeats"];
+    assert_eq!((&repeats["n"], &repeats["seeds"]), (&5.into(), &vec![7, 8, 9, 10, 11].into()));
+    assert_eq!(repeats["values"]["goodput"].as_array().map(Vec::len), Some(5));
+    assert!(!said.contains("one run"), "{said}");
+    let (five, _) = of("five", &["--repeat", "5"]);
+    assert_eq!(five["variants"], unasked["variants"]);
+    for args in [&["--repeat", "1"][..], &["--pcap", "caps"]] {
+        let (once, said) = of(args[0].trim_start_matches('-'), args);
+        assert!(once["variants"][0]["repeats"].is_null() && !said.contains("one run"), "{said}");
+    }
+    // A path without a rate carries what windows allow, 28 million packets in 100 s, if it loses none.
+    let loses = "links.wan.forward.policer={ kind = \"loss\", probability = 0.3 }";
+    let (long, said) = of("long", &["--set", "duration=100s", "--set", "sample=1s", "--set", loses]);
+    assert!(long["variants"][0]["repeats"].is_null());
+    assert!(said.contains("warning: one run of each variant") && said.contains("`--repeat 3`"), "{said}");
+    assert_eq!(long["warned"][0]["kind"], "once");
+}
+
 #[test]
 fn flows_are_measured_one_at_a_time_when_the_scenario_says_so() {
     let place = Place::new("alone");
