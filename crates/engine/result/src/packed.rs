@@ -47,6 +47,7 @@ impl Packer {
             self.numbers(&s.resent.iter().map(|r| r.time_s).collect::<Vec<_>>(), f64::to_le_bytes);
             self.numbers(&s.resent.iter().map(|r| r.byte).collect::<Vec<_>>(), u64::to_le_bytes);
             self.numbers(&s.resent.iter().map(|r| r.len).collect::<Vec<_>>(), u32::to_le_bytes);
+            self.numbers(&s.resent.iter().map(|r| r.sender).collect::<Vec<_>>(), u32::to_le_bytes);
             self.numbers(&s.responses.iter().map(|r| r.start_s).collect::<Vec<_>>(), f64::to_le_bytes);
             self.numbers(&s.responses.iter().map(|r| r.seconds).collect::<Vec<_>>(), f64::to_le_bytes);
             self.texts(&s.responses.iter().map(|r| &r.what).collect::<Vec<_>>());
@@ -122,9 +123,10 @@ impl Unpacker<'_> {
             s.states = self.texts()?;
             let times = self.numbers(f64::from_le_bytes)?;
             let bytes = self.numbers(u64::from_le_bytes)?;
-            let lens = self.numbers(u32::from_le_bytes)?;
-            let places = times.into_iter().zip(bytes).zip(lens);
-            s.resent = places.map(|((time_s, byte), len)| Resent { time_s, byte, len }).collect();
+            let (lens, senders) = (self.numbers(u32::from_le_bytes)?, self.numbers(u32::from_le_bytes)?);
+            let places = times.into_iter().zip(bytes).zip(lens).zip(senders);
+            s.resent =
+                places.map(|(((time_s, byte), len), sender)| Resent { time_s, byte, len, sender }).collect();
             let (starts, took) = (self.numbers(f64::from_le_bytes)?, self.numbers(f64::from_le_bytes)?);
             let rows = starts.into_iter().zip(took).zip(self.texts()?);
             s.responses =

@@ -18,9 +18,9 @@ columns! {
         /// Names of states, in order of first appearance: the congestion control's own state where it
         /// has one, else `slow start`, `avoidance`, `disorder`, `recovery`, `cwr`, `loss`.
         pub states: Vec<String>,
-        /// What was sent again, in the order of time; not a column: as many as there were. Of the connection that
-        /// carried most, where a program opened several; none where the path cannot tell the program's packets by
-        /// their port, as `lost_packets` is unknown then.
+        /// What was sent again, in the order of time; not a column: as many as there were, of all senders of the flow
+        /// ([`Resent::sender`]). None where the path cannot tell a program's packets by their port, as `lost_packets` is unknown
+        /// then.
         pub resent: Vec<Resent>,
         /// What it asked for and how long that took, in the order in which it came; not a column. Of more than a million
         /// a random sample.
@@ -83,6 +83,9 @@ pub struct Resent {
     pub byte: u64,
     /// Payload bytes.
     pub len: u32,
+    /// Which of the flow's senders sent it: 0 is the one that the time series show; 1, 2 … are the others, of further
+    /// connections, of the legs between relays, of the direction that carries less.
+    pub sender: u32,
 }
 
 /// An exchange of request and answer, an object of a page, or a whole page.

@@ -1,12 +1,12 @@
 //! Gathers what a run yields: time series while it runs, the summary at its end.
 
 use crate::end_id::EndId;
-use crate::flows::{FlowKind, SimFlow, SimFlows};
+use crate::flows::{FlowKind, SimFlow, SimFlows, TcpFlow};
 use crate::network::SimNetwork;
 use chains::{FlowTally, Whole};
 use result::{Clock, ElementSeries, FlowPoint, FlowSeries, Outcome, Resent, RttMeter};
 use scenario::Scenario;
-use transport::{Side, Tcp};
+use transport::{Again, Side, Tcp};
 use units::{Span, Time};
 
 /// Round trips and time series.
@@ -102,7 +102,7 @@ impl Collector {
         }
         for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
             if let FlowKind::Tcp(t) = &flow.kind {
-                series.resent = resent(flows.main_end(t));
+                series.resent = resent(flows, t);
             }
         }
         chains::outcome(whole, tallies, elements, self.flows, self.elements)
@@ -144,7 +144,17 @@ fn tally(flows: &SimFlows, flow: &SimFlow, network: &SimNetwork) -> FlowTally {
     tally
 }
 
-fn resent(end: &Tcp) -> Vec<Resent> {
-    let again = end.tx.again.iter().flatten();
-    again.map(|a| Resent { time_s: end.in_run(a.at).as_secs_f64(), byte: a.seq, len: a.len }).collect()
+/// What all senders of a flow sent again: the one that its time series show is number 0, the others follow in the order of its
+/// legs.
+fn resent(flows: &SimFlows, flow: &TcpFlow) -> Vec<Resent> {
+    let main: *const Tcp = flows.main_end(flow);
+    let others = flow.ends().map(|end| &flows.ends[end.index()]).filter(|end| !std::ptr::eq(*end, main));
+    let of = |(end, sender): (&Tcp, u32)| {
+        let again = end.tx.again.iter().flatten();
+        let one = |a: &Again| Resent { time_s: end.in_run(a.at).as_secs_f64(), byte: a.seq, len: a.len, sender };
+        again.map(one).collect::<Vec<Resent>>()
+    };
+    let mut all: Vec<Resent> = [flows.main_end(flow)].into_iter().chain(others).zip(0..).flat_map(of).collect();
+    all.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+    all
 }

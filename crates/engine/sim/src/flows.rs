@@ -34,6 +34,11 @@ impl TcpFlow {
         (0..connections).map(move |n| EndId::new(leg + n * hops, side))
     }
 
+    /// The ends of all its legs: of each the client's, then the server's.
+    pub fn ends(&self) -> impl Iterator<Item = EndId> + use<> {
+        self.legs.clone().flat_map(|leg| [Side::Client, Side::Server].map(|side| EndId::new(leg, side)))
+    }
+
     /// The outer ends of its connections on the side that sends more.
     pub fn senders(&self) -> impl Iterator<Item = EndId> + use<> {
         self.outer(self.sending)
@@ -298,11 +303,11 @@ impl SimFlows {
         flow.senders().map(|end| self.ends[end.index()].tx.stats.retransmitted).sum()
     }
 
-    /// Has every such sender keep its retransmissions.
+    /// Makes every sender keep its retransmissions.
     pub fn keep_resent(&mut self) {
         for flow in &self.flows {
             if let FlowKind::Tcp(t) = &flow.kind {
-                for end in t.senders() {
+                for end in t.ends() {
                     self.ends[end.index()].tx.again = Some(Vec::new());
                 }
             }

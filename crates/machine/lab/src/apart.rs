@@ -254,7 +254,7 @@ mod tests {
         {
             flow.push(FlowPoint { time_s, ssthresh, rtt_ms, state, ..FlowPoint::default() });
         }
-        flow.resent = vec![Resent { time_s: 0.25, byte: 1448, len: 1448 }];
+        flow.resent = vec![Resent { time_s: 0.25, byte: 1448, len: 1448, sender: 0 }];
         flow.responses = vec![Response { start_s: 0.125, seconds: 0.25, what: "page".into() }];
         o.flow_series.push(flow);
         let mut element = ElementSeries { name: "e".into(), ..ElementSeries::default() };

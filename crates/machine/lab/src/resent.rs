@@ -24,7 +24,7 @@ impl SegmentStream {
         let Some(byte) = self.sent.checked_add_signed(ahead.into()) else { return };
         let end = byte + u64::from(len);
         if end <= self.sent {
-            self.resent.push(Resent { time_s: now.as_secs_f64(), byte, len });
+            self.resent.push(Resent { time_s: now.as_secs_f64(), byte, len, sender: 0 });
         }
         self.sent = self.sent.max(end);
     }
@@ -58,16 +58,21 @@ impl ResentWatch {
         }
     }
 
-    /// Each flow's retransmissions: of its connection, or of the one that carried most when a program opened several.
+    /// Each flow's retransmissions, of all its connections; number 0 is the one that carried most.
     pub fn finish(self) -> BTreeMap<usize, Vec<Resent>> {
-        let mut most: BTreeMap<usize, SegmentStream> = BTreeMap::new();
+        let mut flows: BTreeMap<usize, Vec<SegmentStream>> = BTreeMap::new();
         for (flow, stream) in self.streams.into_values() {
-            let held = most.entry(flow).or_default();
-            if stream.sent > held.sent {
-                *held = stream;
-            }
+            flows.entry(flow).or_default().push(stream);
         }
-        most.into_iter().map(|(flow, stream)| (flow, stream.resent)).collect()
+        let merged = |(flow, mut streams): (usize, Vec<SegmentStream>)| {
+            streams.sort_by_key(|stream| std::cmp::Reverse(stream.sent));
+            let numbered = streams.into_iter().zip(0..);
+            let of = |(stream, sender)| stream.resent.into_iter().map(move |r| Resent { sender, ..r });
+            let mut all: Vec<Resent> = numbered.flat_map(of).collect();
+            all.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+            (flow, all)
+        };
+        flows.into_iter().map(merged).collect()
     }
 }
 
@@ -83,7 +88,7 @@ mod tests {
         for (t, byte) in [(1, 0), (2, 1000), (3, 2000), (4, 1000), (5, 3000), (6, 0), (7, 3000)] {
             s.see(Time::from_nanos(t * 1_000_000_000), at(byte), 1000);
         }
-        let resent = |time_s, byte| Resent { time_s, byte, len: 1000 };
+        let resent = |time_s, byte| Resent { time_s, byte, len: 1000, sender: 0 };
         assert_eq!(s.resent, [resent(4.0, 1000), resent(6.0, 0), resent(7.0, 3000)]);
         assert_eq!(s.sent, 4000);
         // Far beyond 4 GiB, and before the first byte.
@@ -93,5 +98,18 @@ mod tests {
         s.sent = 100;
         s.see(Time::ZERO, at(0).wrapping_sub(1), 1);
         assert_eq!((s.resent.len(), s.sent), (4, 100));
+    }
+    /// Every connection of a flow is there; the one that carried most is number 0.
+    #[test]
+    fn connections_of_a_flow_are_merged_by_time() {
+        let stream = |sent, times: &[f64]| {
+            let resent = times.iter().map(|&time_s| Resent { time_s, byte: 0, len: 1000, sender: 0 }).collect();
+            SegmentStream { first: 0, sent, resent }
+        };
+        let key = |n: u8| [n; 36];
+        let streams = [(key(1), (4, stream(10, &[2.0]))), (key(2), (4, stream(90, &[1.0, 3.0]))), (key(3), (5, stream(1, &[])))];
+        let found = ResentWatch { streams: streams.into() }.finish();
+        let times: Vec<(f64, u32)> = found[&4].iter().map(|r| (r.time_s, r.sender)).collect();
+        assert_eq!((times, found[&5].len()), (vec![(1.0, 0), (2.0, 1), (3.0, 0)], 0));
     }
 }

@@ -90,15 +90,20 @@ pub const ELEMENTS: File = File {
 /// What flows sent again.
 pub const RETRANSMISSIONS: File = File {
     name: "retransmissions.parquet",
-    about: "a retransmission; with relays of the flow's first connection",
+    about: "a retransmission of one of the flow's senders",
     columns: &[
         VARIANT,
         CLOCK,
         REPEAT,
         FLOW,
         column("time_s", ColumnKind::Real, "when it left the sender, seconds since the run began"),
-        column("byte", ColumnKind::Int, "its first payload byte; the connection's first is 0"),
+        column("byte", ColumnKind::Int, "its first payload byte; the sender's first is 0"),
         column("bytes", ColumnKind::Int, "payload bytes"),
+        column(
+            "sender",
+            ColumnKind::Int,
+            "0: the sender that the time series show; 1, 2 …: the flow's others, of further connections, of the legs between relays, of the direction that carries less",
+        ),
     ],
 };
 

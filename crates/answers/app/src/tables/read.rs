@@ -364,8 +364,9 @@ fn read_resent(table: &ParquetTable, slots: &mut Slots<FlowSeries>) -> Result<()
         let times = g.times(|of| slots.all[of].resent.last().map_or(f64::NEG_INFINITY, |r| r.time_s))?;
         let bytes: Vec<u64> = table.known(group, table.column("byte"))?;
         let lens: Vec<u32> = table.known(group, table.column("bytes"))?;
+        let senders: Vec<u32> = table.known(group, table.column("sender"))?;
         for stretch in &g.stretches {
-            let row = |i: usize| Resent { time_s: times[i], byte: bytes[i], len: lens[i] };
+            let row = |i: usize| Resent { time_s: times[i], byte: bytes[i], len: lens[i], sender: senders[i] };
             slots.all[stretch.of].resent.extend(stretch.rows.clone().map(row));
         }
     }

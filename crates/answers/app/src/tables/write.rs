@@ -93,6 +93,7 @@ pub fn write_retransmissions(
                 b.reals(&resent.iter().map(|r| r.time_s).collect::<Vec<_>>());
                 b.ints(resent.iter().map(|r| Some(r.byte as i64)));
                 b.ints(resent.iter().map(|r| Some(r.len as i64)));
+                b.ints(resent.iter().map(|r| Some(r.sender.into())));
             })?;
         }
     }
@@ -190,7 +191,7 @@ mod tests {
             });
         }
         flow.resent =
-            (0..n / 2).map(|i| Resent { time_s: i as f64 / 5.0, byte: i * 2896, len: 1448 }).collect();
+            (0..n / 2).map(|i| Resent { time_s: i as f64 / 5.0, byte: i * 2896, len: 1448, sender: i as u32 % 2 }).collect();
         let variant = VariantResult { name: "v".into(), ..Default::default() };
         Outcome { variant, flow_series: vec![flow], element_series: vec![element] }
     }

@@ -168,9 +168,10 @@ fn flow(out: &mut Vec<u8>, s: &FlowSeries) -> FlowColumns {
     c.counts("state", s.state.iter().map(|&n| n as u64));
     let columns = c.columns;
     let mut c = PageSheet::new(out);
-    c.reals("time_s", &s.resent.iter().map(|r| Some(r.time_s)).collect::<Vec<_>>(), MICRO);
-    c.counts("byte", s.resent.iter().map(|r| r.byte));
-    c.counts("len", s.resent.iter().map(|r| r.len as u64));
+    let resent = || s.resent.iter().filter(|r| r.sender == 0);
+    c.reals("time_s", &resent().map(|r| Some(r.time_s)).collect::<Vec<_>>(), MICRO);
+    c.counts("byte", resent().map(|r| r.byte));
+    c.counts("len", resent().map(|r| r.len as u64));
     let resent = c.columns;
     let mut c = PageSheet::new(out);
     c.reals("start_s", &s.responses.iter().map(|r| Some(r.start_s)).collect::<Vec<_>>(), MICRO);
@@ -318,7 +319,9 @@ mod tests {
                 ..FlowPoint::default()
             });
         }
-        s.resent = vec![Resent { time_s: 0.0315, byte: 77, len: 1448 }];
+        let first = Resent { time_s: 0.0315, byte: 77, len: 1448, sender: 0 };
+        // Another connection's bytes are not those that the page draws.
+        s.resent = vec![first, Resent { sender: 1, time_s: 0.04, ..first }];
         let (series, encoded) =
             encode("series-0", PlottedSeries { flows: &[s], ..PlottedSeries::default() }).unwrap();
         let mut blob = Vec::new();

@@ -49,9 +49,9 @@ fn flow(name: &str) -> FlowSeries {
         });
     }
     s.resent = vec![
-        Resent { time_s: 2.0, byte: 2_000_000, len: 1448 },
-        Resent { time_s: 3.0, byte: 3_000_000, len: 1448 },
-        Resent { time_s: 4.95, byte: 5_000_000, len: 1448 },
+        Resent { time_s: 2.0, byte: 2_000_000, len: 1448, sender: 0 },
+        Resent { time_s: 3.0, byte: 3_000_000, len: 1448, sender: 0 },
+        Resent { time_s: 4.95, byte: 5_000_000, len: 1448, sender: 0 },
     ];
     s
 }
@@ -429,7 +429,7 @@ fn a_million_samples_are_a_small_file() {
         });
     }
     s.resent =
-        (0..n).map(|i| Resent { time_s: f64::from(i) * 1e-5, byte: u64::from(i) * 10, len: 10 }).collect();
+        (0..n).map(|i| Resent { time_s: f64::from(i) * 1e-5, byte: u64::from(i) * 10, len: 10, sender: 0 }).collect();
     for kind in KINDS {
         let size = svg(&big, kind).len();
         assert!(size < 300_000, "{}: {size} bytes", kind.name());

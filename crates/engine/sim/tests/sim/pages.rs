@@ -71,7 +71,8 @@ fn the_side_that_sends_is_told_of() {
     assert!(f.states.iter().any(|s| s.state == "loss") && f.states.iter().any(|s| s.state == "recovery"));
     assert!(f.timeout_wait.is_some_and(|share| share > 0.0), "{:?}", f.timeout_wait);
     // Requests are not lost, but may be sent again when all that answers them is.
-    let again = s.resent.len() as u64;
+    assert_eq!(s.resent.len() as u64, f.retransmitted_packets);
+    let again = s.resent.iter().filter(|r| r.sender == 0).count() as u64;
     assert!(again <= f.retransmitted_packets && again * 10 > 9 * f.retransmitted_packets, "{again} {f:?}");
     assert!(s.cwnd.iter().any(|&w| w != 10) && s.sent_bytes.last() >= s.delivered_bytes.last());
     // A full packet takes 2.4 ms on the link, a request next to nothing: round trips of the answers.
@@ -125,4 +126,21 @@ app = { kind = "page", objects = 8, size = "20kB", connections = 4, html = "30kB
     }
     assert!(o.variant.total_goodput_mbps > 2.0 && o.variant.total_goodput_mbps < 8.0);
     assert_eq!(format!("{:?}", run(text)), format!("{o:?}"));
+}
+
+/// A page's connections all have their retransmissions in the series: as many as the summary counts.
+#[test]
+fn every_connection_of_a_page_tells_what_it_sent_again() {
+    let app = "{ kind = \"page\", objects = 40, size = \"60kB\", connections = 6 }";
+    let text = path("duration = \"5s\"", "", 40.0, &asking(app)).replace(
+        "backward = [",
+        "backward = [{ kind = \"link\", rate = \"20Mbit/s\", queue = { kind = \"fifo\", packets = 60 } }, { kind = \"loss\", probability = 0.02 }, ",
+    );
+    let o = run(&text);
+    let (f, s) = (flow(&o, "f"), series(&o, "f"));
+    assert_eq!(s.resent.len() as u64, f.retransmitted_packets);
+    let mut senders: Vec<u32> = s.resent.iter().map(|r| r.sender).collect();
+    senders.sort_unstable();
+    senders.dedup();
+    assert!(senders.len() >= 6 && senders[0] == 0, "{senders:?}");
 }

@@ -130,7 +130,7 @@ udp = { from = "a", to = "b", app = { kind = "udp", rate = "1Mbit/s" } }
     assert!(marked > 20 && marked - e.marked.last().unwrap() <= 1, "{marked}");
 }
 
-/// With relays the first connection alone is told of, as in all columns.
+/// With relays the columns are the first leg's; retransmissions are those of all legs, each with its sender.
 #[test]
 fn series_of_relayed_flows_are_the_first_legs() {
     let lossy = "{ kind = \"loss\", probability = 0.01 }, { kind = \"link\", rate = \"20Mbit/s\", delay = \"5ms\", mtu = 1300 }";
@@ -152,8 +152,11 @@ via = ["r"]
     );
     let o = run(&text);
     let (s, f) = (series(&o, "f"), flow(&o, "f"));
-    assert!(!s.resent.is_empty() && (s.resent.len() as u64) < f.retransmitted_packets);
-    let told = s.resent.iter().filter(|r| r.time_s <= *s.time_s.last().unwrap()).count() as u64;
+    assert_eq!(s.resent.len() as u64, f.retransmitted_packets);
+    assert!(s.resent.is_sorted_by(|a, b| a.time_s <= b.time_s));
+    let first = s.resent.iter().filter(|r| r.sender == 0);
+    let told = first.filter(|r| r.time_s <= *s.time_s.last().unwrap()).count() as u64;
     assert_eq!(told, *s.retransmitted.last().unwrap());
+    assert!(told > 0 && s.resent.iter().any(|r| r.sender == 2), "the relay's own leg");
     assert_eq!(f.mss_bytes, Some(1248));
 }

@@ -61,8 +61,12 @@ fn flow(name: &str, rows: u64, dice: &mut Dice) -> FlowSeries {
     }
     let mut s = FlowSeries { state: states.state, states: states.states, ..FlowSeries::new(name) };
     dice.fill(rows, &mut s);
-    let resent =
-        |i| Resent { time_s: i as f64 / 50.0, byte: dice.roll(1 << 40), len: 1 + dice.roll(1448) as u32 };
+    let resent = |i| Resent {
+        time_s: i as f64 / 50.0,
+        byte: dice.roll(1 << 40),
+        len: 1 + dice.roll(1448) as u32,
+        sender: dice.roll(3) as u32,
+    };
     s.resent = (0..rows / 3).map(resent).collect();
     // In the order in which they ended: starts may fall.
     let response = |_| Response {
