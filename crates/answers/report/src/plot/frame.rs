@@ -93,8 +93,9 @@ pub(super) fn frame(look: &Look, title: &str, label: &str, legend: &[Item]) -> (
     drawing.text(&title, (MARGIN, 26.0), TITLE, colors.ink, Anchor::Start);
     let (mut x, mut y) = (MARGIN, 26.0);
     for (i, item) in legend.iter().enumerate() {
-        let label = font::clip(&item.label, TEXT, LABEL);
-        let before = if matches!(item.swatch, Swatch::None) { 0.0 } else { SWATCH + 6.0 };
+        let is_remark = matches!(item.swatch, Swatch::None);
+        let label = font::clip(&item.label, TEXT, if is_remark { room / SLACK } else { LABEL });
+        let before = if is_remark { 0.0 } else { SWATCH + 6.0 };
         let width = before + font::width(&label, TEXT) * SLACK;
         if i == 0 || x + width > MARGIN + room {
             (x, y) = (MARGIN, y + if i == 0 { ROW + 3.0 } else { ROW });

@@ -9,6 +9,9 @@ use crate::figures::common_limit;
 use crate::spark::goodput;
 use result::FlowSeries;
 
+/// Payload above so many times the limit of its packets is no rounding of bins.
+const ABOVE: f64 = 1.05;
+
 /// The width of a bin, seconds: a nice one near 1/200 of the run, but never below two sample intervals.
 pub(super) fn bin<'a>(end: f64, times: impl Iterator<Item = &'a Vec<f64>>) -> f64 {
     let interval = |t: &Vec<f64>| match (t.first(), t.last()) {
@@ -47,6 +50,13 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         chart.legend.push(Item::new(Swatch::Line(pen), &flow.label));
     }
     chart.legend.extend(Item::more(rest, look));
+    let released = |s: &FlowSeries| {
+        let limit = input.variant.flows.iter().find(|f| f.name == s.name).and_then(|f| f.limit_mbps);
+        limit.or(common_limit(input.variant)).is_some_and(|limit| is_released_at_once(s, &rates(s), width, limit))
+    };
+    if picked.iter().any(|flow| released(flow.series)) {
+        chart.legend.push(Item::new(Swatch::None, look.text("plot.released")));
+    }
     // Flows measured one at a time never shared the path.
     if input.flows.len() > 1 && !input.variant.one_at_a_time {
         let pen = Pen::new(colors.ink, 1.8);
@@ -57,6 +67,16 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         chart.level(limit, look.fill("plot.limit", &[("rate", &round(limit))]), look);
     }
     Some(chart.draw(look.text("plot.throughput"), input.label, look))
+}
+
+/// Whether a flow's goodput exceeds its limit because bytes waited behind a lost packet: the receiving application gets all of
+/// them in the moment when the packet has been sent again, so that a bin of next to nothing is followed by one above the limit.
+fn is_released_at_once(s: &FlowSeries, rates: &[f64], width: f64, limit: f64) -> bool {
+    let repaired = |bin: usize| {
+        let (from, to) = ((bin as f64 - 1.0) * width, (bin as f64 + 1.0) * width);
+        s.resent.iter().any(|r| r.time_s >= from && r.time_s <= to)
+    };
+    rates.iter().enumerate().any(|(bin, rate)| *rate > ABOVE * limit && repaired(bin))
 }
 
 fn total(flows: impl Iterator<Item = Vec<f64>>, count: usize, middle: impl Fn(usize) -> f64) -> Vec<Point> {
@@ -70,6 +90,19 @@ fn total(flows: impl Iterator<Item = Vec<f64>>, count: usize, middle: impl Fn(us
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A second of nothing, then two seconds' worth at once: with a packet sent again before it that is a repair, without one a
+    /// bucket's burst or a rounding, of which nothing is said.
+    #[test]
+    fn what_exceeds_a_limit_after_a_repair_is_told_from_a_burst() {
+        let resent = |time_s| result::Resent { time_s, byte: 0, len: 1448, sender: 0 };
+        let series = |resent| FlowSeries { resent, ..FlowSeries::default() };
+        let rates = [8.0, 0.0, 16.0, 8.0];
+        assert!(is_released_at_once(&series(vec![resent(1.8)]), &rates, 1.0, 10.0));
+        assert!(!is_released_at_once(&series(vec![resent(0.2)]), &rates, 1.0, 10.0), "long before");
+        assert!(!is_released_at_once(&series(vec![]), &rates, 1.0, 10.0));
+        assert!(!is_released_at_once(&series(vec![resent(1.8)]), &rates, 1.0, 16.0), "not above the limit");
+    }
 
     #[test]
     fn bins_are_nice_and_no_finer_than_the_samples() {
