@@ -54,7 +54,7 @@ def imports() -> None:
 def call() -> None:
     """A run of one millisecond, in which a handshake happens at most."""
     tiny = longfat.Scenario({**PATH.keys, "duration": "1ms"})
-    print(f"a call of run: {cpu(lambda: longfat.run(tiny).variants, 200) * 1e3:.2f} ms")
+    print(f"a call of run: {cpu(lambda: longfat.run(tiny, repeat=1).variants, 200) * 1e3:.2f} ms")
 
 
 def arrow() -> None:
@@ -67,7 +67,7 @@ def arrow() -> None:
         return int(line.split()[1]) / 1e3
 
     long = longfat.Scenario({**PATH.keys, "duration": "1000s", "sample": "1ms"})
-    result = longfat.run(long, set={"links.wan.forward.policer.rate": "1Mbit/s"})
+    result = longfat.run(long, repeat=1, set={"links.wan.forward.policer.rate": "1Mbit/s"})
     series = result.flows[0].series
     before = resident()
     taken = [pyarrow.record_batch(series) for _ in range(10)]
@@ -117,8 +117,8 @@ class Reno(longfat.Control):
 
 def control() -> None:
     """The same run with Reno in Rust and in Python."""
-    flow = longfat.run(PATH).flows[0]
-    rust = cpu(lambda: longfat.run(PATH), 9)
+    flow = longfat.run(PATH, repeat=1).flows[0]
+    rust = cpu(lambda: longfat.run(PATH, repeat=1), 9)
     python = cpu(lambda: longfat.run(PATH, controls={"up": Reno}), 9)
     packets = flow.sent_packets
     print(
