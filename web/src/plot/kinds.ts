@@ -160,6 +160,8 @@ function throughput({ variant: v, figures, data, flows, crowd, groups, picked }:
   const single = crowd.length > 0 && !picked ? [] : flows;
   for (const f of single) plot.tracks.push(track(f.flow.name, f.flow.name, f.color, 1.25, part(f), bandOf(data, f.series, "delivered_bytes")));
   plot.levels = levels(figures.all, flows, "common_limit_mbps", rateLevel);
+  // Bytes behind a lost packet reach the application all at once.
+  if (plot.levels.length > 0 && single.some((f) => f.flow.retransmitted_packets > 0)) plot.remark = t("plot.released");
   return plot;
 }
 

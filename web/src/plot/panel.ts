@@ -204,6 +204,7 @@ export class Panel {
       this.outputs.push(value);
       return h("li", { class: "row-value" }, name(r.name), " ", value);
     });
+    if (plot.remark) items.push(h("li", { class: "parts", "data-note": "remark" }, plot.remark));
     if (plot.note) items.push(h("li", { class: "parts", "data-note": "repeats" }, plot.note));
     fill(this.legend, ...items, ...rows, h("li", { class: "at" }));
   }

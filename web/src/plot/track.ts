@@ -136,6 +136,8 @@ export interface Plot {
   csv: () => CsvColumn[];
   /** What of several repeats is drawn. */
   note?: string;
+  /** Why curves look as they do, where a reader may wonder. */
+  remark?: string;
   /** Where the left axis begins: at nothing, or at the least in view. */
   floor: "zero" | "data";
 }
