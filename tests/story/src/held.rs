@@ -7,13 +7,16 @@
 //! | several of a kind together, or the control | no suspect alone gains more than [`SLACK`] beyond what is noticed, and these do gain |
 //! | nothing | no suspect alone gains more than that |
 //!
+//! A gain counts as larger than another where that is beyond chance over the own runs (Student's t of the pairs, 97.5 %): the
+//! p95 of four answers in a run of six seconds is a lottery, and neither side can tell.
+//!
 //! Rates are suspects where the flows reach nine tenths of them; the checker leaves a band around that, since its reckoning of
 //! headers is its own.
 
 use experiment::holders::{HolderWish, NEARLY, NOTICED, find_holders};
 use experiment::{Hooks, Order, run};
 use result::measure::{Direction, of_goal};
-use result::{Clock, Holder, HolderKind, Measure, VariantResult};
+use result::{Clock, Holder, HolderKind, HolderSearch, Measure, VariantResult};
 use scenario::{Experiment, Flow, Scenario};
 use serde_json::Value;
 use std::num::NonZeroUsize;
@@ -25,14 +28,16 @@ pub const SLACK: f64 = 1.12;
 /// Reached shares that may count as nearly all or not.
 const BAND: [f64; 2] = [NEARLY - 0.08, NEARLY + 0.04];
 /// Own runs of each suspect.
-const REPEATS: u32 = 3;
+const REPEATS: u32 = 6;
+/// Student's t of so many pairs.
+const T: f64 = 2.571;
 
 /// How what is said compares with own runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// The named one gains most.
     Best,
-    /// Another gains more, but not noticeably.
+    /// Another gains more, but not noticeably or not beyond chance.
     Tied,
     /// Nothing is named, and nothing gains.
     RightlyNone,
@@ -48,18 +53,37 @@ struct OwnSuspect {
     sets: Vec<String>,
     /// It may be a suspect or not.
     doubtful: bool,
-    gain: f64,
+    /// Logarithms of the gains, run by run.
+    logs: Vec<f64>,
 }
 
-/// What the baseline of a scenario file is said to be held by.
+impl OwnSuspect {
+    fn gain(&self) -> f64 {
+        mean(&self.logs).exp()
+    }
+}
+
+fn mean(list: &[f64]) -> f64 {
+    list.iter().sum::<f64>() / list.len().max(1) as f64
+}
+
+/// Whether these logarithms are above others by more than a factor, beyond chance.
+fn is_above(logs: &[f64], others: &[f64], factor: f64) -> bool {
+    let differences: Vec<f64> = logs.iter().zip(others).map(|(a, b)| a - b - factor.ln()).collect();
+    let (n, mean) = (differences.len() as f64, mean(&differences));
+    let squares: f64 = differences.iter().map(|d| (d - mean).powi(2)).sum();
+    mean > if n > 1.0 { T * (squares / (n - 1.0) / n).sqrt() } else { 0.0 }
+}
+
+/// What the baseline of a scenario file is said to be held by, and how that was looked for.
 ///
 /// # Panics
 /// When the text is no scenario.
-pub fn said(text: &str) -> Vec<Holder> {
+pub fn said(text: &str) -> (Vec<Holder>, HolderSearch) {
     let experiment = parse(text, &[]);
     let variant = baseline(&experiment);
     let (seeds, goals) = ([variant.scenario.seed], experiment.goals());
-    find_holders(&HolderWish { variant, seeds: &seeds, goals: &goals, threads: NonZeroUsize::new(1) }).0
+    find_holders(&HolderWish { variant, seeds: &seeds, goals: &goals, threads: NonZeroUsize::new(1) })
 }
 
 /// Holds what is said of a scenario file's baseline against own runs on this clock.
@@ -78,13 +102,20 @@ pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
     let own = Own { scenario, runs: &with, with: &with[0], goal };
     let mut all = own.suspects();
     for s in &mut all {
-        s.gain = gain(&measure, &with, &own_runs(text, &s.sets, clock));
+        s.logs = log_gains(&measure, &with, &own_runs(text, &s.sets, clock));
     }
-    let best = all.iter().filter(|s| !s.doubtful).max_by(|a, b| a.gain.total_cmp(&b.gain));
-    let told = |s: &OwnSuspect| format!("{} at {} gains {:.2}", s.kind.name(), s.place, s.gain);
-    let most = best.map_or(1.0, |s| s.gain);
+    if std::env::var_os("LONGFAT_HELD_SHOW").is_some() {
+        println!("{text}\nby {} of {goal:?}", measure.name());
+        all.iter().for_each(|s| println!("{:8.3} {} at {} ({:?})", s.gain(), s.kind.name(), s.place, s.sets));
+    }
+    let told = |s: &OwnSuspect| format!("{} at {} gains {:.2}", s.kind.name(), s.place, s.gain());
+    let sure = || all.iter().filter(|s| !s.doubtful);
+    // Those that gain beyond what is noticed and beyond chance.
+    let nothing = vec![0.0; with.len()];
+    let gaining = sure().filter(|s| is_above(&s.logs, &nothing, NOTICED * SLACK));
+    let gaining = gaining.max_by(|a, b| a.gain().total_cmp(&b.gain()));
     let Some(named) = said.first() else {
-        return match best.filter(|_| most > NOTICED * SLACK) {
+        return match gaining {
             Some(best) => Verdict::Wrong(format!("nothing is named, {}", told(best))),
             None => Verdict::RightlyNone,
         };
@@ -92,23 +123,26 @@ pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
     let late = named.kind == HolderKind::CongestionControl && goal != Goal::Fairness;
     if !named.also.is_empty() || late {
         let sets = own.together(&all, named);
-        let gains = sets.map_or(1.0, |sets| gain(&measure, &with, &own_runs(text, &sets, clock)));
+        let logs = sets.map(|sets| log_gains(&measure, &with, &own_runs(text, &sets, clock)));
+        let logs = logs.unwrap_or_else(|| nothing.clone());
         let name = format!("{} at {} and {:?}", named.kind.name(), named.place, named.also);
-        return match best.filter(|_| most > NOTICED * SLACK) {
-            Some(best) => Verdict::Wrong(format!("{name} are named, {}", told(best))),
-            None if gains * SLACK < NOTICED => Verdict::Wrong(format!("{name} gain {gains:.2}")),
-            None => Verdict::Best,
+        return match gaining {
+            Some(best) if is_above(&best.logs, &logs, SLACK) => {
+                Verdict::Wrong(format!("{name} gain {:.2}, {}", mean(&logs).exp(), told(best)))
+            }
+            _ if is_above(&nothing, &logs, SLACK) => Verdict::Wrong(format!("{name} gain {:.2}", mean(&logs).exp())),
+            _ => Verdict::Best,
         };
     }
     let Some(it) = all.iter().find(|s| s.kind == named.kind && s.place == named.place) else {
         return Verdict::Wrong(format!("{} at {} is not a suspect", named.kind.name(), named.place));
     };
-    if it.gain >= most {
-        Verdict::Best
-    } else if it.gain * SLACK >= most {
-        Verdict::Tied
-    } else {
-        Verdict::Wrong(format!("{}, {}", told(it), best.map(told).unwrap_or_default()))
+    let above = sure().filter(|s| is_above(&s.logs, &it.logs, SLACK));
+    match above.max_by(|a, b| a.gain().total_cmp(&b.gain())) {
+        Some(best) => Verdict::Wrong(format!("{}, {}", told(it), told(best))),
+        None if is_above(&nothing, &it.logs, SLACK) => Verdict::Wrong(format!("{}: it helps", told(it))),
+        None if sure().any(|s| s.gain() > it.gain()) => Verdict::Tied,
+        None => Verdict::Best,
     }
 }
 
@@ -146,8 +180,8 @@ fn own_runs(text: &str, sets: &[String], clock: Clock) -> Vec<VariantResult> {
     outcomes.variants.into_iter().flat_map(|v| v.outcomes).map(|o| o.variant).collect()
 }
 
-/// The geometric mean of how many times better the second runs are.
-fn gain(measure: &Measure, with: &[VariantResult], without: &[VariantResult]) -> f64 {
+/// Logarithms of how many times better the second runs are.
+fn log_gains(measure: &Measure, with: &[VariantResult], without: &[VariantResult]) -> Vec<f64> {
     let one = |(a, b): (&VariantResult, &VariantResult)| {
         let (Some(a), Some(b)) = (measure.of(a), measure.of(b)) else { return 0.0 };
         let (good, bad) = if measure.better() == Some(Direction::Larger) { (b, a) } else { (a, b) };
@@ -157,9 +191,7 @@ fn gain(measure: &Measure, with: &[VariantResult], without: &[VariantResult]) ->
             (good, bad) => (good / bad).clamp(0.001, 1000.0).ln(),
         }
     };
-    let pairs = with.iter().zip(without);
-    let n = pairs.len() as f64;
-    (pairs.map(one).sum::<f64>() / n).exp()
+    with.iter().zip(without).map(one).collect()
 }
 
 /// The scenario as the checker sees it.
@@ -295,7 +327,7 @@ impl Own<'_> {
     ) {
         let kind = text(config, "kind").unwrap_or_default();
         let mut add = |kind: HolderKind, sets: Vec<String>, doubtful: bool| {
-            all.push(OwnSuspect { kind, place: place.into(), sets, doubtful, gain: 1.0 });
+            all.push(OwnSuspect { kind, place: place.into(), sets, doubtful, logs: Vec::new() });
         };
         let off = || vec![format!("{key}.enabled=false")];
         match kind.as_str() {
@@ -379,7 +411,7 @@ impl Own<'_> {
             let stack = format!("hosts.{}.stack", host.name);
             let mut add = |kind, sets| {
                 let place = host.name.clone();
-                all.push(OwnSuspect { kind, place, sets, doubtful: false, gain: 1.0 });
+                all.push(OwnSuspect { kind, place, sets, doubtful: false, logs: Vec::new() });
             };
             if tcp().any(|f| self.ends(f)[1] == h) {
                 let product = tcp().filter(|f| self.ends(f)[1] == h).map(|f| self.product(self.possible(f))).max();
@@ -429,7 +461,7 @@ impl Own<'_> {
             if tcp().any(|f| f.via.contains(&r)) {
                 let sets = vec![format!("relays.{}.buffer=\"1000MB\"", relay.name)];
                 let place = relay.name.clone();
-                all.push(OwnSuspect { kind: HolderKind::RelayBuffer, place, sets, doubtful: false, gain: 1.0 });
+                all.push(OwnSuspect { kind: HolderKind::RelayBuffer, place, sets, doubtful: false, logs: Vec::new() });
             }
         }
     }
@@ -439,7 +471,7 @@ impl Own<'_> {
         for flow in flows {
             let key = format!("flows.\"{}\"", flow.name);
             let mut add = |kind, sets: Vec<String>, doubtful| {
-                all.push(OwnSuspect { kind, place: flow.name.clone(), sets, doubtful, gain: 1.0 });
+                all.push(OwnSuspect { kind, place: flow.name.clone(), sets, doubtful, logs: Vec::new() });
             };
             if !is_datagrams(flow) && flow.max_pacing_rate.is_some() {
                 add(HolderKind::PacingCap, vec![format!("{key}.max_pacing_rate=\"900Gbit/s\"")], false);
@@ -487,7 +519,7 @@ impl Own<'_> {
                 if let Some(first) = others.clone().next() {
                     let place = first.name.clone();
                     let kind = HolderKind::CongestionControl;
-                    all.push(OwnSuspect { kind, place, sets, doubtful: false, gain: 1.0 });
+                    all.push(OwnSuspect { kind, place, sets, doubtful: false, logs: Vec::new() });
                 }
             }
         }

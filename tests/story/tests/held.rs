@@ -1,7 +1,7 @@
 //! What scenarios are held by: the named cause is the one whose removal gains most, by runs of the checker's own.
 //!
 //! A few scenarios as an ordinary test; `LONGFAT_HELD=300 cargo test -p longfat-story-test --test held -- --nocapture` for many,
-//! `LONGFAT_HELD_FROM=1001` for others.
+//! `LONGFAT_HELD_FROM=1001` for others, `LONGFAT_HELD_SHOW=1` for what was found in each.
 
 use result::{Clock, HolderKind};
 use std::collections::BTreeMap;
@@ -34,7 +34,10 @@ fn the_named_cause_is_the_one_whose_removal_gains_most() {
                 return done;
             }
             let text = text(seed);
-            let said = said(&text);
+            let (said, search) = said(&text);
+            if std::env::var_os("LONGFAT_HELD_SHOW").is_some() {
+                println!("said: {said:#?}\n{search:#?}");
+            }
             done.push((seed, said.first().map(|h| h.kind), verdict(&text, &said, Clock::Sim)));
         }
     };

@@ -49,7 +49,7 @@ fn rare_single_losses_hold_a_flow_and_large_bursts_do_not() {
         { kind = "link", name = "line", rate = "100Mbit/s", delay = "20ms", queue = { kind = "fifo", packets = 400 } },
         { kind = "outage", name = "gap", every = "10s", first = "3s", lasts = "60ms" },
         { kind = "loss", name = "noise", probability = 0.0004 }"#;
-    let text = download(path, BACK, "").replace("\"6s\"", "\"30s\"");
+    let text = download(path, BACK, "").replace("\"6s\"", "\"20s\"");
     let noise = first(&text, HolderKind::Loss, "wan.forward.noise");
     assert!(noise.gain > 2.0 && noise.carries == Some(Carried::Data), "{noise:?}");
     let drops = noise.drops.unwrap();
@@ -157,8 +157,8 @@ fn fairness_is_held_by_unlike_controls() {
 
 #[test]
 fn what_is_too_large_for_the_budget_is_said() {
-    let text = download(&LINE.replace("40Mbit/s", "100Gbit/s").replace("packets = 150", "packets = 100000"), BACK, "count = 20")
-        .replace("\"6s\"", "\"1s\"");
+    let text = download(&LINE.replace("40Mbit/s", "40Gbit/s").replace("packets = 150", "packets = 100000"), BACK, "count = 20")
+        .replace("\"6s\"", "\"600ms\"");
     let big = format!("{text}\n[hosts.home]\nstack = {{ receive_buffer = \"400MB\" }}\n[hosts.server]\nstack = {{ send_buffer = \"400MB\" }}");
     let (_, search) = held(&big, &[]);
     assert!(search.runs <= MAX_RUNS && !search.left_out.is_empty(), "{search:?}");

@@ -255,7 +255,10 @@ impl<'a> Finder<'a> {
             let (tried, left_out) = self.try_all(removals(&all), screened, estimate, budget);
             all.extend(tried);
             search.left_out.extend(left_out.iter().map(|r| self.named(r, None)));
-            let holders = self.confirmed(&mut all[from..], &mut comparison, budget);
+            // Several together, or another control, explain nothing that one alone explains better, be it by chance.
+            let alone = all[..from].iter().map(|t| comparison.gain(t)).fold(1.0, f64::max);
+            let mut holders = self.confirmed(&mut all[from..], &mut comparison, budget);
+            holders.retain(|h| h.gain > alone);
             search.tried.extend(all[from..].iter().map(|t| self.named(&t.removal, Some(comparison.gain(t)))));
             if !holders.is_empty() {
                 return self.with_drops(holders, &case, budget);
