@@ -2,7 +2,7 @@
 
 use crate::number::{percent, short};
 use crate::strings::{Lang, fill, text};
-use result::{Run, Trust, TrustKind, TrustReason, VariantResult};
+use result::{DeadComponent, Run, Trust, TrustKind, TrustReason, VariantResult};
 
 /// A sentence for each variant whose measurement is not to be trusted.
 pub fn distrust(run: &Run, lang: Lang) -> Vec<String> {
@@ -15,8 +15,20 @@ pub fn distrust_of(variant: &VariantResult, lang: Lang) -> Option<String> {
     Some(sentence(&variant.name, trust, lang))
 }
 
+/// A sentence for each component of a variant's runs that died while they were measured.
+pub fn deaths_of(variant: &VariantResult, lang: Lang) -> Vec<String> {
+    variant.trust.iter().flat_map(|trust| &trust.died).map(|dead| death(dead, lang)).collect()
+}
+
+fn death(dead: &DeadComponent, lang: Lang) -> String {
+    let seconds = short(dead.at_ms / 1000.0);
+    fill("trust.died", lang, &[("component", &dead.component), ("seconds", &seconds), ("how", &dead.how)])
+}
+
 fn sentence(name: &str, trust: &Trust, lang: Lang) -> String {
-    let why: Vec<String> = trust.reasons.iter().map(|r| reason(r, lang)).collect();
+    let died = trust.died.iter().map(|dead| death(dead, lang));
+    let rest = trust.reasons.iter().filter_map(|r| reason(r, lang));
+    let why: Vec<String> = died.chain(rest).collect();
     let mut cures: Vec<&str> = Vec::new();
     for cure in trust.reasons.iter().map(|r| text(cure(r.kind, trust.real_time), lang)) {
         if !cures.contains(&cure) {
@@ -27,9 +39,11 @@ fn sentence(name: &str, trust: &Trust, lang: Lang) -> String {
     fill("trust.not", lang, &[("name", &format!("{name:?}")), ("why", &why), ("cures", &cures)])
 }
 
-fn reason(r: &TrustReason, lang: Lang) -> String {
+/// `None` for [`TrustKind::Died`], which [`death`] words for each component.
+fn reason(r: &TrustReason, lang: Lang) -> Option<String> {
     let share = |x| percent(x) + " %";
     let (key, number): (_, fn(f64) -> String) = match r.kind {
+        TrustKind::Died => return None,
         TrustKind::Late => ("trust.late", short),
         TrustKind::LateTail => ("trust.late-tail", short),
         TrustKind::HostsLate => ("trust.hosts-late", short),
@@ -41,7 +55,7 @@ fn reason(r: &TrustReason, lang: Lang) -> String {
         TrustKind::KernelLoss => ("trust.kernel-loss", share),
         TrustKind::Bunched => ("trust.bunched", share),
     };
-    fill(key, lang, &[("measured", &number(r.measured)), ("bound", &number(r.bound))])
+    Some(fill(key, lang, &[("measured", &number(r.measured)), ("bound", &number(r.bound))]))
 }
 
 /// The key of what helps.
@@ -57,6 +71,7 @@ fn cure(kind: TrustKind, real_time: bool) -> &'static str {
         | TrustKind::AcksHeld
         | TrustKind::Bunched => "trust.cure.alone",
         TrustKind::Steal => "trust.cure.own",
+        TrustKind::Died => "trust.cure.again",
     }
 }
 
@@ -93,5 +108,25 @@ mod tests {
             ]
         );
         assert!(distrust(&bad, Lang::Zh)[0].contains("仿真器"));
+    }
+
+    #[test]
+    fn what_died_is_named_first() {
+        let reasons = [(TrustKind::Died, 1.0, 0.0), (TrustKind::Steal, 0.125, 0.03)];
+        let reasons = reasons.map(|(kind, measured, bound)| TrustReason { kind, measured, bound }).into();
+        let component = "host gw: charon (IPsec over link access)".into();
+        let died = vec![DeadComponent { component, how: "killed by signal 9".into(), at_ms: 3210.0 }];
+        let run = run(Some(Trust { reasons, died, ..Trust::default() }));
+        let death = "host gw: charon (IPsec over link access) died 3.21 s into the run (killed by signal 9)";
+        assert_eq!(deaths_of(&run.variants[0], Lang::En), [death]);
+        let sentence = &distrust(&run, Lang::En)[0];
+        assert_eq!(
+            *sentence,
+            format!(
+                "do not trust \"cubic\" as measured on the kernel: {death}; the hypervisor took 12.5 % of the CPU time; what \
+                 helps: another run, a machine that is not shared"
+            )
+        );
+        assert!(distrust(&run, Lang::Zh)[0].contains("charon"));
     }
 }

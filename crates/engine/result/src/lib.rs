@@ -48,7 +48,7 @@ pub use packed::{Packer, Unpacker};
 pub use schema::{schema_of, schema_text};
 pub use series::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Response, Stretch};
 pub use topology::Topology;
-pub use trust::{OwnDelay, RttsOfRun, Trust, TrustKind, TrustReason};
+pub use trust::{DeadComponent, OwnDelay, RttsOfRun, Trust, TrustKind, TrustReason};
 
 /// The JSON Schema (draft 7) of a result: `docs/result.schema.json`.
 pub fn schema() -> &'static str {

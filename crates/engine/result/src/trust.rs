@@ -48,8 +48,40 @@ pub enum TrustKind {
     Steal,
     /// The share of packets that the kernel's own queues lost, 0 to 1.
     KernelLoss,
-    /// Of the packets that the path dropped the share that the emulator had held up and let go in a bunch, 0 to 1.
+    /// Of the packets that the path dropped the share that a bucket or a full queue dropped after the emulator had held them
+    /// up and let them go in a bunch, 0 to 1.
     Bunched,
+    /// How many components of the run died while it was measured.
+    Died,
+}
+
+impl TrustKind {
+    /// Every kind.
+    pub const ALL: [TrustKind; 11] = [
+        TrustKind::Late,
+        TrustKind::LateTail,
+        TrustKind::Unexplained,
+        TrustKind::EngineBusy,
+        TrustKind::HostsLate,
+        TrustKind::BegunLate,
+        TrustKind::AcksHeld,
+        TrustKind::Steal,
+        TrustKind::KernelLoss,
+        TrustKind::Bunched,
+        TrustKind::Died,
+    ];
+}
+
+/// A process of the run that ended before its time: a daemon, a relay, a flow's program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeadComponent {
+    /// What it is and where: "host gw: charon (IPsec over link access)".
+    pub component: String,
+    /// How it ended: "killed by signal 9".
+    pub how: String,
+    /// When it was found dead, ms since the run began.
+    pub at_ms: f64,
 }
 
 /// A reason not to trust a measurement.
@@ -96,10 +128,17 @@ pub struct Trust {
     /// without datagrams.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unexplained_ms: Option<f64>,
-    /// Packets that the kernel's own queues lost: devices, sockets of datagrams, refused deliveries.
+    /// Components of the run that died while it was measured, in the order in which they were found dead. The numbers are
+    /// then not those of the scenario.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub died: Vec<DeadComponent>,
+    /// Packets that the kernel's own queues lost while the run was measured: devices, sockets of datagrams, refused
+    /// deliveries.
     pub kernel_lost_packets: u64,
-    /// Packets that the emulator held up for longer than the shallowest bucket or queue of the path holds at its rate: so
-    /// many of a bunch find no room. What came before them did.
+    /// Packets that hosts sent into the path or lost before they entered it: what `kernel_lost_packets` is a share of.
+    #[serde(default)]
+    pub offered_packets: u64,
+    /// Packets that a bucket or a full queue dropped after the emulator had held them up for longer than it holds at its rate.
     #[serde(default)]
     pub bunched_packets: u64,
     /// The share of the machine's CPU time that nobody used, 0 to 1; absent where the system does not say.
@@ -124,13 +163,18 @@ const LOSS: f64 = 1e-5;
 /// Goodput goes as 1/sqrt(p): so many more losses make it less by half of that.
 const BUNCHED: f64 = 2.0 * LATE;
 
+/// A part of a whole, 0 to 1; a whole that is smaller than its part was counted too low.
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(part).max(1) as f64
+}
+
 impl Trust {
-    /// Judges what was measured of a run of `duration_ms`. `passages` packets passed the emulator, `dropped` its path
-    /// dropped; a packet's round trip crosses it `crossings` times.
+    /// Judges what was measured of a run of `duration_ms`, whose path dropped `dropped` packets; a packet's round trip
+    /// crosses the emulator `crossings` times.
     pub fn judge(
         mut self,
         duration_ms: f64,
-        [passages, dropped]: [u64; 2],
+        dropped: u64,
         rtt: Option<RttsOfRun>,
         crossings: usize,
     ) -> Trust {
@@ -140,6 +184,8 @@ impl Trust {
                 reasons.push(TrustReason { kind, measured, bound });
             }
         };
+        let died = self.died.len() as f64;
+        hold(TrustKind::Died, died, 0.0, died > 0.0);
         if let Some(RttsOfRun { shortest_ms, usual_ms: rtt }) = rtt {
             let late = (self.lateness_ms.p50 + self.waiting_ms.p50) * crossings as f64;
             hold(TrustKind::Late, late, LATE * rtt, late > LATE * rtt);
@@ -161,9 +207,9 @@ impl Trust {
         if let Some(steal) = self.steal {
             hold(TrustKind::Steal, steal, STEAL, steal > STEAL);
         }
-        let lost = self.kernel_lost_packets as f64 / passages.max(1) as f64;
+        let lost = share(self.kernel_lost_packets, self.offered_packets);
         hold(TrustKind::KernelLoss, lost, LOSS, lost > LOSS);
-        let bunched = self.bunched_packets.min(dropped) as f64 / dropped.max(1) as f64;
+        let bunched = share(self.bunched_packets, dropped);
         hold(TrustKind::Bunched, bunched, BUNCHED, bunched > BUNCHED);
         self.reliable = reasons.is_empty();
         self.reasons = reasons;
@@ -193,6 +239,7 @@ impl Trust {
             Trust {
                 reliable: a.reliable && b.reliable,
                 reasons,
+                died: a.died.into_iter().chain(b.died).collect(),
                 engine_cpu: a.engine_cpu.max(b.engine_cpu),
                 real_time: a.real_time && b.real_time,
                 lateness_ms: own(a.lateness_ms, b.lateness_ms),
@@ -202,6 +249,7 @@ impl Trust {
                 begun_late_ms: a.begun_late_ms.max(b.begun_late_ms),
                 unexplained_ms: either(a.unexplained_ms, b.unexplained_ms, f64::max),
                 kernel_lost_packets: a.kernel_lost_packets + b.kernel_lost_packets,
+                offered_packets: a.offered_packets + b.offered_packets,
                 bunched_packets: a.bunched_packets + b.bunched_packets,
                 idle: either(a.idle, b.idle, f64::min),
                 steal: either(a.steal, b.steal, f64::max),
@@ -254,62 +302,88 @@ mod tests {
         trust.reasons.iter().map(|r| r.kind).collect()
     }
 
-    #[test]
-    fn a_punctual_run_is_reliable() {
-        let trust = punctual().judge(2000.0, [100_000, 1000], rtts(20.0), 2);
-        assert!(trust.reliable && trust.reasons.is_empty(), "{trust:?}");
+    /// A run of 2 s that dropped 1000 packets.
+    fn judged(trust: Trust, rtt: Option<RttsOfRun>, crossings: usize) -> Trust {
+        trust.judge(2000.0, 1000, rtt, crossings)
     }
 
     #[test]
-    fn each_fault_has_its_reason() {
-        let judge = |t: Trust, rtt, crossings| kinds(&t.judge(2000.0, [100_000, 1000], rtts(rtt), crossings));
-        assert_eq!(judge(punctual(), 1.0, 4), [TrustKind::Late], "0.08 ms of 1");
-        let queued = Some(RttsOfRun { shortest_ms: 1.0, usual_ms: 20.0 });
-        assert!(
-            punctual().judge(2000.0, [100_000, 1000], queued, 4).reliable,
-            "0.08 ms of 20: a queue stands"
-        );
-        assert_eq!(judge(punctual(), 20.0, 40), [TrustKind::Late], "twenty hops there and back");
+    fn a_punctual_run_is_reliable() {
+        let trust = judged(punctual(), rtts(20.0), 2);
+        assert!(trust.reliable && trust.reasons.is_empty(), "{trust:?}");
+    }
+
+    fn dead() -> DeadComponent {
+        DeadComponent { component: "host gw: BIRD (BGP)".into(), how: "killed by signal 9".into(), at_ms: 700.0 }
+    }
+
+    /// A measurement on a round trip of this many ms with so many crossings: one that the kind is held against, and one
+    /// that looks like it and is right.
+    fn cases(kind: TrustKind) -> [(Trust, f64, usize); 2] {
         let tail = OwnDelay { p50: 0.01, p99: 4.5, max: 9.0 };
-        assert_eq!(judge(Trust { lateness_ms: tail, ..punctual() }, 30.0, 2), [TrustKind::LateTail]);
-        assert_eq!(
-            judge(Trust { lateness_ms: tail, ..punctual() }, 60.0, 2),
-            [],
-            "an eighth of 60 ms is 7.5"
-        );
-        assert_eq!(
-            judge(Trust { unexplained_ms: Some(660.0), ..punctual() }, 5.0, 2),
-            [TrustKind::Unexplained]
-        );
-        assert_eq!(judge(Trust { acks_held_ms: tail, ..punctual() }, 30.0, 2), [TrustKind::AcksHeld]);
-        assert_eq!(judge(Trust { acks_held_ms: tail, ..punctual() }, 60.0, 2), []);
-        assert_eq!(judge(Trust { engine_cpu: 0.97, ..punctual() }, 20.0, 2), [TrustKind::EngineBusy]);
-        assert_eq!(judge(Trust { hosts_wait_ms: Some(0.4), ..punctual() }, 20.0, 2), [TrustKind::HostsLate]);
-        assert_eq!(judge(Trust { hosts_wait_ms: Some(0.2), ..punctual() }, 20.0, 2), []);
-        assert_eq!(judge(Trust { begun_late_ms: 80.0, ..punctual() }, 20.0, 2), [TrustKind::BegunLate]);
-        assert_eq!(judge(Trust { begun_late_ms: 50.0, ..punctual() }, 20.0, 2), [], "2.5 % of 2 s");
-        assert_eq!(judge(Trust { steal: Some(0.2), ..punctual() }, 20.0, 2), [TrustKind::Steal]);
-        assert_eq!(judge(Trust { kernel_lost_packets: 2, ..punctual() }, 20.0, 2), [TrustKind::KernelLoss]);
-        assert_eq!(judge(Trust { kernel_lost_packets: 1, ..punctual() }, 20.0, 2), [], "one of 100,000");
-        assert_eq!(
-            judge(Trust { bunched_packets: 70, ..punctual() }, 20.0, 2),
-            [TrustKind::Bunched],
-            "of 1000 drops"
-        );
-        assert_eq!(judge(Trust { bunched_packets: 50, ..punctual() }, 20.0, 2), []);
-        let undropped =
-            Trust { bunched_packets: 70, ..punctual() }.judge(2000.0, [100_000, 0], rtts(20.0), 2);
-        assert!(undropped.reliable, "there was room for all");
+        let on = |trust: Trust| (trust, 20.0, 2);
+        match kind {
+            TrustKind::Late => [(punctual(), 1.0, 4), (punctual(), 20.0, 4)],
+            // An eighth of 60 ms is 7.5.
+            TrustKind::LateTail => {
+                [30.0, 60.0].map(|rtt| (Trust { lateness_ms: tail, ..punctual() }, rtt, 2))
+            }
+            TrustKind::AcksHeld => {
+                [30.0, 60.0].map(|rtt| (Trust { acks_held_ms: tail, ..punctual() }, rtt, 2))
+            }
+            TrustKind::Unexplained => {
+                [5.0, 3.5].map(|ms| on(Trust { unexplained_ms: Some(ms), ..punctual() }))
+            }
+            TrustKind::EngineBusy => [0.97, 0.85].map(|busy| on(Trust { engine_cpu: busy, ..punctual() })),
+            TrustKind::HostsLate => [0.4, 0.2].map(|ms| on(Trust { hosts_wait_ms: Some(ms), ..punctual() })),
+            // 2.5 % of 2 s is little.
+            TrustKind::BegunLate => [80.0, 50.0].map(|ms| on(Trust { begun_late_ms: ms, ..punctual() })),
+            TrustKind::Steal => [0.2, 0.02].map(|share| on(Trust { steal: Some(share), ..punctual() })),
+            TrustKind::KernelLoss => [2, 1].map(|lost| {
+                on(Trust { kernel_lost_packets: lost, offered_packets: 100_000, ..punctual() })
+            }),
+            TrustKind::Bunched => [70, 50].map(|n| on(Trust { bunched_packets: n, ..punctual() })),
+            TrustKind::Died => [vec![dead()], vec![]].map(|died| on(Trust { died, ..punctual() })),
+        }
+    }
+
+    #[test]
+    fn each_doubt_is_raised_where_it_must_be_and_nowhere_else() {
+        for kind in TrustKind::ALL {
+            let [wrong, right] = cases(kind).map(|(trust, rtt, n)| kinds(&judged(trust, rtts(rtt), n)));
+            assert_eq!((wrong, right), (vec![kind], vec![]), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn lateness_counts_against_the_usual_round_trip_of_all_links() {
+        let queued = Some(RttsOfRun { shortest_ms: 1.0, usual_ms: 20.0 });
+        assert!(judged(punctual(), queued, 4).reliable, "0.08 ms of 20: a queue stands");
+        assert_eq!(kinds(&judged(punctual(), rtts(20.0), 40)), [TrustKind::Late], "twenty links there and back");
+    }
+
+    #[test]
+    fn what_is_a_share_is_at_most_all() {
+        let counts = [0, 1, 7, 1000, u64::MAX];
+        for [part, whole] in counts.iter().flat_map(|&a| counts.map(|b| [a, b])) {
+            let share = share(part, whole);
+            assert!((0.0..=1.0).contains(&share), "{part} of {whole}: {share}");
+            assert_eq!(share == 0.0, part == 0 || part as f64 / whole as f64 == 0.0);
+        }
+        let all = Trust { kernel_lost_packets: 1250, offered_packets: 1000, ..punctual() };
+        assert_eq!(judged(all, rtts(20.0), 2).reasons[0].measured, 1.0);
     }
 
     #[test]
     fn of_repeats_the_worst_counts() {
-        let judged = |t: Trust| t.judge(2000.0, [1000, 0], rtts(20.0), 2);
-        let all =
-            [judged(punctual()), judged(Trust { engine_cpu: 0.95, hosts_wait_ms: Some(1.0), ..punctual() })];
+        let judged = |t: Trust| judged(t, rtts(20.0), 2);
+        let bad =
+            Trust { engine_cpu: 0.95, hosts_wait_ms: Some(1.0), died: vec![dead()], ..punctual() };
+        let all = [judged(punctual()), judged(bad)];
         let worst = Trust::worst(&all).unwrap();
         assert!(!worst.reliable);
-        assert_eq!(kinds(&worst), [TrustKind::HostsLate, TrustKind::EngineBusy]);
+        assert_eq!(kinds(&worst), [TrustKind::Died, TrustKind::HostsLate, TrustKind::EngineBusy]);
+        assert_eq!(worst.died, [dead()]);
         assert_eq!((worst.engine_cpu, worst.hosts_wait_ms), (0.95, Some(1.0)));
         assert_eq!(Trust::worst([]), None);
     }

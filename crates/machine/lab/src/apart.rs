@@ -203,6 +203,7 @@ fn put_error(b: &mut Packer, error: &LabError) {
             b.texts(&["command", name, &source.raw_os_error().unwrap_or(0).to_string()]);
         }
         LabError::User(why) => b.texts(&["user", why]),
+        LabError::Died { component, how } => b.texts(&["died", component, how]),
         LabError::Stopped => b.texts(&["stopped"]),
         LabError::Killed => b.texts(&["killed"]),
     }
@@ -232,6 +233,7 @@ fn get_error(p: &mut Unpacker) -> Option<LabError> {
             LabError::Command { name, source, hint: None }
         }
         "user" => LabError::User(t.next()?),
+        "died" => LabError::Died { component: t.next()?, how: t.next()? },
         "stopped" => LabError::Stopped,
         _ => LabError::Killed,
     })

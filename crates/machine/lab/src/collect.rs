@@ -2,9 +2,10 @@
 
 use crate::engine::{self, Punctuality};
 use crate::host;
+use crate::machine::LostPackets;
 use crate::plan::{FlowPlan, PlannedFlow};
 use chains::{FlowTally, Whole};
-use result::{Clock, FlowSeries, Outcome, RttSummary, Trust};
+use result::{Clock, DeadComponent, FlowSeries, Outcome, RttSummary, Trust};
 use scenario::Scenario;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -67,26 +68,27 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
     tally
 }
 
-/// What is known of the run's quality, not judged yet. `shares` of CPU time: idle, stolen; `depth` of the shallowest
-/// bucket or queue.
+/// What is known of the run's quality, not judged yet. `shares` of CPU time: idle, stolen.
 pub fn trust(
     p: &Punctuality,
     hosts: &[host::HostReport],
-    duration: Span,
-    lost: u64,
+    lost: LostPackets,
     shares: Option<[f64; 2]>,
-    depth: Option<Span>,
+    died: Vec<DeadComponent>,
 ) -> Trust {
     Trust {
-        engine_cpu: p.cpu.as_secs_f64() / duration.as_secs_f64(),
+        died,
+        engine_cpu: p.cpu.as_secs_f64() / p.ran.max(p.cpu).as_secs_f64().max(f64::MIN_POSITIVE),
         real_time: p.real_time,
         lateness_ms: RttSummary::of(&p.late).into(),
         waiting_ms: RttSummary::of(&p.waited).into(),
         acks_held_ms: RttSummary::of(&p.held).into(),
         hosts_wait_ms: hosts.iter().filter_map(|h| h.wait).max().map(Span::as_millis_f64),
         begun_late_ms: hosts.iter().map(|h| h.begun_late).max().map_or(0.0, Span::as_millis_f64),
-        kernel_lost_packets: lost + p.refused,
-        bunched_packets: depth.map_or(0, |depth| p.late.beyond(depth)),
+        // What a device refuses of the engine it counts itself, unless it is down.
+        kernel_lost_packets: lost.outward + lost.inward.max(p.refused),
+        offered_packets: p.sent + lost.outward,
+        bunched_packets: p.bunched,
         idle: shares.map(|[idle, _]| idle),
         steal: shares.map(|[_, steal]| steal),
         ..Trust::default()

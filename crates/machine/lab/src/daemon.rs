@@ -20,7 +20,8 @@ use crate::LabError;
 use crate::clock::WallClock;
 use crate::controls::Controls;
 use crate::crew::Crew;
-use crate::engine::Engine;
+use crate::deaths::{Deaths, how, joined};
+use crate::engine::{ENGINE, Engine};
 use crate::netlink::Netlink;
 use crate::network::LabNetwork;
 use crate::plan::FlowPlan;
@@ -29,20 +30,22 @@ use crate::routing::{install, routes_through};
 pub use config::esp_port;
 use console::DaemonConsole;
 use linux::namespace;
-use scenario::{Scenario, Service};
+use scenario::{FaultKind, Scenario, Service};
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
-use units::Span;
+use units::{Span, Time};
 
 /// How long all tunnels, sessions and routes may take to come up. BIRD begins 1 s after it started and tries again each
 /// second; IKE repeats itself after 4 s.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Between two looks whether they stand.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Between two looks whether daemons run.
+const LOOK: Duration = Duration::from_millis(20);
 /// How long one command of a console may take.
 const ANSWER: Duration = Duration::from_secs(12);
 
@@ -57,9 +60,18 @@ pub struct Daemons<'a> {
     network: &'a LabNetwork,
     /// What both ends of each tunnel know.
     secret: String,
-    consoles: BTreeMap<usize, DaemonConsole>,
+    consoles: BTreeMap<usize, HostDaemons>,
     /// From the first daemon's start until tunnels, sessions and routes stood.
     pub took: Duration,
+}
+
+/// The daemons of a host.
+struct HostDaemons {
+    console: DaemonConsole,
+    /// Those that run, by their process id inside.
+    running: BTreeMap<i32, String>,
+    /// Its console has died.
+    is_dead: bool,
 }
 
 /// What of the services cannot be, found before anything is made.
@@ -114,13 +126,15 @@ impl<'a> Daemons<'a> {
             console
                 .send(&config::start(scenario, host, &this.secret))
                 .map_err(this.failed(host, "its daemons"))?;
-            this.consoles.insert(host, console);
+            this.consoles.insert(host, HostDaemons { console, running: BTreeMap::new(), is_dead: false });
         }
-        for (&host, console) in &mut this.consoles {
-            let (code, said) = console.answer(ANSWER).map_err(failed(scenario, host, "its daemons"))?;
+        for (&host, daemons) in &mut this.consoles {
+            let answer = daemons.console.answer(ANSWER);
+            let (code, said) = answer.map_err(failed(scenario, host, "its daemons"))?;
             if code != 0 {
                 return Err(did_not(scenario, host, "its daemons did not start", &said));
             }
+            daemons.running = config::daemons(scenario, &said).into_iter().collect();
             lead_into_tunnels(scenario, network, host)?;
         }
         this.with_packets(seed, |this| this.connect(begun + PATIENCE, halt))?;
@@ -130,13 +144,13 @@ impl<'a> Daemons<'a> {
 
     /// Starts the daemons of a host that was lost, and makes its tunnels anew.
     fn restart(&mut self, host: usize) -> Result<(), LabError> {
-        if !self.consoles.contains_key(&host) {
-            return Ok(());
-        }
         let start = config::start(self.scenario, host, &self.secret);
         let (code, said) = self.ask(host, &start)?;
         if code != 0 {
             return Err(did_not(self.scenario, host, "its daemons did not start again", &said));
+        }
+        if let Some(daemons) = self.consoles.get_mut(&host) {
+            daemons.running = config::daemons(self.scenario, &said).into_iter().collect();
         }
         lead_into_tunnels(self.scenario, self.network, host)?;
         // Where one does not stand at once charon goes on trying.
@@ -168,7 +182,7 @@ impl<'a> Daemons<'a> {
             let engine = s.spawn(|| engine.run(&stop, &crew).map_err(LabError::system("moving packets")));
             let done = work(self);
             stop.store(true, Relaxed);
-            engine.join().unwrap_or(Err(LabError::Killed))?;
+            joined(engine, ENGINE)?;
             done
         })
     }
@@ -207,48 +221,94 @@ impl<'a> Daemons<'a> {
     /// Has a host's console run a command: its exit code, and what it said.
     pub fn ask(&mut self, host: usize, command: &str) -> Result<(i32, String), LabError> {
         let scenario = self.scenario;
-        let console = self.consoles.get_mut(&host).ok_or(LabError::Killed)?;
+        let console = &mut self.consoles.get_mut(&host).ok_or(LabError::Killed)?.console;
         let asked = console.send(command).and_then(|()| console.answer(ANSWER));
         asked.map_err(failed(scenario, host, "asking its daemons"))
     }
 
-    /// Plays the scenario's faults of tunnels, sessions and hosts until told to stop; what links carry is the engine's.
-    pub fn play(&mut self, clock: WallClock, stop: &AtomicBool) -> Result<(), LabError> {
-        let scenario = self.scenario;
-        let mut acts: Vec<(units::Time, usize, FaultAct)> = Vec::new();
-        for fault in &scenario.faults {
-            let begin = units::Time::ZERO + fault.at;
+    /// Plays the scenario's faults of tunnels, sessions and hosts and notes daemons that die of anything else, until told to
+    /// stop or, where there is one, until the end; what links carry is the engine's.
+    pub fn play(
+        &mut self,
+        clock: WallClock,
+        end: Option<Time>,
+        stop: &AtomicBool,
+        deaths: &Deaths,
+    ) -> Result<(), LabError> {
+        let mut acts = if end.is_some() { self.acts() } else { Vec::new() }.into_iter().peekable();
+        while !stop.load(Relaxed) && end.is_none_or(|end| clock.now() < end) {
+            self.watch(deaths);
+            while let Some((_, host, act)) = acts.next_if(|(at, ..)| *at <= clock.now()) {
+                if let Err(e) = self.act(host, act) {
+                    // A console that cannot answer may have died of what is to be noted.
+                    self.watch(deaths);
+                    if !self.consoles.get(&host).is_some_and(|daemons| daemons.is_dead) {
+                        return Err(e);
+                    }
+                }
+            }
+            let next = acts.peek().map(|(at, ..)| *at).into_iter().chain(end).min();
+            thread::sleep(next.map_or(LOOK, |at| clock.until(at).min(LOOK)));
+        }
+        Ok(())
+    }
+
+    /// What the scenario's faults have hosts do, and when.
+    fn acts(&self) -> Vec<(Time, usize, FaultAct)> {
+        let mut acts = Vec::new();
+        for fault in &self.scenario.faults {
+            let begin = Time::ZERO + fault.at;
             for (at, up) in [(begin, false), (begin + fault.lasts, true)] {
-                let asked = config::switch(scenario, fault, up).into_iter();
-                acts.extend(asked.map(|(host, c)| (at, host, FaultAct::Ask(c))));
+                let asked = config::switch(self.scenario, fault, up).into_iter();
+                let dies = fault.kind == FaultKind::Host && !up;
+                acts.extend(asked.map(|(host, command)| (at, host, FaultAct::Ask { command, dies })));
                 acts.extend(fault.host.filter(|_| up).map(|host| (at, host, FaultAct::Restart)));
             }
         }
         acts.sort_by_key(|(at, ..)| *at);
-        for (at, host, act) in acts {
-            while clock.now() < at {
-                if stop.load(Relaxed) {
-                    return Ok(());
+        acts
+    }
+
+    fn act(&mut self, host: usize, act: FaultAct) -> Result<(), LabError> {
+        let Some(daemons) = self.consoles.get_mut(&host).filter(|daemons| !daemons.is_dead) else {
+            return Ok(());
+        };
+        match act {
+            FaultAct::Ask { command, dies } => {
+                if dies {
+                    daemons.running.clear();
                 }
-                thread::sleep(clock.until(at).min(PAUSE));
+                // Flows see what came of it.
+                self.ask(host, &command).map(drop)
             }
-            match act {
-                // What it says is told by what flows see.
-                FaultAct::Ask(command) if self.consoles.contains_key(&host) => {
-                    self.ask(host, &command)?;
+            FaultAct::Restart => self.restart(host),
+        }
+    }
+
+    /// Notes the daemons that have died since it last looked.
+    fn watch(&mut self, deaths: &Deaths) {
+        for (&host, daemons) in &mut self.consoles {
+            let name = &self.scenario.hosts[host].name;
+            while let Some((pid, code)) = daemons.console.next_ended() {
+                if let Some(what) = daemons.running.remove(&pid) {
+                    deaths.note(format!("host {name}: {what}"), how(code));
                 }
-                FaultAct::Ask(_) => {}
-                FaultAct::Restart => self.restart(host)?,
+            }
+            if !daemons.is_dead
+                && let Some(code) = daemons.console.ended()
+            {
+                daemons.is_dead = true;
+                let all: Vec<String> = std::mem::take(&mut daemons.running).into_values().collect();
+                deaths.note(format!("host {name}: the process that holds {}", all.join(", ")), how(code));
             }
         }
-        Ok(())
     }
 }
 
 /// What begins or ends a fault at a host.
 enum FaultAct {
-    /// Its console runs this.
-    Ask(String),
+    /// Its console runs this, which ends all of its daemons where `dies`.
+    Ask { command: String, dies: bool },
     /// It starts anew.
     Restart,
 }

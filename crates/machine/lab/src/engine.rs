@@ -4,6 +4,7 @@
 //! looks again and again only for the last [`SPINS`] before that. A late wake-up delays a packet,
 //! never the schedule: elements stamp what they send with the time it was due.
 
+use crate::bunch::Bunches;
 use crate::clock::WallClock;
 use crate::crew::{Crew, Muster};
 use crate::inner::InnerPackets;
@@ -85,8 +86,13 @@ pub struct Punctuality {
     pub held: Histogram,
     /// Packets the kernel refused.
     pub refused: u64,
-    /// CPU time of the engine.
+    /// Packets that hosts sent and did not only forward.
+    pub sent: u64,
+    /// Packets that a bucket or a full queue dropped after the engine had held them up: [`Bunches`].
+    pub bunched: u64,
+    /// CPU time of the engine, and how long it ran.
     pub cpu: Span,
+    pub ran: Span,
     /// Whether it ran with real-time priority.
     pub real_time: bool,
 }
@@ -99,6 +105,9 @@ pub struct EngineReport {
     pub resent: BTreeMap<usize, Vec<Resent>>,
     pub punctuality: Punctuality,
 }
+
+/// The engine's thread, for people.
+pub const ENGINE: &str = "the thread that moves packets";
 
 /// The path's engine.
 pub struct Engine<'a> {
@@ -133,6 +142,7 @@ pub struct Engine<'a> {
     inner: InnerPackets,
     /// By host: TCP data since it last sent a packet.
     unanswered: Vec<Unanswered>,
+    bunches: Bunches,
 }
 
 /// TCP data that a host got and has not answered.
@@ -197,6 +207,7 @@ impl<'a> Engine<'a> {
             torn: TornPackets::new(scenario),
             inner: InnerPackets::default(),
             unanswered: vec![Unanswered::default(); scenario.hosts.len()],
+            bunches: Bunches::new(scenario),
         }
     }
 
@@ -218,7 +229,7 @@ impl<'a> Engine<'a> {
         self.punctuality.real_time = schedule::be_punctual(Some(PRIORITY));
         let mut muster = Muster::new(crew, self.punctuality.real_time);
         let mut windows = self.windows;
-        let cpu = clock::thread_cpu();
+        let (cpu, begun) = (clock::thread_cpu(), clock::monotonic());
         let mut devices = PollSet::new(self.ways.iter().map(|w| w.from));
         let mut rested = Time::ZERO;
         while !stop.load(Ordering::Relaxed) {
@@ -272,6 +283,8 @@ impl<'a> Engine<'a> {
             self.deliver(way);
         }
         self.punctuality.cpu = Span::from_nanos(clock::thread_cpu() - cpu);
+        self.punctuality.ran = Span::from_nanos(clock::monotonic() - begun);
+        self.punctuality.bunched = self.bunches.dropped;
         let elements = chains::elements(self.ways.iter().map(|w| &w.along));
         let resent = self.watch.map(ResentWatch::finish).unwrap_or_default();
         Ok(EngineReport { elements, series: self.series, resent, punctuality: self.punctuality })
@@ -304,12 +317,14 @@ impl<'a> Engine<'a> {
                 Err(e) => return Err(e),
             };
             let now = self.now();
-            self.punctuality.waited.record(now.since(self.ways[way].empty));
+            let (waited, host) = (now.since(self.ways[way].empty), self.ways[way].along.hosts[0]);
+            self.punctuality.waited.record(waited);
             let batch = &mut self.batch;
             wire::receive(&self.frame[..n], &mut self.pool, &mut self.next_id, |p| batch.push(p));
             let mut batch = std::mem::take(&mut self.batch);
-            self.note_sent(now, self.ways[way].along.hosts[0], &batch);
+            self.note_sent(now, host, &batch);
             for packet in batch.drain(..) {
+                self.bunches.enter(now, host, packet.id, waited);
                 self.torn.note(&packet);
                 self.inner.note(now, way, &packet);
                 self.ways[way].along.chain.handle_packet(now, packet, &mut self.outbox);
@@ -327,6 +342,7 @@ impl<'a> Engine<'a> {
     fn note_sent(&mut self, now: Time, host: usize, batch: &[Packet<Wire>]) {
         let own = self.plan.addresses[host];
         for ip in batch.iter().map(|p| p.body.ip()).filter(|ip| wire::is_from(ip, own)) {
+            self.punctuality.sent += 1;
             let got = std::mem::take(&mut self.unanswered[host]);
             let held = if got.packets > JOINED { now.since(got.since) } else { Span::ZERO };
             self.punctuality.held.record_many(held, got.packets);
@@ -384,15 +400,17 @@ impl<'a> Engine<'a> {
                 recorder.host(now, w.along.hosts[1], packet.body.ip());
             }
             let frame = &packet.body.0;
+            let late = if dense { now } else { self.clock.now() }.since(due);
+            p.late.record(late);
+            let is_last = || wire::is_to(packet.body.ip(), self.plan.addresses[host]);
+            self.bunches.leave(now, host, packet.id, late, is_last);
             if dense {
-                p.late.record(now.since(due));
                 if !self.joiner.add(frame) {
                     p.refused += u64::from(file::write(w.to, self.joiner.finish()).is_err());
                     self.joiner.clear();
                     self.joiner.add(frame);
                 }
             } else {
-                p.late.record(self.clock.now().since(due));
                 p.refused += u64::from(file::write(w.to, frame).is_err());
             }
             self.pool.give(packet.body);
@@ -402,7 +420,8 @@ impl<'a> Engine<'a> {
             p.refused += u64::from(!last.is_empty() && file::write(w.to, last).is_err());
             self.joiner.clear();
         }
-        for (_, packet, _) in self.outbox.dropped.drain(..) {
+        for (_, packet, cause) in self.outbox.dropped.drain(..) {
+            self.bunches.drop(way, packet.id, cause);
             if let Some(inner) = self.inner.take(&packet) {
                 let flow = wire::data_ports(inner.ip()).and_then(|p| self.plan.flow_of(p));
                 flow.into_iter().for_each(|flow| flow.note_drop(inner.ip()));

@@ -76,10 +76,18 @@ pub enum LabError {
     /// Programs cannot run as whom they were to.
     #[error("{0}")]
     User(String),
+    /// A thread of the run ended before its time, without which there is no measurement.
+    #[error("{component} died during the run: {how}")]
+    Died {
+        /// Which.
+        component: String,
+        /// How it ended.
+        how: String,
+    },
     /// The caller wanted it stopped.
     #[error("stopped")]
     Stopped,
-    /// The process or a thread that ran the lab ended before its time.
+    /// The process that ran the lab ended before its time.
     #[error("the lab's process was killed")]
     Killed,
 }

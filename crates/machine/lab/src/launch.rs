@@ -15,7 +15,7 @@ mod init;
 use crate::LabError;
 use crate::identity::{Author, Gifts, Identity, users_shell};
 use confine::{Confinement, MountStep};
-use init::{CONTINUE, LaunchStep, Orders, STOPPED};
+use init::{CONTINUE, ENDED_BYTES, LaunchStep, Orders, STOPPED, read_ended};
 use linux::process::{Pid, TextList, Wait};
 use linux::terminal::Foreground;
 use linux::{file, pipe, poll, process, signal};
@@ -289,6 +289,24 @@ impl Running {
     /// The exit code, if it has ended.
     pub(crate) fn try_wait(&mut self) -> io::Result<Option<i32>> {
         self.take(Wait::Look)
+    }
+
+    /// The next process of a command that may do what this process may which ended after it had lost its parent: its
+    /// process id inside, and its exit code.
+    pub(crate) fn next_ended(&mut self) -> Option<(i32, i32)> {
+        let lifeline = self.lifeline.as_fd();
+        while poll::wait_readable(lifeline, Duration::ZERO).unwrap_or(false) {
+            let mut message = [0; ENDED_BYTES];
+            match file::read(lifeline, &mut message) {
+                Ok(n @ 1..) => {
+                    if let Some(ended) = read_ended(&message[..n]) {
+                        return Some(ended);
+                    }
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 
     /// Waits for its end; the exit code.

@@ -34,12 +34,14 @@
 
 mod apart;
 mod app;
+mod bunch;
 mod clock;
 mod collect;
 mod controls;
 mod crew;
 mod daemon;
 mod datagrams;
+mod deaths;
 mod diag;
 mod engine;
 mod error;

@@ -54,31 +54,59 @@ fn read_wait(schedstat: &str) -> Option<Span> {
     Some(Span::from_nanos(ready.checked_div(turns)?))
 }
 
-/// Packets that devices and sockets of the namespaces lost for want of room, since the namespaces were made.
-pub fn lost_packets(network: &LabNetwork) -> u64 {
+/// Packets that the kernel's own queues lost for want of room.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LostPackets {
+    /// Before the path took them: on the way out of devices and sockets.
+    pub outward: u64,
+    /// After the path delivered them: on the way into devices and sockets.
+    pub inward: u64,
+}
+
+impl LostPackets {
+    /// Those since then; a device that has gone meanwhile has taken its counts along.
+    pub fn since(self, before: LostPackets) -> LostPackets {
+        LostPackets {
+            outward: self.outward.saturating_sub(before.outward),
+            inward: self.inward.saturating_sub(before.inward),
+        }
+    }
+
+    fn and(self, more: LostPackets) -> LostPackets {
+        LostPackets { outward: self.outward + more.outward, inward: self.inward + more.inward }
+    }
+}
+
+/// Packets that devices and sockets of the namespaces have lost since they were made.
+pub fn lost_packets(network: &LabNetwork) -> LostPackets {
     let read = |what| fs::read_to_string(format!("/proc/thread-self/net/{what}")).unwrap_or_default();
-    let of = |namespace| within(namespace, || device_drops(&read("dev")) + socket_drops(&read("snmp")));
-    network.namespaces.iter().map(|namespace| of(namespace.as_fd()).unwrap_or(0)).sum()
+    let of = |namespace| within(namespace, || device_drops(&read("dev")).and(socket_drops(&read("snmp"))));
+    let each = network.namespaces.iter().map(|namespace| of(namespace.as_fd()).unwrap_or_default());
+    each.fold(LostPackets::default(), LostPackets::and)
 }
 
 /// Dropped on the way in or out, of all devices but `lo`: after the name 8 columns of receiving, the fourth of which are
 /// drops, then 8 of sending in the same order.
-fn device_drops(dev: &str) -> u64 {
+fn device_drops(dev: &str) -> LostPackets {
     let devices = dev.lines().filter_map(|line| line.split_once(':')).filter(|(name, _)| name.trim() != "lo");
     let drops = |counts: &str| {
         let counts: Vec<u64> = counts.split_ascii_whitespace().map_while(|n| n.parse().ok()).collect();
-        [3, 11].iter().filter_map(|&i| counts.get(i)).sum::<u64>()
+        let [inward, outward] = [3, 11].map(|i| counts.get(i).copied().unwrap_or(0));
+        LostPackets { outward, inward }
     };
-    devices.map(|(_, counts)| drops(counts)).sum()
+    devices.map(|(_, counts)| drops(counts)).fold(LostPackets::default(), LostPackets::and)
 }
 
 /// Datagrams for which a socket had no room, received or sent.
-fn socket_drops(snmp: &str) -> u64 {
+fn socket_drops(snmp: &str) -> LostPackets {
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Udp: "));
-    let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return 0 };
-    let wanted = |(name, _): &(&str, &str)| matches!(*name, "RcvbufErrors" | "SndbufErrors");
+    let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return LostPackets::default() };
     let pairs = names.split_ascii_whitespace().zip(values.split_ascii_whitespace());
-    pairs.filter(wanted).filter_map(|(_, n)| n.parse::<u64>().ok()).sum()
+    let of = |wanted| {
+        let found = pairs.clone().find(|(name, _)| *name == wanted);
+        found.and_then(|(_, n)| n.parse().ok()).unwrap_or(0)
+    };
+    LostPackets { outward: of("SndbufErrors"), inward: of("RcvbufErrors") }
 }
 
 #[cfg(test)]
@@ -108,10 +136,15 @@ mod tests {
         let dev = "Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs \
                    drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
                    lo: 1 2 3 9 5 6 7 8 9 10 11 9 13 14 15 16\n  ab0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
-        assert_eq!(device_drops(dev), 4 + 12);
+        assert_eq!(device_drops(dev), LostPackets { inward: 4, outward: 12 });
         let snmp = "Tcp: InErrs\nTcp: 5\nUdp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\n\
                     Udp: 100 1 7 99 7 2\nUdpLite: RcvbufErrors\nUdpLite: 4\n";
-        assert_eq!(socket_drops(snmp), 9);
-        assert_eq!(socket_drops(""), 0);
+        let sockets = LostPackets { inward: 7, outward: 2 };
+        assert_eq!(socket_drops(snmp), sockets);
+        assert_eq!(socket_drops(""), LostPackets::default());
+        let both = sockets.and(device_drops(dev));
+        assert_eq!(both, LostPackets { inward: 11, outward: 14 });
+        assert_eq!(both.since(sockets), device_drops(dev));
+        assert_eq!(sockets.since(both), LostPackets::default(), "a device has gone");
     }
 }

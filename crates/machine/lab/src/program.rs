@@ -1,6 +1,7 @@
 //! The programs of a flow: their command lines, and one that runs with what it says.
 
 use crate::LabError;
+use crate::deaths::how;
 use crate::identity::{Author, Identity};
 use crate::launch::{Launch, Output, Running};
 use crate::network::is_restricted;
@@ -189,16 +190,26 @@ impl RunningProgram {
         self.ended.is_some()
     }
 
-    /// What there is to tell of a program that has failed: its last words, once.
-    pub fn failure(&mut self) -> Option<String> {
-        let code = self.ended.filter(|&code| code != 0 && !self.told)?;
-        self.told = true;
+    /// The exit code of a program that has just been found to have ended: once.
+    pub fn take_end(&mut self) -> Option<i32> {
+        let ended = self.ended.filter(|_| !self.told);
+        self.told |= ended.is_some();
+        ended
+    }
+
+    /// The program's name, as its command line has it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How a program ended, with what it said last.
+    pub fn last_words(&self) -> String {
         let said = String::from_utf8_lossy(&self.said);
         let lines: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" / ");
         let last = print::without_unseen(&last);
         let colon = if last.is_empty() { "" } else { ": " };
-        Some(format!("{} ended with exit code {code}{colon}{last}", self.name))
+        format!("{}{colon}{last}", how(self.ended.unwrap_or_default()))
     }
 }
 

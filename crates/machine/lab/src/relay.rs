@@ -20,6 +20,7 @@ pub use limits::{check, departures};
 use crate::LabError;
 use crate::clock::WallClock;
 use crate::crew::Crew;
+use crate::deaths::Deaths;
 use crate::diag::{Diag, Sock};
 use crate::host::HostReport;
 use crate::identity::Identity;
@@ -52,9 +53,17 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// What runs.
 pub enum RunningRelay {
     /// This proxy; its loops' threads are of this process.
-    Longfat(#[expect(dead_code, reason = "it runs until it is dropped")] Box<Proxy>),
+    Longfat(Box<Proxy>),
     /// Another one.
     Program(Box<RunningProgram>),
+}
+
+/// A relay by its name in the scenario.
+struct WatchedRelay {
+    name: String,
+    running: RunningRelay,
+    /// Its end has been noted.
+    is_dead: bool,
 }
 
 /// A connection's end at a relay.
@@ -73,7 +82,7 @@ pub struct Relays<'a> {
     scenario: &'a Scenario,
     plan: &'a FlowPlan,
     hosts: BTreeMap<usize, Diag>,
-    running: Vec<(String, RunningRelay)>,
+    running: Vec<WatchedRelay>,
     ends: Vec<RelayEnd>,
     /// Threads of proxies.
     threads: Arc<Mutex<Vec<i32>>>,
@@ -127,7 +136,8 @@ impl<'a> Relays<'a> {
                 RelayTool::Longfat => this.start_proxy(relay, &legs, network)?,
                 tool => this.start_program(relay, tool, &legs, network, identity)?,
             };
-            this.running.push((scenario.relays[relay].name.clone(), running));
+            let name = scenario.relays[relay].name.clone();
+            this.running.push(WatchedRelay { name, running, is_dead: false });
         }
         Ok(Some(this).filter(|relays| !relays.running.is_empty()))
     }
@@ -205,7 +215,7 @@ impl<'a> Relays<'a> {
                 return Ok(program);
             }
             if program.has_ended() {
-                let what = program.failure().unwrap_or_else(|| "it ended before it listened".into());
+                let what = format!("{} ended before it listened: {}", program.name(), program.last_words());
                 return Err(failed(what));
             }
             thread::sleep(PAUSE);
@@ -214,38 +224,57 @@ impl<'a> Relays<'a> {
     }
 
     /// Counts until the scenario's end, or until told to stop.
-    pub fn run(mut self, clock: WallClock, stop: &AtomicBool, crew: &Crew) -> Result<HostReport, LabError> {
+    pub fn run(
+        mut self,
+        clock: WallClock,
+        stop: &AtomicBool,
+        crew: &Crew,
+        deaths: &Deaths,
+    ) -> Result<HostReport, LabError> {
         let end = Time::ZERO + self.scenario.duration;
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         threads.iter().for_each(|&thread| crew.admit(thread));
         schedule::be_punctual(None);
         thread::sleep(clock.until(Time::ZERO));
         let failed = LabError::system("sock_diag");
-        let done = self.count(clock, end, stop);
+        let done = self.count(clock, end, stop, deaths);
         done.map_err(failed)?;
         let mut notices = std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
         for end in &self.ends {
             self.account(end);
             notices.extend(self.unlike(end));
         }
-        for (name, running) in &mut self.running {
-            if let RunningRelay::Program(program) = running
-                && program.has_ended()
-            {
-                let said = program.failure().unwrap_or_else(|| "it ended before the run did".into());
-                notices.push(format!("relay {name}: {said}"));
-            }
-        }
         let wait = threads.iter().filter_map(|&thread| machine::mean_wait_of(thread)).max();
-        Ok(HostReport::of_relays(self.running.into_iter().map(|(_, r)| r).collect(), notices, wait))
+        Ok(HostReport::of_relays(self.running.into_iter().map(|relay| relay.running).collect(), notices, wait))
     }
 
-    fn count(&mut self, clock: WallClock, end: Time, stop: &AtomicBool) -> io::Result<()> {
+    /// Notes relays that have ended.
+    fn watch(&mut self, deaths: &Deaths) {
+        for relay in self.running.iter_mut().filter(|relay| !relay.is_dead) {
+            let ended = match &mut relay.running {
+                RunningRelay::Longfat(proxy) => proxy.is_finished().then(|| "its threads ended".into()),
+                RunningRelay::Program(program) => program.has_ended().then(|| program.last_words()),
+            };
+            if let Some(how) = ended {
+                relay.is_dead = true;
+                deaths.note(format!("relay {}", relay.name), how);
+            }
+        }
+    }
+
+    fn count(
+        &mut self,
+        clock: WallClock,
+        end: Time,
+        stop: &AtomicBool,
+        deaths: &Deaths,
+    ) -> io::Result<()> {
         let (mut look, mut list) = (Time::ZERO, Time::ZERO);
         loop {
             let now = clock.now().min(end);
             if now >= list {
                 self.find(now)?;
+                self.watch(deaths);
                 list = now + LIST;
             }
             let n = self.ends.len();

@@ -108,10 +108,35 @@ fn all_routes(scenario: &Scenario, host: usize) -> Vec<(Prefix, Hop, u32)> {
     all
 }
 
-/// Fails while a BGP speaker has not learned the way of a flow that passes it; says which.
+/// What a BGP speaker learns of other hosts: address and table. The way leads over sessions to a speaker that announces it.
+fn learned(scenario: &Scenario, host: usize) -> Vec<(IpAddr, u32)> {
+    let mut all = Vec::new();
+    for to in (0..scenario.hosts.len()).filter(|&to| to != host) {
+        let address = scenario.address(to);
+        let is_told = scenario.hosts[host].routes.iter().any(|r| r.to.contains(address));
+        let (Some(customer), Some(way)) = (scenario.customer_between(host, to), scenario.route(host, to)) else {
+            continue;
+        };
+        let sessions = way.iter().take_while(|hop| scenario.has_session(hop.link));
+        let Some(last) = sessions.last().filter(|_| address.is_ipv4() && !is_told) else { continue };
+        let speaker = scenario.links[last.link].between[usize::from(last.forward)];
+        if scenario.announced(speaker, customer).iter().any(|prefix| prefix.contains(address)) {
+            all.push((address, table(scenario, host, customer)));
+        }
+    }
+    all
+}
+
+/// Fails while a BGP speaker has not learned the way to each host, or the way of a flow that passes it; says which.
 pub fn routes_through(scenario: &Scenario, host: usize) -> Option<String> {
     scenario.speaker(host)?;
     let mut checks = Vec::new();
+    for (address, table) in learned(scenario, host) {
+        checks.push(format!(
+            "{{ ip -4 route show table {table} match {address} | grep -q 'proto bird'; }} || \
+             {{ echo no route to {address} in table {table}; false; }}"
+        ));
+    }
     for flow in &scenario.flows {
         for [from, to] in [[flow.from, flow.to], [flow.to, flow.from]] {
             let Some(way) = scenario.route(from, to) else { continue };

@@ -7,7 +7,8 @@ use crate::collect;
 use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
 use crate::daemon::{self, Daemons};
-use crate::engine::Engine;
+use crate::deaths::{Deaths, joined};
+use crate::engine::{ENGINE, Engine};
 use crate::hosts::PlayingHosts;
 use crate::identity::Identity;
 use crate::inner::InnerPackets;
@@ -24,7 +25,7 @@ use scenario::Scenario;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
-use units::{Span, Time};
+use units::Time;
 
 /// What a run takes besides its scenario.
 #[derive(Default)]
@@ -56,8 +57,6 @@ pub struct LabOptions<'a> {
 pub(crate) const LEAD: Duration = Duration::from_millis(30);
 /// Between two reports of progress.
 const REPORT: Duration = Duration::from_millis(50);
-/// A full packet, bytes of IP.
-const FULL_PACKET: u64 = 1500;
 
 /// Stops the threads when the run fails or panics.
 pub(crate) struct StopGuard<'a>(pub &'a AtomicBool);
@@ -168,10 +167,12 @@ impl LabJob<'_> {
         let (stop, crew) = (AtomicBool::new(false), Crew::new());
         let end = Time::ZERO + scenario.duration;
         let begun = CpuTimes::now();
-        let (engine, hosts) = thread::scope(|s| {
+        let lost_before = machine::lost_packets(&network);
+        let clock = WallClock::start_in(LEAD);
+        let deaths = Deaths::new(clock);
+        let (engine, hosts, lost) = thread::scope(|s| {
             let _guard = StopGuard(&stop);
-            let (stop, crew) = (&stop, &crew);
-            let clock = WallClock::start_in(LEAD);
+            let (stop, crew, deaths) = (&stop, &crew, &deaths);
             let inner = InnerPackets::open(scenario, &network)?;
             let engine =
                 Engine::new(scenario, &network, plan, seed, clock, recorder).seeing_into_tunnels(inner);
@@ -180,9 +181,10 @@ impl LabJob<'_> {
             let engine = s.spawn(move || engine.run(stop, crew).map_err(LabError::system("moving packets")));
             let hosts = PlayingHosts { scenario, plan, network: &network, seed, clock, stop, crew };
             let mut hosts = hosts.start(s);
-            hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
-            hosts.extend(relays.map(|relays| s.spawn(move || relays.run(clock, stop, crew))));
-            let faults = daemons.as_mut().map(|daemons| s.spawn(move || daemons.play(clock, stop)));
+            hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop, deaths))));
+            hosts.extend(relays.map(|relays| s.spawn(move || relays.run(clock, stop, crew, deaths))));
+            let play = |daemons: &mut Daemons| daemons.play(clock, Some(end), stop, deaths);
+            let faults = daemons.as_mut().map(|daemons| s.spawn(move || play(daemons)));
             while !engine.is_finished() && !hosts.iter().any(|h| h.is_finished()) {
                 thread::sleep(REPORT.min(clock.until(end)).max(Duration::from_millis(1)));
                 if halt.load(Relaxed) {
@@ -194,16 +196,18 @@ impl LabJob<'_> {
             if clock.now() < end {
                 stop.store(true, Relaxed);
             }
-            faults.map_or(Ok(()), |f| f.join().unwrap_or(Err(LabError::Killed)))?;
-            let hosts: Vec<_> =
-                hosts.into_iter().map(|h| h.join().unwrap_or(Err(LabError::Killed))).collect();
+            let engine = joined(engine, ENGINE);
+            // Hosts go on for a moment; what nobody takes from their devices any more is no loss of the run.
+            let lost = machine::lost_packets(&network).since(lost_before);
+            faults.map_or(Ok(()), |faults| joined(faults, "the thread that plays faults"))?;
+            let hosts: Vec<_> = hosts.into_iter().map(|h| joined(h, "a thread of hosts")).collect();
             let hosts = hosts.into_iter().collect::<Result<Vec<_>, LabError>>()?;
-            let engine = engine.join().unwrap_or(Err(LabError::Killed))?;
-            writer.map_or(Ok(()), |w| w.join().unwrap_or(Err(LabError::Killed)))?;
+            let engine = engine?;
+            writer.map_or(Ok(()), |writer| joined(writer, "the thread that writes captures"))?;
             if halt.load(Relaxed) {
                 return Err(LabError::Stopped);
             }
-            Ok::<_, LabError>((engine, hosts))
+            Ok::<_, LabError>((engine, hosts, lost))
         })?;
         if let Some(daemons) = &mut daemons {
             notice(&format!("daemons came up in {:.2} s", daemons.took.as_secs_f64()));
@@ -213,24 +217,15 @@ impl LabJob<'_> {
         }
         collect::notices(&engine.punctuality, &hosts).iter().for_each(|text| notice(text));
         let shares = CpuTimes::now().zip(begun).and_then(|(now, begun)| now.since(begun));
-        let lost = machine::lost_packets(&network);
-        let trust =
-            collect::trust(&engine.punctuality, &hosts, scenario.duration, lost, shares, depth(scenario));
-        let passages = engine.punctuality.late.samples();
+        let trust = collect::trust(&engine.punctuality, &hosts, lost, shares, deaths.since(0));
         let mut outcome = collect::outcome(variant, scenario, plan, only_flow, engine, hosts);
         let rtt = result::RttsOfRun::of(&outcome.variant.flows);
         let trust = Trust { unexplained_ms: unexplained(&outcome.variant, scenario, plan), ..trust };
         let dropped = outcome.variant.elements.iter().map(|e| e.dropped_packets).sum();
         let (lasted, crossings) = (scenario.duration.as_millis_f64(), crossings(scenario, only_flow));
-        outcome.variant.trust = Some(trust.judge(lasted, [passages, dropped], rtt, crossings));
+        outcome.variant.trust = Some(trust.judge(lasted, dropped, rtt, crossings));
         Ok(outcome)
     }
-}
-
-/// For how long the shallowest bucket or queue of the path takes full packets that come at its rate.
-fn depth(scenario: &Scenario) -> Option<Span> {
-    let stages = scenario.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward));
-    stages.filter_map(|named| named.stage.depth(FULL_PACKET)).min()
 }
 
 /// Links that a packet and its answer cross together, on the longest way of a flow.

@@ -1,6 +1,7 @@
 //! Commands in the background of a shell: started before it, killed after it.
 
 use crate::LabError;
+use crate::deaths::{Deaths, by_signal, how};
 use crate::identity::{Author, Identity};
 use crate::launch::{Launch, Output, Running};
 use crate::network::LabNetwork;
@@ -59,11 +60,16 @@ impl Servers {
 
     /// Waits until on each host as many sockets more are open as it has servers: a client that comes
     /// earlier would be refused.
-    pub(crate) fn await_listening(&mut self, network: &LabNetwork, tell: &mut dyn FnMut(Tell)) {
+    pub(crate) fn await_listening(
+        &mut self,
+        network: &LabNetwork,
+        tell: &mut dyn FnMut(Tell),
+        deaths: &Deaths,
+    ) {
         let until = Instant::now() + PATIENCE;
         for host in 0..self.before.len() {
             loop {
-                self.look(tell);
+                self.look(tell, deaths);
                 let running = self.list.iter().filter(|s| s.host == host && !s.over).count();
                 let ready = running == 0 || listening(network, host) >= self.before[host] + running;
                 if ready || Instant::now() >= until {
@@ -74,12 +80,14 @@ impl Servers {
         }
     }
 
-    /// Tells of those that have failed, once each.
-    pub(crate) fn look(&mut self, tell: &mut dyn FnMut(Tell)) {
+    /// Tells of those that have failed, once each; those that a signal ended have died.
+    pub(crate) fn look(&mut self, tell: &mut dyn FnMut(Tell), deaths: &Deaths) {
         for s in self.list.iter_mut().filter(|s| !s.over) {
             let Ok(Some(code)) = s.running.try_wait() else { continue };
             s.over = true;
-            if code != 0 {
+            if by_signal(code) {
+                deaths.note(format!("server `{}`", s.name), how(code));
+            } else if code != 0 {
                 let said: Vec<u8> =
                     s.said.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
                 let said = String::from_utf8_lossy(&said);

@@ -9,7 +9,8 @@ use crate::clock::WallClock;
 use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
 use crate::daemon::{self, Daemons};
-use crate::engine::Engine;
+use crate::deaths::{Deaths, joined};
+use crate::engine::{ENGINE, Engine};
 use crate::hosts::PlayingHosts;
 use crate::identity::{Author, Identity, users_shell};
 use crate::launch::{CommandNews, Launch, Output, Running};
@@ -24,6 +25,7 @@ use kernel_cc::Kernel;
 use linux::privilege::may_build;
 use linux::terminal::Foreground;
 use linux::{namespace, signal};
+use result::DeadComponent;
 use scenario::{Host, Scenario};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -73,10 +75,13 @@ pub(crate) enum Tell<'a> {
     Suspend,
 }
 
+/// The exit code of a command that ended with 0 in a network of which a component died.
+const DIED: i32 = 1;
 /// How often servers and engine are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs a command inside a scenario; its exit code, or 128 and the signal that ended it.
+/// Runs a command inside a scenario; its exit code, or 128 and the signal that ended it. Where a component of the network
+/// died meanwhile, which `notice` is told at once, a command that ended with 0 has [`DIED`] as its exit code.
 ///
 /// While the command runs, this process ignores SIGINT, SIGQUIT and SIGTSTP: the terminal's keys are
 /// for the command. Without privileges it tries a user namespace, in a process of its own.
@@ -179,7 +184,7 @@ struct ShellJob<'a> {
 impl ShellJob<'_> {
     fn run(&self, tell: &mut dyn FnMut(Tell)) -> Result<i32, LabError> {
         let network = LabNetwork::build(self.scenario)?;
-        let _daemons = Daemons::bring_up(self.scenario, &network, self.seed, &AtomicBool::new(false))?;
+        let mut daemons = Daemons::bring_up(self.scenario, &network, self.seed, &AtomicBool::new(false))?;
         self.set_defaults(&network, tell)?;
         let names = network::hosts_file(self.scenario);
         let identity = Identity::of(self.user.as_deref())?;
@@ -187,35 +192,48 @@ impl ShellJob<'_> {
         let relays = Relays::prepare(self.scenario, self.plan, &network, &identity)?;
         let identity = self.own_identity(identity, tell)?;
         let (stop, crew) = (AtomicBool::new(false), Crew::new());
+        let clock = WallClock::start_in(LEAD);
+        let deaths = Deaths::new(clock);
         thread::scope(|s| {
             let _guard = StopGuard(&stop);
-            let (stop, crew) = (&stop, &crew);
-            let clock = WallClock::start_in(LEAD);
+            let (stop, crew, deaths) = (&stop, &crew, &deaths);
             let engine =
                 Engine::new(self.scenario, &network, self.plan, self.seed, clock, None).without_end();
             let engine = s.spawn(move || engine.run(stop, crew).map_err(LabError::system("moving packets")));
             let (scenario, plan, seed) = (self.scenario, self.plan, self.seed);
             let hosts = PlayingHosts { scenario, plan, network: &network, seed, clock, stop, crew };
             let mut hosts = hosts.start(s);
-            hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop))));
-            hosts.extend(relays.map(|relays| s.spawn(move || relays.run(clock, stop, crew))));
+            hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop, deaths))));
+            hosts.extend(relays.map(|relays| s.spawn(move || relays.run(clock, stop, crew, deaths))));
+            let play = |daemons: &mut Daemons| daemons.play(clock, None, stop, deaths);
+            let faults = daemons.as_mut().map(|daemons| s.spawn(move || play(daemons)));
             let mut servers = Servers::start(&self.serve, &network, &names, &identity, &self.writable)?;
-            servers.await_listening(&network, tell);
+            servers.await_listening(&network, tell, deaths);
             // Before the clock starts, what comes in waits.
             thread::sleep(clock.until(Time::ZERO));
-            let done =
-                self.foreground(&network, &names, &identity, &mut servers, tell, &|| !engine.is_finished());
+            let mut told = 0;
+            let mut look = |tell: &mut dyn FnMut(Tell)| {
+                servers.look(tell, deaths);
+                for dead in deaths.since(told) {
+                    told += 1;
+                    tell(Tell::Notice(&died(&dead)));
+                }
+                !engine.is_finished()
+            };
+            let done = self.foreground(&network, &names, &identity, tell, &mut look);
+            look(tell);
             drop(servers);
             stop.store(true, Relaxed);
             for host in hosts {
-                match host.join().unwrap_or(Err(LabError::Killed)) {
+                match joined(host, "a thread of hosts") {
                     Ok(report) => report.notices.iter().for_each(|text| tell(Tell::Notice(text))),
                     Err(e) => tell(Tell::Notice(&format!("the scenario's flows: {e}"))),
                 }
             }
+            faults.map_or(Ok(()), |faults| joined(faults, "the thread that watches daemons"))?;
             // What ended the engine matters more than the command that was killed for it.
-            engine.join().unwrap_or(Err(LabError::Killed))?;
-            done
+            joined(engine, ENGINE)?;
+            done.map(|code| if code == 0 && told > 0 { DIED } else { code })
         })
     }
 
@@ -252,15 +270,14 @@ impl ShellJob<'_> {
         Ok(())
     }
 
-    /// Runs the command; `alive` tells whether there is still a network.
+    /// Runs the command; `look` has what died meanwhile told, and says whether there is still a network.
     fn foreground(
         &self,
         network: &LabNetwork,
         names: &str,
         identity: &Identity,
-        servers: &mut Servers,
         tell: &mut dyn FnMut(Tell),
-        alive: &dyn Fn() -> bool,
+        look: &mut dyn FnMut(&mut dyn FnMut(Tell)) -> bool,
     ) -> Result<i32, LabError> {
         let name = &self.scenario.hosts[self.host].name;
         let hint = |key: &str, value: String| (OsString::from(key), OsString::from(value));
@@ -295,12 +312,17 @@ impl ShellJob<'_> {
                 Some(CommandNews::Stopped) if stdin.is_terminal() => suspend(&running, tell),
                 Some(CommandNews::Stopped) | None => {}
             }
-            servers.look(tell);
-            if !alive() {
-                return Err(LabError::Killed);
+            if !look(tell) {
+                return Err(LabError::Died { component: ENGINE.into(), how: "it ended".into() });
             }
         }
     }
+}
+
+/// A component has died, for the user.
+fn died(dead: &DeadComponent) -> String {
+    let seconds = dead.at_ms / 1000.0;
+    format!("error: {} died after {seconds:.1} s ({}): the network is not the scenario's any more", dead.component, dead.how)
 }
 
 /// The command is stopped: so is this process, for whoever started it to see.

@@ -12,6 +12,7 @@
 use crate::LabError;
 use crate::clock::WallClock;
 use crate::datagrams::Datagrams;
+use crate::deaths::{Deaths, by_signal};
 use crate::diag::{Diag, Sock};
 use crate::host::HostReport;
 use crate::identity::Identity;
@@ -227,7 +228,7 @@ impl<'a> Tools<'a> {
                 return Ok(server);
             }
             if server.has_ended() {
-                let what = server.failure().unwrap_or_else(|| "the server ended before it listened".into());
+                let what = format!("{} ended before it listened: {}", server.name(), server.last_words());
                 return Err(LabError::Program { flow: flow.name.clone(), what });
             }
             thread::sleep(PAUSE);
@@ -246,7 +247,12 @@ impl<'a> Tools<'a> {
     }
 
     /// Plays until the scenario's end, or until told to stop; then kills what still runs.
-    pub fn run(mut self, clock: WallClock, stop: &AtomicBool) -> Result<HostReport, LabError> {
+    pub fn run(
+        mut self,
+        clock: WallClock,
+        stop: &AtomicBool,
+        deaths: &Deaths,
+    ) -> Result<HostReport, LabError> {
         let end = Time::ZERO + self.scenario.duration;
         let step = self.scenario.sample;
         let mut sample = (!step.is_zero()).then_some(Time::ZERO);
@@ -255,7 +261,7 @@ impl<'a> Tools<'a> {
         thread::sleep(clock.until(Time::ZERO));
         while !stop.load(Relaxed) {
             let now = clock.now().min(end);
-            self.start(now);
+            self.start(now, deaths);
             self.look(now).map_err(LabError::system("sock_diag"))?;
             while let Some(t) = sample.filter(|&t| t <= now) {
                 self.sample(t);
@@ -264,7 +270,7 @@ impl<'a> Tools<'a> {
             if now >= end {
                 break;
             }
-            self.watch();
+            self.watch(deaths);
             look = (look + LOOK).max(now);
             thread::sleep(clock.until(look.min(end)));
         }
@@ -272,7 +278,7 @@ impl<'a> Tools<'a> {
     }
 
     /// Starts what is due. What does not start costs the others nothing.
-    fn start(&mut self, now: Time) {
+    fn start(&mut self, now: Time, deaths: &Deaths) {
         for p in &mut self.players {
             let flow = &self.plan.flows[p.tally.flow];
             if !p.started && flow.start <= now {
@@ -280,7 +286,7 @@ impl<'a> Tools<'a> {
                 let namespace = self.network.namespaces[flow.from].as_fd();
                 match RunningProgram::start(namespace, &self.hosts_file, &self.identity, &p.command) {
                     Ok(program) => p.client = Some(program),
-                    Err(e) => self.notices.push(format!("flow {}: {e}", flow.name)),
+                    Err(e) => deaths.note(format!("flow {}: {}", flow.name, p.command[0]), e.to_string()),
                 }
             }
         }
@@ -323,14 +329,23 @@ impl<'a> Tools<'a> {
         }
     }
 
-    /// Tells of programs that have failed.
-    fn watch(&mut self) {
+    /// Notes programs that died, and keeps what those say that failed.
+    fn watch(&mut self, deaths: &Deaths) {
         for p in &mut self.players {
-            for program in [&mut p.client, &mut p.server].into_iter().flatten() {
-                if program.has_ended()
-                    && let Some(text) = program.failure()
-                {
-                    self.notices.push(format!("flow {}: {text}", self.plan.flows[p.tally.flow].name));
+            let flow = &self.plan.flows[p.tally.flow];
+            let is_over = p.client.as_mut().is_some_and(RunningProgram::has_ended);
+            for (program, is_server) in [(&mut p.server, true), (&mut p.client, false)] {
+                let Some(program) = program else { continue };
+                program.has_ended();
+                let Some(code) = program.take_end().filter(|&code| code != 0) else { continue };
+                let (name, words) = (program.name(), program.last_words());
+                // Its own exit code may be what a client is for (`timeout`, `curl --max-time`).
+                let is_needed = is_server && !is_over || !is_server && flow.tool == Some(Tool::Iperf3);
+                if is_needed || by_signal(code) && !is_server {
+                    let end = if is_server { "server" } else { "client" };
+                    deaths.note(format!("flow {}: the {end} {name}", flow.name), words);
+                } else if !by_signal(code) {
+                    self.notices.push(format!("flow {}: {name} ended with {words}", flow.name));
                 }
             }
         }

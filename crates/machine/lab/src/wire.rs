@@ -135,6 +135,11 @@ pub fn is_from(ip: &[u8], host: IpAddr) -> bool {
     ends_at(ip, host, 0)
 }
 
+/// Whether a packet is for the host of this address.
+pub fn is_to(ip: &[u8], host: IpAddr) -> bool {
+    ends_at(ip, host, 1)
+}
+
 /// Whether a packet is for the host of this address and carries TCP payload.
 pub fn is_data_to(ip: &[u8], host: IpAddr) -> bool {
     ends_at(ip, host, 1) && protocol(ip) == TCP && data_ports(ip).is_some()

@@ -58,6 +58,27 @@ fn ends(scenario: &Scenario, host: usize, link: usize, inside: bool) -> [Ipv4Add
     [side, 1 - side].map(|side| scenario.link_address(link, side, inside))
 }
 
+/// Stands before a daemon's process id and its program in what the start at a host says.
+const DAEMON: &str = "@longfat-daemon ";
+
+/// The daemons that the start at a host has named: their process ids inside, and what they are.
+pub fn daemons(scenario: &Scenario, said: &str) -> Vec<(i32, String)> {
+    let read = |line: &str| {
+        let mut words = line.strip_prefix(DAEMON)?.split(' ');
+        let pid = words.next()?.parse().ok()?;
+        let what = match (words.next()?, words.next()) {
+            ("bird", _) => "BIRD (BGP)".into(),
+            ("vsftpd", _) => "vsftpd (FTP)".into(),
+            (_, link) => {
+                let link = scenario.links.get(link?.parse::<usize>().ok()?)?;
+                format!("charon (IPsec over link {})", link.name)
+            }
+        };
+        Some((pid, what))
+    };
+    said.lines().filter_map(read).collect()
+}
+
 /// Starts everything at a host.
 pub fn start(scenario: &Scenario, host: usize, secret: &str) -> String {
     let mut text = format!("set -e\n{AWAIT}\nmkdir -p {HOME}\nip link set lo up\n");
@@ -73,7 +94,8 @@ pub fn start(scenario: &Scenario, host: usize, secret: &str) -> String {
                     text,
                     "cat > {HOME}/bird.conf <<'END'\n{config}END\n\
                      {BIRD} -c {HOME}/bird.conf -s {HOME}/bird.ctl -P {HOME}/bird.pid >{HOME}/bird.out 2>&1 || {{ cat {HOME}/bird.out; false; }}\n\
-                     await [ -S {HOME}/bird.ctl ]\n"
+                     await [ -S {HOME}/bird.ctl ]\nawait [ -s {HOME}/bird.pid ]\n\
+                     echo \"{DAEMON}$(cat {HOME}/bird.pid) bird\"\n"
                 );
             }
             Service::Ftp {} => text += &vsftpd(),
@@ -109,6 +131,7 @@ fn charon(scenario: &Scenario, host: usize, link: usize, secret: &str) -> String
          secrets {{ ike-1 {{ secret = \"{secret}\" }} }}\nEND\n\
          rm -f /run/charon.pid\n\
          STRONGSWAN_CONF={dir}/strongswan.conf {CHARON} >{dir}/log 2>&1 &\necho $! >{dir}/charon.pid\n\
+         echo \"{DAEMON}$! charon {link}\"\n\
          await [ -S {dir}/vici ] || {{ cat {dir}/log; exit 1; }}\n\
          await [ -e /proc/sys/net/ipv4/conf/{dev} ]\n\
          {load} >{dir}/load 2>&1 || {{ cat {dir}/load; exit 1; }}\n\
@@ -202,6 +225,7 @@ fn vsftpd() -> String {
          anon_root={HOME}/ftp\nftp_username=daemon\nsecure_chroot_dir={HOME}/empty\nseccomp_sandbox=NO\nanon_umask=022\n\
          pasv_min_port=30000\npasv_max_port=30999\nxferlog_enable=NO\nEND\n\
          {VSFTPD} {HOME}/vsftpd.conf >{HOME}/vsftpd.out 2>&1 &\necho $! >{HOME}/vsftpd.pid\n\
+         echo \"{DAEMON}$! vsftpd\"\n\
          await sh -c 'ss -ltn | grep -q :21'\n"
     )
 }

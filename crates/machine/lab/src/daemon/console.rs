@@ -20,7 +20,6 @@ const MOST: usize = 1 << 20;
 
 /// The shell. Dropped, it and all it started are killed.
 pub struct DaemonConsole {
-    #[expect(dead_code, reason = "it runs until it is dropped")]
     running: Running,
     input: File,
     output: OwnedFd,
@@ -47,6 +46,16 @@ impl DaemonConsole {
         };
         let running = launch.start()?;
         Ok(DaemonConsole { running, input: input.into(), output, said: Vec::new() })
+    }
+
+    /// The exit code of the console itself, if it has ended: all its daemons are gone with it.
+    pub fn ended(&mut self) -> Option<i32> {
+        self.running.try_wait().ok().flatten()
+    }
+
+    /// The next process inside that ended after it had lost its parent, as daemons have: its process id there, its exit code.
+    pub fn next_ended(&mut self) -> Option<(i32, i32)> {
+        self.running.next_ended()
     }
 
     /// Has it run a block of commands, which read nothing. Nothing is waited for: [`DaemonConsole::answer`].

@@ -10,10 +10,10 @@ impl Daemons<'_> {
     /// terminal would have shown it.
     ///
     /// # Errors
-    /// One does not answer.
+    /// One that has not died does not answer.
     pub fn show(&mut self) -> Result<String, LabError> {
         let scenario = self.scenario;
-        let hosts: Vec<usize> = self.consoles.keys().copied().collect();
+        let hosts: Vec<usize> = self.consoles.iter().filter(|(_, c)| !c.is_dead).map(|(&host, _)| host).collect();
         let mut text = String::new();
         for host in hosts {
             for (asked, command) in questions(scenario, host) {

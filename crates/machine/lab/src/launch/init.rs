@@ -4,7 +4,8 @@
 //! nor calls what does inside the C library: everything it needs was laid out before, in [`Orders`].
 //!
 //! Its order of work: the host's network, mounts, descriptors, privileges away, then the command as
-//! a child of its own. From then on it reaps, and passes on how the command ended. When it ends, the
+//! a child of its own. From then on it reaps, and passes on how the command ended; of a command that may do what this
+//! process may (daemons) also how each process ended that had lost its parent. When it ends, the
 //! kernel kills every process of the namespace with it (pid_namespaces(7)); and it ends when the
 //! command does, when it is killed, or when the other end of its lifeline is closed, which is when
 //! the process that started it is gone, however that ended.
@@ -132,7 +133,7 @@ fn first(mut orders: Orders<'_>) -> ! {
         Ok(pid) => {
             // The command has a copy of its own.
             drop(orders.errors.take());
-            tend(pid, orders.lifeline, orders.foreground)
+            tend(pid, orders.lifeline, orders.foreground, orders.privileged)
         }
         Err(failed) => report(&orders, &failed),
     };
@@ -299,8 +300,28 @@ pub const CONTINUE: u8 = b'c';
 /// How often it looks for news of the command where there is no descriptor left to wait for them.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// What the first process says on its lifeline of another than the command: it ended; its process id inside and its exit
+/// code follow.
+pub const ENDED: u8 = b'e';
+/// The length of that message.
+pub const ENDED_BYTES: usize = 9;
+
+fn ended(pid: Pid, code: i32) -> [u8; ENDED_BYTES] {
+    let mut message = [ENDED; ENDED_BYTES];
+    message[1..5].copy_from_slice(&pid.as_raw_nonzero().get().to_ne_bytes());
+    message[5..].copy_from_slice(&code.to_ne_bytes());
+    message
+}
+
+/// Reads what [`ended`] wrote.
+pub fn read_ended(message: &[u8]) -> Option<(i32, i32)> {
+    let (&ENDED, rest) = message.split_first()? else { return None };
+    let (pid, code) = rest.split_first_chunk()?;
+    Some((i32::from_ne_bytes(*pid), i32::from_ne_bytes(code.try_into().ok()?)))
+}
+
 /// Reaps until the command ends; its exit code.
-fn tend(command: Pid, lifeline: BorrowedFd<'_>, foreground: bool) -> i32 {
+fn tend(command: Pid, lifeline: BorrowedFd<'_>, foreground: bool, reports: bool) -> i32 {
     let signals = signal::child_descriptor().ok();
     loop {
         match process::child_news() {
@@ -309,6 +330,10 @@ fn tend(command: Pid, lifeline: BorrowedFd<'_>, foreground: bool) -> i32 {
                 continue;
             }
             Some((pid, ChildNews::Ended(code))) if pid == command => return code,
+            Some((pid, ChildNews::Ended(code))) if reports => {
+                let _ = send_message(lifeline, &ended(pid, code));
+                continue;
+            }
             Some(_) => continue,
             None => {}
         }
@@ -335,5 +360,18 @@ fn tend(command: Pid, lifeline: BorrowedFd<'_>, foreground: bool) -> i32 {
                 _ => return 128 + signal::SIGKILL,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_process_arrives_whole() {
+        assert_eq!(read_ended(&ended(process::own_id(), 137)), Some((std::process::id() as i32, 137)));
+        assert_eq!(read_ended(&[STOPPED]), None);
+        assert_eq!(read_ended(&[ENDED, 1, 2]), None);
+        assert_eq!(read_ended(&[]), None);
     }
 }

@@ -275,7 +275,7 @@ fn what_is_not_there_is_named_before_anything_starts() {
     assert_eq!(missing, "flow f: there is no program `iperf4` on this machine (install the package iperf4?)");
     let failing = "tool = \"curl {to}\"\nserver = \"sh -c 'echo out; echo no such day >&2; exit 3'\"";
     let failing = try_run(&with(failing)).unwrap().unwrap_err().to_string();
-    assert_eq!(failing, "flow f: sh ended with exit code 3: no such day");
+    assert_eq!(failing, "flow f: sh ended before it listened: exit code 3: no such day");
     let two = "tool = \"curl {to}\"\n[flows.g]\nfrom = \"a\"\nto = \"b\"\ntool = \"curl {to}\"";
     let two = try_run(&with(two)).unwrap().unwrap_err().to_string();
     assert!(two.contains("neither it nor flow f uses {port}"), "{two}");
