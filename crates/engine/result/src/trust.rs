@@ -314,7 +314,11 @@ mod tests {
     }
 
     fn dead() -> DeadComponent {
-        DeadComponent { component: "host gw: BIRD (BGP)".into(), how: "killed by signal 9".into(), at_ms: 700.0 }
+        DeadComponent {
+            component: "host gw: BIRD (BGP)".into(),
+            how: "killed by signal 9".into(),
+            at_ms: 700.0,
+        }
     }
 
     /// A measurement on a round trip of this many ms with so many crossings: one that the kind is held against, and one
@@ -339,9 +343,8 @@ mod tests {
             // 2.5 % of 2 s is little.
             TrustKind::BegunLate => [80.0, 50.0].map(|ms| on(Trust { begun_late_ms: ms, ..punctual() })),
             TrustKind::Steal => [0.2, 0.02].map(|share| on(Trust { steal: Some(share), ..punctual() })),
-            TrustKind::KernelLoss => [2, 1].map(|lost| {
-                on(Trust { kernel_lost_packets: lost, offered_packets: 100_000, ..punctual() })
-            }),
+            TrustKind::KernelLoss => [2, 1]
+                .map(|lost| on(Trust { kernel_lost_packets: lost, offered_packets: 100_000, ..punctual() })),
             TrustKind::Bunched => [70, 50].map(|n| on(Trust { bunched_packets: n, ..punctual() })),
             TrustKind::Died => [vec![dead()], vec![]].map(|died| on(Trust { died, ..punctual() })),
         }
@@ -359,7 +362,11 @@ mod tests {
     fn lateness_counts_against_the_usual_round_trip_of_all_links() {
         let queued = Some(RttsOfRun { shortest_ms: 1.0, usual_ms: 20.0 });
         assert!(judged(punctual(), queued, 4).reliable, "0.08 ms of 20: a queue stands");
-        assert_eq!(kinds(&judged(punctual(), rtts(20.0), 40)), [TrustKind::Late], "twenty links there and back");
+        assert_eq!(
+            kinds(&judged(punctual(), rtts(20.0), 40)),
+            [TrustKind::Late],
+            "twenty links there and back"
+        );
     }
 
     #[test]
@@ -377,8 +384,7 @@ mod tests {
     #[test]
     fn of_repeats_the_worst_counts() {
         let judged = |t: Trust| judged(t, rtts(20.0), 2);
-        let bad =
-            Trust { engine_cpu: 0.95, hosts_wait_ms: Some(1.0), died: vec![dead()], ..punctual() };
+        let bad = Trust { engine_cpu: 0.95, hosts_wait_ms: Some(1.0), died: vec![dead()], ..punctual() };
         let all = [judged(punctual()), judged(bad)];
         let worst = Trust::worst(&all).unwrap();
         assert!(!worst.reliable);

@@ -124,12 +124,6 @@ impl<const BITS: u32> Histogram<BITS> {
         (self.samples > 0).then(|| Span::from_nanos((self.sum / u128::from(self.samples)) as u64))
     }
 
-    /// How many were above this, by half a bucket.
-    pub fn beyond(&self, least: Span) -> u64 {
-        let above = (Self::bucket(least.as_nanos()) + 1).saturating_sub(self.first);
-        self.counts.iter().skip(above).map(|&n| u64::from(n)).sum()
-    }
-
     /// The `q`-quantile (0 to 1), nanoseconds; `None` without samples.
     pub fn quantile_nanos(&self, q: f64) -> Option<f64> {
         let (min, max) = (self.min()?.as_nanos(), self.max.as_nanos());
@@ -189,14 +183,6 @@ mod tests {
     }
 
     #[test]
-    fn counts_what_is_beyond() {
-        let mut h = Fine::default();
-        (1..=1000u64).for_each(|us| h.record(Span::from_micros(us)));
-        assert!(h.beyond(Span::from_micros(900)).abs_diff(100) <= 4);
-        assert_eq!((h.beyond(Span::from_millis(2)), Fine::default().beyond(Span::ZERO)), (0, 0));
-    }
-
-    #[test]
     fn smaller_samples_after_larger_ones_keep_their_counts() {
         let (mut up, mut down) = (Fine::default(), Fine::default());
         let samples = || (0..30).map(|power| Span::from_nanos((1 << power) + 1));
@@ -204,8 +190,6 @@ mod tests {
         samples().rev().for_each(|s| down.record(s));
         assert_eq!((up.samples(), up.mean()), (down.samples(), down.mean()));
         for power in 0..30 {
-            let least = Span::from_nanos((1 << power) + 2);
-            assert_eq!(up.beyond(least), down.beyond(least));
             assert_eq!(up.quantile_nanos(power as f64 / 30.0), down.quantile_nanos(power as f64 / 30.0));
         }
     }

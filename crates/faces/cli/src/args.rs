@@ -164,8 +164,8 @@ impl ClockArg {
 Writes report.html (the page to look at), result.json, time series as Parquet, provenance.json and a
 copy of the scenario into a folder (docs/result-schema.md), and says which.
 
-Exit codes: 0 ok; 1 in some variant nothing arrived at all, something expected is not met, or a run failed
-(what was finished is kept); 2 bad input, nothing was run; 130 ended by Ctrl-C (what was finished is kept).
+Exit codes: 0 ok; 1 in some variant nothing arrived at all, something expected is not met, a run failed
+or a component of one died (what was finished is kept); 2 bad input, nothing was run; 130 ended by Ctrl-C (what was finished is kept).
 
 --on kernel needs root, or user namespaces and an open /dev/net/tun. It makes network namespaces of
 its own, held by this process alone: nothing is left of them however it ends.")]
@@ -411,7 +411,8 @@ privileges: as you, also when longfat was started with sudo; as nobody, with the
 to, when root started it. When the program ends, so does everything that was started beside it.
 
 Exit code: the program's own, or 128 and the number of the signal that ended it; 127 when it was
-not found, 126 when it cannot be run; 2 bad input, or the network could not be made.
+not found, 126 when it cannot be run; 2 bad input, or the network could not be made; 1 instead of 0
+where a daemon, relay or server of the network died meanwhile.
 
   longfat shell home-line.toml
   longfat shell home-line.toml -- ping -c 5 server

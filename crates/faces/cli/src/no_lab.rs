@@ -56,11 +56,16 @@ pub fn proxy_commands(_: &Scenario, _: Option<usize>) -> Result<Vec<(usize, Stri
 pub struct MissingNeed {
     pub key: String,
     pub why: String,
+    pub package: Option<String>,
 }
 
 pub fn missing(scenarios: &[&Scenario]) -> Vec<Vec<MissingNeed>> {
-    let need = || MissingNeed { key: String::new(), why: LabError.to_string() };
+    let need = || MissingNeed { key: String::new(), why: LabError.to_string(), package: None };
     scenarios.iter().map(|_| vec![need()]).collect()
+}
+
+pub fn install_command<'a>(_: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    None
 }
 
 pub fn address(_: usize) -> Ipv4Addr {

@@ -7,7 +7,7 @@ use experiment::Order;
 use result::Clock;
 use scenario::{Experiment, Scenario};
 
-/// One error that lists all that is missing.
+/// One error that lists all that is missing, and the command that installs what packages have.
 pub fn check(experiment: &Experiment, order: &Order) -> Result<(), CliProblem> {
     if !order.clocks.contains(&Clock::Kernel) {
         return Ok(());
@@ -15,8 +15,10 @@ pub fn check(experiment: &Experiment, order: &Order) -> Result<(), CliProblem> {
     let scenarios: Vec<&Scenario> = experiment.variants.iter().map(|v| &v.scenario).collect();
     // What is missing, and whom it is missing for.
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut packages: Vec<String> = Vec::new();
     for (variant, needs) in experiment.variants.iter().zip(lab::missing(&scenarios)) {
-        for lab::MissingNeed { key, why } in needs {
+        for lab::MissingNeed { key, why, package } in needs {
+            packages.extend(package);
             let text = if key.is_empty() { why } else { format!("{key}: {why}") };
             match found.iter_mut().find(|(t, _)| *t == text) {
                 Some((_, variants)) => variants.push(&variant.name),
@@ -33,5 +35,7 @@ pub fn check(experiment: &Experiment, order: &Order) -> Result<(), CliProblem> {
         format!("\n  {whom}: {text}")
     };
     let lines: String = found.into_iter().map(line).collect();
-    Err(CliProblem::usage(format!("nothing was run: for --on kernel this machine lacks{lines}")))
+    let install = lab::install_command(packages.iter().map(String::as_str));
+    let install = install.map_or_else(String::new, |command| format!("\n  to install: {command}"));
+    Err(CliProblem::usage(format!("nothing was run: for --on kernel this machine lacks{lines}{install}")))
 }

@@ -148,7 +148,9 @@ fn exit_code(args: &RunArgs, run: &Run, signal: Option<i32>) -> ExitCode {
         tell!("nothing arrived in: {}\n", idle.join(", "));
     }
     let untrusted = args.strict && run.variants.iter().any(|v| v.trust.as_ref().is_some_and(|t| !t.reliable));
-    let unmet = untrusted || run.expectations.iter().any(|e| !e.met);
+    // What died made the numbers those of another scenario.
+    let died = run.variants.iter().any(|v| v.trust.as_ref().is_some_and(|t| !t.died.is_empty()));
+    let unmet = untrusted || died || run.expectations.iter().any(|e| !e.met);
     match signal {
         // As shells have it.
         Some(signal) => ExitCode::from(128 + signal as u8),

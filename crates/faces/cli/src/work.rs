@@ -124,6 +124,10 @@ impl<'a> Work<'a> {
         if let Some(warning) = self.kept.take_warning() {
             tell!("warning: {warning}\n");
         }
+        for outcome in outcomes.variants.iter().flat_map(|v| &v.outcomes) {
+            let deaths = report::deaths_of(&outcome.variant, report::Lang::En);
+            deaths.iter().for_each(|death| tell!("error: {}: {death}\n", outcome.variant.name));
+        }
         outcomes.notices.iter().for_each(|n| tell!("kernel, {}: {}\n", n.variant, n.text));
         let answers = answers.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.ended(outcomes, folders.as_ref()).map(|worked| Worked { answers, ..worked })

@@ -203,6 +203,7 @@ fn put_error(b: &mut Packer, error: &LabError) {
             b.texts(&["command", name, &source.raw_os_error().unwrap_or(0).to_string()]);
         }
         LabError::User(why) => b.texts(&["user", why]),
+        LabError::Programs(lines) => b.texts(&["programs", lines]),
         LabError::Died { component, how } => b.texts(&["died", component, how]),
         LabError::Stopped => b.texts(&["stopped"]),
         LabError::Killed => b.texts(&["killed"]),
@@ -233,6 +234,7 @@ fn get_error(p: &mut Unpacker) -> Option<LabError> {
             LabError::Command { name, source, hint: None }
         }
         "user" => LabError::User(t.next()?),
+        "programs" => LabError::Programs(t.next()?),
         "died" => LabError::Died { component: t.next()?, how: t.next()? },
         "stopped" => LabError::Stopped,
         _ => LabError::Killed,
@@ -280,5 +282,29 @@ mod tests {
         assert!(matches!(receive(&mut reading), Ok(Message::Suspend)));
         assert!(matches!(receive(&mut reading), Ok(Message::Ended(143))));
         assert!(matches!(receive(&mut reading), Ok(Message::Done(got)) if *got == o));
+    }
+
+    #[test]
+    fn errors_keep_their_words() {
+        let error = || io::Error::from_raw_os_error(libc::EPERM);
+        for e in [
+            LabError::Permission { missing: "CAP_X".into(), why: "it is".into() },
+            LabError::unsupported("flows.f.cc", "no"),
+            LabError::Programs("\n  flows.f.tool: there is no curl".into()),
+            LabError::Program { flow: "f".into(), what: "gone".into() },
+            LabError::Relay { relay: "r".into(), what: "gone".into() },
+            LabError::Service { host: "h".into(), what: "gone".into() },
+            LabError::System { what: "making it".into(), source: error() },
+            LabError::Command { name: "x".into(), source: error(), hint: None },
+            LabError::User("nobody".into()),
+            LabError::Died { component: "a thread".into(), how: "it panicked".into() },
+            LabError::Stopped,
+            LabError::Killed,
+        ] {
+            let mut packed = Packer::default();
+            put_error(&mut packed, &e);
+            let got = get_error(&mut Unpacker(&packed.0)).expect("an error");
+            assert_eq!(got.to_string(), e.to_string());
+        }
     }
 }

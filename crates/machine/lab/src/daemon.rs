@@ -24,6 +24,7 @@ use crate::deaths::{Deaths, how, joined};
 use crate::engine::{ENGINE, Engine};
 use crate::netlink::Netlink;
 use crate::network::LabNetwork;
+use crate::packages::Part;
 use crate::plan::FlowPlan;
 use crate::program::found;
 use crate::routing::{install, routes_through};
@@ -74,33 +75,27 @@ struct HostDaemons {
     is_dead: bool,
 }
 
-/// What of the services cannot be, found before anything is made.
-///
-/// # Errors
-/// Programs that are not there.
-pub fn check(scenario: &Scenario) -> Result<(), LabError> {
-    for (i, host) in scenario.hosts.iter().enumerate() {
-        for (n, service) in host.services.iter().enumerate() {
-            let (there, package) = match service {
-                Service::Ipsec { .. } => (
-                    Path::new(config::CHARON).is_file()
-                        && Path::new(config::LIBIPSEC).is_file()
-                        && found("swanctl"),
-                    "strongswan-charon, strongswan-swanctl, libcharon-extra-plugins and libstrongswan-standard-plugins",
-                ),
-                Service::Bgp { .. } => (Path::new(config::BIRD).is_file(), "bird2"),
-                Service::Ftp {} => (Path::new(config::VSFTPD).is_file(), "vsftpd"),
-            };
-            if !there || !found("ip") {
-                let what = format!("this machine lacks the daemon (install {package}, and iproute2)");
-                return Err(LabError::unsupported(
-                    format!("hosts.{}.services.{n}", scenario.hosts[i].name),
-                    what,
-                ));
-            }
+/// What a service needs of this machine.
+pub fn parts(service: &Service) -> Vec<Part> {
+    let is_file = |path: &str| Path::new(path).is_file();
+    let mut parts = match service {
+        Service::Ipsec { .. } => vec![
+            ("charon (strongSwan)", is_file(config::CHARON), "strongswan-charon"),
+            ("swanctl (strongSwan)", found("swanctl"), "strongswan-swanctl"),
+            (
+                "kernel-libipsec (a plugin of strongSwan)",
+                is_file(config::LIBIPSEC),
+                "libcharon-extra-plugins",
+            ),
+            ("openssl (a plugin of strongSwan)", is_file(config::OPENSSL), "libstrongswan-standard-plugins"),
+        ],
+        Service::Bgp { .. } => vec![("bird", is_file(config::BIRD), "bird2")],
+        Service::Ftp {} => {
+            vec![("vsftpd", is_file(config::VSFTPD), "vsftpd"), ("ss", found("ss"), "iproute2")]
         }
-    }
-    Ok(())
+    };
+    parts.push(("ip", found("ip"), "iproute2"));
+    parts
 }
 
 impl<'a> Daemons<'a> {

@@ -31,6 +31,9 @@ pub enum LabError {
         /// Why it cannot be had, and what would do.
         why: String,
     },
+    /// This machine lacks programs: a line for each that names the scenario's key, and one with what installs them.
+    #[error("nothing was started: this machine lacks programs that the scenario needs{0}")]
+    Programs(String),
     /// A program that plays a flow is not there or failed before the run began.
     #[error("flow {flow}: {what}")]
     Program {

@@ -8,11 +8,10 @@ use crate::apart::try_apart;
 use crate::controls::{Controls, wishes};
 use crate::network::LabNetwork;
 use crate::plan::FlowPlan;
-use crate::program::exists;
-use crate::{daemon, relay, tool};
+use crate::{packages, relay, tool};
 use congestion::Control;
 use linux::privilege::may_build;
-use scenario::{Flow, Scenario, Tool};
+use scenario::Scenario;
 
 /// Something that is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +20,8 @@ pub struct MissingNeed {
     pub key: String,
     /// What is missing, and what would do.
     pub why: String,
+    /// The package of Debian that has it, where it is a program: [`crate::install_command`].
+    pub package: Option<String>,
 }
 
 /// What each of these scenarios needs and does not find, all of it; empty lists where they can be run.
@@ -45,11 +46,14 @@ fn of_one(scenario: &Scenario, known: &mut Vec<(Control, Option<String>)>) -> Ve
                 Some((what, name)) => format!("{what}s.{name}.cc"),
                 None => who,
             };
-            list.push(MissingNeed { key, why: why.clone() });
+            list.push(MissingNeed { key, why: why.clone(), package: None });
         }
     }
-    list.extend(scenario.flows.iter().flat_map(programs));
-    list.extend(daemon::check(scenario).err().map(|e| need(String::new(), e)));
+    list.extend(packages::absent(scenario, None).into_iter().map(|absent| MissingNeed {
+        key: absent.key(),
+        why: absent.lacks(),
+        package: absent.package,
+    }));
     if list.is_empty()
         && let Err(e) = together(scenario)
     {
@@ -62,25 +66,6 @@ fn of_one(scenario: &Scenario, known: &mut Vec<(Control, Option<String>)>) -> Ve
 fn network(scenario: &Scenario) -> Result<(), LabError> {
     let build = || LabNetwork::build(scenario).map(drop);
     if may_build() { build() } else { try_apart(build) }
-}
-
-/// The programs of a flow that are not there.
-fn programs(flow: &Flow) -> Vec<MissingNeed> {
-    let words: Vec<(&str, &str)> = match &flow.tool {
-        None => Vec::new(),
-        Some(Tool::Iperf3) => vec![("tool", "iperf3")],
-        Some(Tool::Command { run, server }) => {
-            let server = server.iter().map(|words| ("server", words[0].as_str()));
-            [("tool", run[0].as_str())].into_iter().chain(server).collect()
-        }
-    };
-    // A program whose name is filled in is looked for when it is known.
-    let plain = words.into_iter().filter(|(_, program)| !program.contains(['{', '}']));
-    let absent = plain.filter_map(|(key, program)| {
-        let e = exists(&flow.name, program).err()?;
-        Some(need(format!("flows.{}.{key}", flow.name), e))
-    });
-    absent.collect()
 }
 
 /// What its flows cannot do beside each other.
@@ -98,15 +83,14 @@ fn together(scenario: &Scenario) -> Result<(), LabError> {
 
 /// An error as what is missing; the key of its own, if it names one.
 fn need(key: String, error: LabError) -> MissingNeed {
-    match error {
-        LabError::Unsupported { key, why } => MissingNeed { key, why: format!("not on the kernel: {why}") },
-        LabError::Congestion { wanted, why, .. } => {
-            MissingNeed { key, why: format!("congestion control {wanted}: {why}") }
-        }
-        LabError::Program { what, .. } => MissingNeed { key, why: what },
-        LabError::Relay { relay, what } => MissingNeed { key: format!("relays.{relay}.tool"), why: what },
-        other => MissingNeed { key, why: other.to_string() },
-    }
+    let (key, why) = match error {
+        LabError::Unsupported { key, why } => (key, format!("not on the kernel: {why}")),
+        LabError::Congestion { wanted, why, .. } => (key, format!("congestion control {wanted}: {why}")),
+        LabError::Program { what, .. } => (key, what),
+        LabError::Relay { relay, what } => (format!("relays.{relay}.tool"), what),
+        other => (key, other.to_string()),
+    };
+    MissingNeed { key, why, package: None }
 }
 
 #[cfg(test)]
@@ -133,13 +117,12 @@ mod tests {
             to = "b"
         "#;
         let scenario = Experiment::parse("t.toml", text, &[]).unwrap().variants.remove(0).scenario;
-        let needs: Vec<MissingNeed> = scenario.flows.iter().flat_map(programs).collect();
-        let keys: Vec<&str> = needs.iter().map(|n| n.key.as_str()).collect();
-        assert_eq!(keys, ["flows.f.tool", "flows.f.server"]);
-        assert!(needs[0].why.starts_with("there is no program `nonesuch`"), "{}", needs[0].why);
-        // Without privileges what every run needs is told besides.
+        // Without privileges what every run needs is reported as well.
         let all = missing(&[&scenario, &scenario]);
         assert_eq!(all[0], all[1]);
-        assert!(needs.iter().all(|need| all[0].contains(need)), "{all:?}");
+        for key in ["flows.f.tool", "flows.f.server"] {
+            let need = all[0].iter().find(|need| need.key == key).expect("a need");
+            assert!(need.why.starts_with("there is no program `no"), "{need:?}");
+        }
     }
 }

@@ -106,19 +106,12 @@ pub fn found(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Refuses a program that this machine does not have.
+/// Refuses a program that this machine does not have, whose name a plan has filled in: [`crate::packages`] knows the others.
 pub fn exists(flow: &str, program: &str) -> Result<(), LabError> {
     if found(program) {
         return Ok(());
     }
-    // Where a package is called otherwise than its program.
-    let package = match program {
-        "nc" => "netcat-openbsd",
-        "ab" => "apache2-utils",
-        "ssh" | "scp" | "sftp" => "openssh-client",
-        p => p.rsplit('/').next().unwrap_or(p),
-    };
-    let what = format!("there is no program `{program}` on this machine (install the package {package}?)");
+    let what = format!("there is no program `{program}` on this machine");
     Err(LabError::Program { flow: flow.into(), what })
 }
 
@@ -188,6 +181,11 @@ impl RunningProgram {
             self.ended = self.running.try_wait().ok().flatten();
         }
         self.ended.is_some()
+    }
+
+    /// Whether it has ended and says that all was well.
+    pub fn has_ended_well(&mut self) -> bool {
+        self.has_ended() && self.ended == Some(0)
     }
 
     /// The exit code of a program that has just been found to have ended: once.
@@ -269,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_is_named_with_its_package() {
+    fn a_missing_program_is_named() {
         assert!(exists("f", "sh").is_ok() && exists("f", "/bin/sh").is_ok());
         let error = exists("f", "/no/such/nc").unwrap_err().to_string();
         assert!(error.starts_with("flow f: there is no program `/no/such/nc`"), "{error}");

@@ -245,7 +245,11 @@ impl<'a> Relays<'a> {
             notices.extend(self.unlike(end));
         }
         let wait = threads.iter().filter_map(|&thread| machine::mean_wait_of(thread)).max();
-        Ok(HostReport::of_relays(self.running.into_iter().map(|relay| relay.running).collect(), notices, wait))
+        Ok(HostReport::of_relays(
+            self.running.into_iter().map(|relay| relay.running).collect(),
+            notices,
+            wait,
+        ))
     }
 
     /// Notes relays that have ended.
@@ -262,13 +266,7 @@ impl<'a> Relays<'a> {
         }
     }
 
-    fn count(
-        &mut self,
-        clock: WallClock,
-        end: Time,
-        stop: &AtomicBool,
-        deaths: &Deaths,
-    ) -> io::Result<()> {
+    fn count(&mut self, clock: WallClock, end: Time, stop: &AtomicBool, deaths: &Deaths) -> io::Result<()> {
         let (mut look, mut list) = (Time::ZERO, Time::ZERO);
         loop {
             let now = clock.now().min(end);

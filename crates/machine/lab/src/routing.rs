@@ -114,7 +114,8 @@ fn learned(scenario: &Scenario, host: usize) -> Vec<(IpAddr, u32)> {
     for to in (0..scenario.hosts.len()).filter(|&to| to != host) {
         let address = scenario.address(to);
         let is_told = scenario.hosts[host].routes.iter().any(|r| r.to.contains(address));
-        let (Some(customer), Some(way)) = (scenario.customer_between(host, to), scenario.route(host, to)) else {
+        let (Some(customer), Some(way)) = (scenario.customer_between(host, to), scenario.route(host, to))
+        else {
             continue;
         };
         let sessions = way.iter().take_while(|hop| scenario.has_session(hop.link));

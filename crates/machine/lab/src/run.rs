@@ -6,7 +6,7 @@ use crate::clock::WallClock;
 use crate::collect;
 use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
-use crate::daemon::{self, Daemons};
+use crate::daemon::Daemons;
 use crate::deaths::{Deaths, joined};
 use crate::engine::{ENGINE, Engine};
 use crate::hosts::PlayingHosts;
@@ -14,6 +14,7 @@ use crate::identity::Identity;
 use crate::inner::InnerPackets;
 use crate::machine::{self, CpuTimes};
 use crate::network::{self, LabNetwork};
+use crate::packages;
 use crate::pcap::{self, Captures};
 use crate::plan::FlowPlan;
 use crate::relay::{self, Relays};
@@ -75,13 +76,13 @@ impl Drop for StopGuard<'_> {
 pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Outcome, LabError> {
     let LabOptions { seed, only_flow, progress, notice, pcap, user, scripts, host_controls, shown, stop } =
         options;
+    packages::check(scenario, only_flow)?;
     // Held until the end, also by a process of its own.
     let controls = Controls::load(&wishes(scenario, only_flow))?;
     let mut plan = FlowPlan::new(scenario, only_flow, &controls)?;
     plan.flows.iter_mut().for_each(|f| f.chooses_control = !host_controls);
     tool::check(scenario, &plan)?;
     relay::check(scenario, &plan)?;
-    daemon::check(scenario)?;
     let progress: &mut dyn FnMut(Time) = match progress {
         Some(report) => report,
         None => &mut |_| (),
@@ -200,7 +201,7 @@ impl LabJob<'_> {
             // Hosts go on for a moment; what nobody takes from their devices any more is no loss of the run.
             let lost = machine::lost_packets(&network).since(lost_before);
             faults.map_or(Ok(()), |faults| joined(faults, "the thread that plays faults"))?;
-            let hosts: Vec<_> = hosts.into_iter().map(|h| joined(h, "a thread of hosts")).collect();
+            let hosts: Vec<_> = hosts.into_iter().map(|h| joined(h, "a thread that plays hosts")).collect();
             let hosts = hosts.into_iter().collect::<Result<Vec<_>, LabError>>()?;
             let engine = engine?;
             writer.map_or(Ok(()), |writer| joined(writer, "the thread that writes captures"))?;

@@ -8,13 +8,14 @@ use crate::apart::shell_apart;
 use crate::clock::WallClock;
 use crate::controls::{Controls, wishes};
 use crate::crew::Crew;
-use crate::daemon::{self, Daemons};
+use crate::daemon::Daemons;
 use crate::deaths::{Deaths, joined};
 use crate::engine::{ENGINE, Engine};
 use crate::hosts::PlayingHosts;
 use crate::identity::{Author, Identity, users_shell};
 use crate::launch::{CommandNews, Launch, Output, Running};
 use crate::network::{self, LabNetwork};
+use crate::packages;
 use crate::plan::FlowPlan;
 use crate::relay::{self, Relays};
 use crate::run::{LEAD, StopGuard};
@@ -119,10 +120,10 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError
     if !flows {
         scenario.flows.clear();
     }
+    packages::check(&scenario, None)?;
     let plan = FlowPlan::new(&scenario, None, controls)?;
     tool::check(&scenario, &plan)?;
     relay::check(&scenario, &plan)?;
-    daemon::check(&scenario)?;
     let job = ShellJob {
         scenario: &scenario,
         plan: &plan,
@@ -225,7 +226,7 @@ impl ShellJob<'_> {
             drop(servers);
             stop.store(true, Relaxed);
             for host in hosts {
-                match joined(host, "a thread of hosts") {
+                match joined(host, "a thread that plays hosts") {
                     Ok(report) => report.notices.iter().for_each(|text| tell(Tell::Notice(text))),
                     Err(e) => tell(Tell::Notice(&format!("the scenario's flows: {e}"))),
                 }
@@ -322,7 +323,10 @@ impl ShellJob<'_> {
 /// A component has died, for the user.
 fn died(dead: &DeadComponent) -> String {
     let seconds = dead.at_ms / 1000.0;
-    format!("error: {} died after {seconds:.1} s ({}): the network is not the scenario's any more", dead.component, dead.how)
+    format!(
+        "error: {} died after {seconds:.1} s ({}): the network is not the scenario's any more",
+        dead.component, dead.how
+    )
 }
 
 /// The command is stopped: so is this process, for whoever started it to see.

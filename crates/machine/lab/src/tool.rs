@@ -333,7 +333,7 @@ impl<'a> Tools<'a> {
     fn watch(&mut self, deaths: &Deaths) {
         for p in &mut self.players {
             let flow = &self.plan.flows[p.tally.flow];
-            let is_over = p.client.as_mut().is_some_and(RunningProgram::has_ended);
+            let is_over = p.client.as_mut().is_some_and(RunningProgram::has_ended_well);
             for (program, is_server) in [(&mut p.server, true), (&mut p.client, false)] {
                 let Some(program) = program else { continue };
                 program.has_ended();

@@ -14,6 +14,7 @@ use units::Span;
 /// Where Debian has them.
 pub const CHARON: &str = "/usr/lib/ipsec/charon";
 pub const LIBIPSEC: &str = "/usr/lib/ipsec/plugins/libstrongswan-kernel-libipsec.so";
+pub const OPENSSL: &str = "/usr/lib/ipsec/plugins/libstrongswan-openssl.so";
 pub const BIRD: &str = "/usr/sbin/bird";
 pub const VSFTPD: &str = "/usr/sbin/vsftpd";
 /// Where a host's daemons have their files: its own `/run`.

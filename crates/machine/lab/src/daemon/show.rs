@@ -13,7 +13,8 @@ impl Daemons<'_> {
     /// One that has not died does not answer.
     pub fn show(&mut self) -> Result<String, LabError> {
         let scenario = self.scenario;
-        let hosts: Vec<usize> = self.consoles.iter().filter(|(_, c)| !c.is_dead).map(|(&host, _)| host).collect();
+        let hosts: Vec<usize> =
+            self.consoles.iter().filter(|(_, c)| !c.is_dead).map(|(&host, _)| host).collect();
         let mut text = String::new();
         for host in hosts {
             for (asked, command) in questions(scenario, host) {

@@ -2,29 +2,21 @@
 
 use crate::LabError;
 use crate::plan::FlowPlan;
-use crate::program::found;
 use scenario::{RelayTool, Scenario};
 use std::collections::BTreeMap;
 
 /// Finds what cannot be, before anything is made.
 ///
 /// # Errors
-/// A program that is not there; two congestion controls where one route has one for all.
+/// Two congestion controls where one route has one for all.
 pub fn check(scenario: &Scenario, plan: &FlowPlan) -> Result<(), LabError> {
     let mut routes: BTreeMap<(usize, usize), &str> = BTreeMap::new();
     for (relay, legs) in super::stops(plan) {
         let relay = &scenario.relays[relay];
-        let (program, package) = match relay.tool {
-            RelayTool::Longfat => continue,
-            RelayTool::Nginx => ("nginx", "nginx and its stream module (Debian: nginx, libnginx-mod-stream)"),
-            RelayTool::Haproxy => ("haproxy", "haproxy"),
-        };
-        let key = || format!("relays.{}.tool", relay.name);
-        if !found(program) {
-            let what =
-                format!("there is no program `{program}` on this machine (install the package {package}?)");
-            return Err(LabError::Relay { relay: relay.name.clone(), what });
+        if relay.tool == RelayTool::Longfat {
+            continue;
         }
+        let (program, key) = (relay.tool.name(), || format!("relays.{}.tool", relay.name));
         for i in legs {
             let (near, far) = (&plan.legs[i], &plan.legs[i + 1]);
             for (peer, cc) in [(near.from, &near.cc[1].name), (far.to, &far.cc[0].name)] {

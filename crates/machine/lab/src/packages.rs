@@ -1,0 +1,240 @@
+//! Programs that a scenario needs on this machine, and the packages that Debian and Ubuntu have them in.
+
+use crate::LabError;
+use crate::daemon;
+use crate::program::found;
+use scenario::{RelayTool, Scenario, Tool};
+
+/// Packages that are called otherwise than their programs.
+const PACKAGES: [(&str, &str); 16] = [
+    ("ab", "apache2-utils"),
+    ("aria2c", "aria2"),
+    ("dig", "bind9-dnsutils"),
+    ("mtr", "mtr-tiny"),
+    ("ITGSend", "d-itg"),
+    ("ip", "iproute2"),
+    ("nc", "netcat-openbsd"),
+    ("nping", "nmap"),
+    ("ping", "iputils-ping"),
+    ("scp", "openssh-client"),
+    ("sftp", "openssh-client"),
+    ("ss", "iproute2"),
+    ("ssh", "openssh-client"),
+    ("tc", "iproute2"),
+    ("tftp", "tftp-hpa"),
+    ("traceroute6", "traceroute"),
+];
+/// Packages that are called as their programs.
+const NAMESAKES: [&str; 20] = [
+    "curl",
+    "flent",
+    "fping",
+    "haproxy",
+    "iperf",
+    "iperf3",
+    "lftp",
+    "netperf",
+    "nginx",
+    "nuttcp",
+    "perl",
+    "python3",
+    "rsync",
+    "siege",
+    "socat",
+    "tcpdump",
+    "traceroute",
+    "wget",
+    "wrk",
+    "xinetd",
+];
+
+/// A program that is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbsentProgram {
+    /// The scenario's keys that need it.
+    keys: Vec<String>,
+    /// What is missing.
+    pub what: String,
+    /// The package that has it, where that is known.
+    pub package: Option<String>,
+}
+
+/// A program or a file that something needs: what it is for people, whether it is there, its package.
+pub type Part = (&'static str, bool, &'static str);
+
+/// The command that installs packages; `None` without any.
+pub fn install_command<'a>(packages: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let mut all: Vec<&str> = packages.into_iter().collect();
+    all.sort_unstable();
+    all.dedup();
+    let family = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let on = if is_debian(&family) { "" } else { "on Debian or Ubuntu: " };
+    (!all.is_empty()).then(|| format!("{on}sudo apt-get install {}", all.join(" ")))
+}
+
+/// Whether os-release(5) is of Debian or of a system that is made from it.
+fn is_debian(os_release: &str) -> bool {
+    let values = os_release.lines().filter_map(|l| l.strip_prefix("ID=").or(l.strip_prefix("ID_LIKE=")));
+    let mut words = values.flat_map(|value| value.trim_matches('"').split(' '));
+    words.any(|word| word == "debian" || word == "ubuntu")
+}
+
+/// All programs that a run needs and this machine lacks, each once: of daemons, relays and flows, or of one flow alone.
+pub fn absent(scenario: &Scenario, only_flow: Option<usize>) -> Vec<AbsentProgram> {
+    let mut list: Vec<AbsentProgram> = Vec::new();
+    let mut lack =
+        |key: String, what: &str, package: Option<&str>| match list.iter_mut().find(|a| a.what == what) {
+            Some(same) => same.keys.push(key),
+            None => list.push(AbsentProgram {
+                keys: vec![key],
+                what: what.into(),
+                package: package.map(String::from),
+            }),
+        };
+    let mut need = |key: &str, parts: &[Part]| {
+        for (what, _, package) in parts.iter().filter(|(_, there, _)| !there) {
+            lack(key.into(), what, Some(package));
+        }
+    };
+    for host in &scenario.hosts {
+        for (n, service) in host.services.iter().enumerate() {
+            need(&format!("hosts.{}.services.{n}", host.name), &daemon::parts(service));
+        }
+    }
+    let flows = || scenario.flows.iter().enumerate().filter(|(i, _)| only_flow.is_none_or(|only| only == *i));
+    let is_passed = |relay: &usize| flows().any(|(_, f)| f.via.contains(relay));
+    for relay in (0..scenario.relays.len()).filter(is_passed).map(|i| &scenario.relays[i]) {
+        let parts: &[Part] = match relay.tool {
+            RelayTool::Longfat => &[],
+            RelayTool::Nginx => &[
+                ("nginx", found("nginx"), "nginx"),
+                ("nginx's stream module", found("nginx"), "libnginx-mod-stream"),
+            ],
+            RelayTool::Haproxy => &[("haproxy", found("haproxy"), "haproxy")],
+        };
+        need(&format!("relays.{}.tool", relay.name), parts);
+    }
+    for (_, flow) in flows() {
+        for (key, program) in absent_of(flow.tool.as_ref()) {
+            lack(format!("flows.{}.{key}", flow.name), program, package(program));
+        }
+    }
+    list
+}
+
+/// The programs of a flow that are not there, by key.
+fn absent_of(tool: Option<&Tool>) -> Vec<(&'static str, &str)> {
+    let words: Vec<(&str, &str)> = match tool {
+        None => Vec::new(),
+        Some(Tool::Iperf3) => vec![("tool", "iperf3")],
+        Some(Tool::Command { run, server }) => {
+            let server = server.iter().map(|words| ("server", words[0].as_str()));
+            [("tool", run[0].as_str())].into_iter().chain(server).collect()
+        }
+    };
+    // A program whose name is filled in is looked for when it is known.
+    words.into_iter().filter(|(_, program)| !program.contains(['{', '}']) && !found(program)).collect()
+}
+
+/// The package that has a program, where that is known. A program at a place of its own is the user's.
+pub fn package(program: &str) -> Option<&str> {
+    let other = PACKAGES.iter().find(|(name, _)| *name == program).map(|(_, package)| *package);
+    other.or_else(|| NAMESAKES.into_iter().find(|name| *name == program))
+}
+
+/// Refuses a scenario whose programs are not all there, and names all that are missing with what installs them.
+///
+/// # Errors
+/// [`LabError::Programs`].
+pub fn check(scenario: &Scenario, only_flow: Option<usize>) -> Result<(), LabError> {
+    let absent = absent(scenario, only_flow);
+    if absent.is_empty() {
+        return Ok(());
+    }
+    let lines: String = absent.iter().map(|a| format!("\n  {}: {}", a.key(), a.lacks())).collect();
+    let install = install_command(absent.iter().filter_map(|a| a.package.as_deref()));
+    let install = install.map_or_else(String::new, |command| format!("\n  to install: {command}"));
+    Err(LabError::Programs(format!("{lines}{install}")))
+}
+
+impl AbsentProgram {
+    /// The first key that needs it, and how many more do.
+    pub fn key(&self) -> String {
+        match &self.keys[..] {
+            [key] => key.clone(),
+            keys => format!("{} and {} more", keys[0], keys.len() - 1),
+        }
+    }
+
+    /// What is missing, as a sentence's end.
+    pub fn lacks(&self) -> String {
+        match self.package {
+            Some(_) => format!("there is no {} on this machine", self.what),
+            None => format!("there is no program `{}` on this machine", self.what),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::Experiment;
+
+    #[test]
+    fn all_that_is_missing_is_named_at_once() {
+        let text = r#"
+            [links.l]
+            between = ["a", "b"]
+            [flows.f]
+            from = "a"
+            to = "b"
+            tool = "nonesuch {to}"
+            server = "nothing-of-that-name {port}"
+            [flows.g]
+            from = "b"
+            to = "a"
+            tool = "nothing-of-that-name"
+            [flows.h]
+            from = "a"
+            to = "b"
+        "#;
+        let scenario = Experiment::parse("t.toml", text, &[]).unwrap().variants.remove(0).scenario;
+        let all = absent(&scenario, None);
+        let keys: Vec<String> = all.iter().map(AbsentProgram::key).collect();
+        assert_eq!(keys, ["flows.f.tool", "flows.f.server and 1 more"]);
+        assert_eq!(all[0].lacks(), "there is no program `nonesuch` on this machine");
+        assert_eq!(absent(&scenario, Some(1))[0].key(), "flows.g.tool");
+        let error = check(&scenario, None).unwrap_err().to_string();
+        for wanted in [
+            "nothing was started",
+            "flows.f.tool: there is no program `nonesuch`",
+            "flows.f.server and 1 more: ",
+        ] {
+            assert!(error.contains(wanted), "{error}");
+        }
+        assert!(!error.contains("apt-get"), "no package is known: {error}");
+        assert!(check(&scenario, Some(2)).is_ok());
+    }
+
+    #[test]
+    fn one_command_installs_each_package_once() {
+        let command = install_command(["bird2", "curl", "bird2"]).unwrap();
+        assert!(command.ends_with("sudo apt-get install bird2 curl"), "{command}");
+        assert_eq!(install_command([]), None);
+    }
+
+    #[test]
+    fn a_system_made_from_debian_is_one() {
+        assert!(is_debian("NAME=x\nID=debian\n") && is_debian("ID=ubuntu\nID_LIKE=debian\n"));
+        assert!(is_debian("ID=mint\nID_LIKE=\"ubuntu debian\"\n"));
+        assert!(!is_debian("ID=fedora\nVARIANT_ID=debian\n") && !is_debian(""));
+    }
+
+    #[test]
+    fn a_programs_package_may_have_another_name() {
+        assert_eq!(
+            ["ping", "iperf3", "./ping", "mine"].map(package),
+            [Some("iputils-ping"), Some("iperf3"), None, None]
+        );
+    }
+}
