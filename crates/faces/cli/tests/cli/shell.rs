@@ -77,3 +77,53 @@ fn the_exit_code_is_the_commands() {
     assert_eq!(out.status.code(), Some(127));
     assert!(String::from_utf8_lossy(&out.stderr).contains("no-such-command: command not found"));
 }
+
+/// All that is missing is named before anything is started, in one command that installs it; `run` says the same.
+#[cfg(target_os = "linux")]
+#[test]
+fn missing_programs_are_named_at_once() {
+    let folder = std::env::temp_dir().join(format!("longfat-missing-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let text = r#"
+duration = "1s"
+hosts.b.services = [{ kind = "ftp" }]
+[links.l]
+between = ["a", "b"]
+[relays.pep]
+host = "b"
+tool = "haproxy"
+[links.on]
+between = ["b", "c"]
+[flows.f]
+from = "a"
+to = "b"
+tool = "curl {to}"
+[flows.g]
+from = "a"
+to = "c"
+via = ["pep"]
+"#;
+    std::fs::write(folder.join("s.toml"), text).expect("a file");
+    let refused = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_longfat"));
+        command.args(args).current_dir(&folder).env("PATH", "/nowhere").stdin(Stdio::null());
+        let out = command.output().expect("the program starts");
+        assert_eq!(out.status.code(), Some(2), "{args:?}");
+        String::from_utf8(out.stderr).expect("UTF-8")
+    };
+    let shell = refused(&["shell", "s.toml", "--flows", "--", "true"]);
+    let run = refused(&["run", "s.toml", "--on", "kernel", "--no-progress"]);
+    for said in [&shell, &run] {
+        for wanted in
+            ["flows.f.tool: there is no curl", "relays.pep.tool: there is no haproxy", "hosts.b.services.0: "]
+        {
+            assert!(said.contains(wanted), "no `{wanted}` in {said}");
+        }
+        let last = said.lines().last().unwrap_or_default();
+        assert!(last.contains("apt-get install ") && last.contains("curl haproxy iproute2"), "{said}");
+    }
+    // Without the flows only daemons are needed.
+    let plain = refused(&["shell", "s.toml", "--", "true"]);
+    assert!(plain.contains("hosts.b.services.0: ") && !plain.contains("curl"), "{plain}");
+    std::fs::remove_dir_all(&folder).expect("it goes");
+}

@@ -57,6 +57,7 @@ fn faults() {
     }
     place.kills();
     place.daemons();
+    place.deaths();
     place.flood();
 }
 
@@ -185,7 +186,7 @@ impl Place {
         let run = ["run", "net.toml", "--on", "kernel", "--out", "n", "--force"];
         let out = self.longfat(&run).output().expect("longfat starts");
         let said = String::from_utf8_lossy(&out.stderr);
-        if said.contains("lacks the daemon") {
+        if said.contains("lacks") {
             eprintln!("SKIPPED: {said}");
             return;
         }
@@ -223,6 +224,44 @@ impl Place {
             );
         }
         println!("killed: {killed:?}");
+    }
+
+    /// A daemon that dies while it is measured is the first that a run says, and its exit code is 1.
+    fn deaths(&self) {
+        let run = [
+            "run",
+            "net.toml",
+            "--on",
+            "kernel",
+            "--out",
+            "d",
+            "--force",
+            "--no-progress",
+            "--set",
+            "duration=6s",
+        ];
+        let child = self.longfat(&run).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+        let daemon = || marked().into_iter().find(|&pid| name_of(pid) == "charon");
+        if !within(Duration::from_secs(5), || daemon().is_some()) {
+            eprintln!("SKIPPED: no daemon here");
+            return;
+        }
+        // Tunnels, sessions and routes take 2 s or so, and there are 6 s after that.
+        thread::sleep(Duration::from_secs(5));
+        let killed = daemon().map(|pid| Command::new("kill").args(["-9", &pid.to_string()]).status());
+        assert!(killed.is_some(), "it is over");
+        let out = child.wait_with_output().expect("its end");
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(1), "{said}");
+        let first = said.lines().next().unwrap_or_default();
+        assert!(
+            first.starts_with("error: default: host ") && first.contains("charon (IPsec over link access)"),
+            "{said}"
+        );
+        assert!(
+            said.contains("warning: do not trust \"default\" as measured on the kernel: host "),
+            "{said}"
+        );
     }
 
     /// The link's rate, but for headers and slow start. A run that says itself that the machine was too busy for it is

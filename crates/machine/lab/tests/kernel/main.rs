@@ -2,6 +2,7 @@
 //! it has neither. One at a time, because two runs on one machine disturb each other: `make netns`.
 
 mod controls;
+mod deaths;
 mod networks;
 mod relays;
 mod runs;

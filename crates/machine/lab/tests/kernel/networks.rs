@@ -184,6 +184,7 @@ fn a_gateway_is_lost_and_comes_back() {
             "{name}: {lost} booked, {missing} missing\n{answers}"
         );
     }
+    assert!(o.variant.trust.as_ref().is_some_and(|t| t.died.is_empty()), "{:?}", o.variant.trust);
     for wanted in ["gw1# show ipsec sa tunnel one", "gw1# show bgp summary"] {
         let said = answers.split(wanted).nth(1).unwrap_or_default();
         let said = said.split("\n\n").next().unwrap_or_default();

@@ -272,7 +272,9 @@ fn what_is_not_there_is_named_before_anything_starts() {
     let with = |keys: &str| format!("{PATH}\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n{keys}");
     let Some(missing) = try_run(&with("tool = \"iperf4 -c {to}\"")) else { return };
     let missing = missing.unwrap_err().to_string();
-    assert_eq!(missing, "flow f: there is no program `iperf4` on this machine (install the package iperf4?)");
+    let wanted = "nothing was started: this machine lacks programs that the scenario needs\n  \
+                  flows.f.tool: there is no program `iperf4` on this machine";
+    assert_eq!(missing, wanted);
     let failing = "tool = \"curl {to}\"\nserver = \"sh -c 'echo out; echo no such day >&2; exit 3'\"";
     let failing = try_run(&with(failing)).unwrap().unwrap_err().to_string();
     assert_eq!(failing, "flow f: sh ended before it listened: exit code 3: no such day");
