@@ -221,8 +221,8 @@ impl<'a> Daemons<'a> {
         asked.map_err(failed(scenario, host, "asking its daemons"))
     }
 
-    /// Plays the scenario's faults of tunnels, sessions and hosts and notes daemons that die of anything else, until told to
-    /// stop or, where there is one, until the end; what links carry is the engine's.
+    /// Plays the scenario's faults of tunnels, sessions and hosts until `end`, and notes daemons that die of anything else;
+    /// without an end it plays no faults and watches until `stop`. Faults of links are the engine's.
     pub fn play(
         &mut self,
         clock: WallClock,
@@ -254,9 +254,9 @@ impl<'a> Daemons<'a> {
         for fault in &self.scenario.faults {
             let begin = Time::ZERO + fault.at;
             for (at, up) in [(begin, false), (begin + fault.lasts, true)] {
-                let asked = config::switch(self.scenario, fault, up).into_iter();
+                let commands = config::switch(self.scenario, fault, up).into_iter();
                 let dies = fault.kind == FaultKind::Host && !up;
-                acts.extend(asked.map(|(host, command)| (at, host, FaultAct::Ask { command, dies })));
+                acts.extend(commands.map(|(host, command)| (at, host, FaultAct::Ask { command, dies })));
                 acts.extend(fault.host.filter(|_| up).map(|host| (at, host, FaultAct::Restart)));
             }
         }

@@ -8,7 +8,7 @@
 //! | a server of a shell | the shell's loop, 50 ms | when a signal ended it |
 //! | threads of this process | when they are joined ([`joined`]) | always: without them there is no measurement |
 //!
-//! A client that ends with an exit code of its own is only mentioned: `curl --max-time` and `timeout` do so when all is well.
+//! A client that ends with an exit code of its own is a notice: `curl --max-time` and `timeout` do so when all is well.
 
 use crate::LabError;
 use crate::clock::WallClock;

@@ -122,7 +122,7 @@ pub struct RunningProgram {
     stderr: OwnedFd,
     said: Vec<u8>,
     ended: Option<i32>,
-    told: bool,
+    is_reported: bool,
 }
 
 impl RunningProgram {
@@ -166,7 +166,7 @@ impl RunningProgram {
         let launch =
             Launch { namespace, hosts_file, argv: &argv, env: &[], identity, author, writable: &[], output };
         let running = launch.start()?;
-        Ok(RunningProgram { name, running, stderr, said: Vec::new(), ended: None, told: false })
+        Ok(RunningProgram { name, running, stderr, said: Vec::new(), ended: None, is_reported: false })
     }
 
     /// Whether it has ended; takes what it said meanwhile, so that it need not wait for us.
@@ -190,8 +190,8 @@ impl RunningProgram {
 
     /// The exit code of a program that has just been found to have ended: once.
     pub fn take_end(&mut self) -> Option<i32> {
-        let ended = self.ended.filter(|_| !self.told);
-        self.told |= ended.is_some();
+        let ended = self.ended.filter(|_| !self.is_reported);
+        self.is_reported |= ended.is_some();
         ended
     }
 

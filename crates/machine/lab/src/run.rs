@@ -198,7 +198,7 @@ impl LabJob<'_> {
                 stop.store(true, Relaxed);
             }
             let engine = joined(engine, ENGINE);
-            // Hosts go on for a moment; what nobody takes from their devices any more is no loss of the run.
+            // Before the hosts end: what they send now stays in their devices and is not a loss of the run.
             let lost = machine::lost_packets(&network).since(lost_before);
             faults.map_or(Ok(()), |faults| joined(faults, "the thread that plays faults"))?;
             let hosts: Vec<_> = hosts.into_iter().map(|h| joined(h, "a thread that plays hosts")).collect();

@@ -82,7 +82,7 @@ const DIED: i32 = 1;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs a command inside a scenario; its exit code, or 128 and the signal that ended it. Where a component of the network
-/// died meanwhile, which `notice` is told at once, a command that ended with 0 has [`DIED`] as its exit code.
+/// died meanwhile, which goes to `notice` at once, a command that ended with 0 has the exit code [`DIED`].
 ///
 /// While the command runs, this process ignores SIGINT, SIGQUIT and SIGTSTP: the terminal's keys are
 /// for the command. Without privileges it tries a user namespace, in a process of its own.
@@ -212,11 +212,11 @@ impl ShellJob<'_> {
             servers.await_listening(&network, tell, deaths);
             // Before the clock starts, what comes in waits.
             thread::sleep(clock.until(Time::ZERO));
-            let mut told = 0;
+            let mut known = 0;
             let mut look = |tell: &mut dyn FnMut(Tell)| {
                 servers.look(tell, deaths);
-                for dead in deaths.since(told) {
-                    told += 1;
+                for dead in deaths.since(known) {
+                    known += 1;
                     tell(Tell::Notice(&died(&dead)));
                 }
                 !engine.is_finished()
@@ -234,7 +234,7 @@ impl ShellJob<'_> {
             faults.map_or(Ok(()), |faults| joined(faults, "the thread that watches daemons"))?;
             // What ended the engine matters more than the command that was killed for it.
             joined(engine, ENGINE)?;
-            done.map(|code| if code == 0 && told > 0 { DIED } else { code })
+            done.map(|code| if code == 0 && known > 0 { DIED } else { code })
         })
     }
 
@@ -271,7 +271,7 @@ impl ShellJob<'_> {
         Ok(())
     }
 
-    /// Runs the command; `look` has what died meanwhile told, and says whether there is still a network.
+    /// Runs the command; `look` reports what died meanwhile, and whether there is still a network.
     fn foreground(
         &self,
         network: &LabNetwork,
