@@ -18,12 +18,14 @@ mod cubic;
 mod fq_codel;
 mod max_pacing_rate;
 mod mss;
+mod mtu_probing;
 mod pace;
 mod policer_bucket;
 mod queue_depth;
 mod receive_buffer;
 mod relay;
 mod relay_bbr;
+mod rto_min;
 mod send_buffer;
 mod shaper_front;
 mod shaper_instead;
@@ -48,6 +50,8 @@ pub enum Lever {
     Queue,
     /// The size of segments.
     Segments,
+    /// How long the sender waits before it takes a packet for lost.
+    Timers,
     /// How many connections there are.
     Connections,
     /// Who ends the connections.
@@ -60,10 +64,18 @@ pub trait Cure: Sync {
     fn name(&self) -> &'static str;
     /// What it is, a sentence.
     fn about(&self) -> &'static str;
-    /// Where it makes sense, to follow "only".
+    /// For what scenarios it is, to follow "only for scenarios": exactly those where [`Cure::options`] has any.
     fn applies(&self) -> &'static str;
     /// When it hurts, a sentence.
     fn hurts(&self) -> &'static str;
+    /// Whether a released Linux kernel has what it needs.
+    fn is_released(&self) -> bool {
+        true
+    }
+    /// Whether commands for several hosts are alternatives, of which one is enough.
+    fn is_at_one_host(&self) -> bool {
+        false
+    }
     /// What it changes.
     fn lever(&self) -> Lever;
     /// What it could do here; nothing where it makes no sense.
@@ -152,6 +164,17 @@ impl CureOption {
         CureOption { beneath: Some(Arc::new(change)), ..self }
     }
 
+    /// Hosts at which something has to be typed, each once.
+    pub fn hosts(&self) -> Vec<&str> {
+        let Some(first) = self.commands.first() else { return Vec::new() };
+        let one = named(self.cure).is_some_and(|c| c.is_at_one_host());
+        let same = self.commands.iter().filter(|c| if one { *c == first } else { c.platform == first.platform });
+        let mut hosts: Vec<&str> = same.map(|c| c.at.as_str()).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts
+    }
+
     /// The scenario with the change made.
     pub fn applied(&self, scenario: &Scenario) -> Scenario {
         let mut changed = scenario.clone();
@@ -190,6 +213,8 @@ cures! {
     receive_buffer::LargerReceiveBuffer,
     send_buffer::LargerSendBuffer,
     mss::SegmentSize,
+    mtu_probing::MtuProbes,
+    rto_min::ShortTimeout,
     bursts::SmallBursts,
     connections::MoreConnections,
     relay::NearRelay,

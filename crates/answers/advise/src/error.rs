@@ -7,8 +7,8 @@ use units::Goal;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The scenario has no TCP flow.
-    #[error("no flow here sends TCP: there is nothing to make faster")]
+    /// The scenario has no flow.
+    #[error("no flow here: there is nothing to make better")]
     NoFlows,
     /// Nothing that the objective is about: no page, no transfer with an end, no two flows that share.
     #[error("the objective is {}, and {}; choose another", .0.name(), lacking(*.0))]

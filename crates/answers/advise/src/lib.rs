@@ -10,6 +10,7 @@
 
 mod actor;
 mod chart;
+mod choice;
 mod command;
 mod cure;
 mod error;
@@ -32,7 +33,7 @@ pub use cure::{CURES, Cure, CureOption, Lever, ScenarioChange, cured, named};
 pub use error::PlanError;
 pub use model::{
     CureEffect, CureProof, CureStep, LeftOutCure, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure,
-    SimulatedRuns, VoiceCost,
+    SimulatedRuns, UserFigures, VoiceCost,
 };
 pub use page::page;
 pub use plan::{MadePlan, plan, screening_time};

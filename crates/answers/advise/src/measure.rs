@@ -1,71 +1,144 @@
-//! From outcomes to figures: means and intervals over seeds, over scenarios the range that covers all of them.
+//! What is compared: the goal's figure, what each user of the scenario notices, what else somebody would want. All numbers
+//! are [`Measure`]s; here are the differences between them, with the same seeds.
 
-use crate::model::{PlanFigures, PlanRange, VoiceCost};
-use result::{FlowResult, VariantResult, estimate};
+use crate::model::{PlanFigures, PlanRange, UserFigures, VoiceCost};
+use result::measure::{Direction, of_goal};
+use result::{Measure, Quantity, Statistic, Subject, VariantResult, estimate};
+use scenario::{PathLimits, Scenario};
+use std::cmp::Ordering;
+use transport::App;
 use units::Goal;
 
+/// A flow of the scenario that notices more than how much it carries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct User {
+    /// The flow's name.
+    pub name: String,
+    /// Kind of its application.
+    pub app: &'static str,
+    /// What it notices.
+    pub notices: Vec<Measure>,
+    /// It is a call, a game or a probe: delay is what it is about.
+    pub is_real_time: bool,
+}
+
+/// Flows that notice delay, loss or the time that something takes. Bulk data without an end does not, and neither does a flood
+/// of datagrams ([`scenario::Flow::is_real_time`]): its delay is its own doing.
+pub fn users(s: &Scenario) -> Vec<User> {
+    let limits = PathLimits::new(s, None);
+    let user = |(flow, limit): (&scenario::Flow, &Option<f64>)| {
+        let at = |q| Measure::at(q, Statistic::P95).of_subject(Subject::Flow(flow.name.clone()));
+        let plain = |q| Measure::new(q).of_subject(Subject::Flow(flow.name.clone()));
+        let (app, is_real_time, notices) = match &flow.app {
+            App::Voice { .. } => {
+                ("call", true, vec![plain(Quantity::Mos), at(Quantity::Delay), plain(Quantity::Lost)])
+            }
+            App::Udp { .. } if flow.is_real_time(*limit) => {
+                ("datagrams", true, vec![at(Quantity::Delay), plain(Quantity::Lost)])
+            }
+            App::Probe { .. } => ("probe", true, vec![at(Quantity::Probe), plain(Quantity::Lost)]),
+            App::Request { .. } => ("requests", false, vec![at(Quantity::Response)]),
+            App::Page { .. } => ("pages", false, vec![at(Quantity::Page)]),
+            App::Bulk { bytes: Some(_), .. } => ("transfer", false, vec![at(Quantity::Completion)]),
+            App::Bulk { bytes: None, .. } | App::Onoff { .. } | App::Udp { .. } => return None,
+        };
+        Some(User { name: flow.name.clone(), app, notices, is_real_time })
+    };
+    s.flows.iter().zip(&limits.flows).filter_map(user).collect()
+}
+
+/// What a plan measures of every run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Yardstick {
+    /// What cures are ranked by.
+    pub goal: Goal,
+    /// Flows that notice something.
+    pub users: Vec<User>,
+}
+
 /// What one run yielded.
-#[derive(Clone, Copy, Debug, PartialEq, Default)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub struct RunFigures {
-    /// As [`PlanFigures::goodput_mbps`].
-    pub goodput: f64,
-    /// As [`PlanFigures::p95_delay_ms`].
-    pub delay: f64,
-    /// As [`PlanFigures::completion_s`].
-    pub completion: Option<f64>,
-    /// As [`PlanFigures::page_s`].
-    pub page: Option<f64>,
-    /// As [`PlanFigures::fairness`].
-    pub fairness: Option<f64>,
-    /// As [`PlanFigures::resent`].
-    pub resent: f64,
+    /// The goal's figure.
+    pub judged: Option<f64>,
+    /// By [`AIMS`].
+    pub aims: Vec<Option<f64>>,
+    /// By user, in it by what it notices.
+    pub users: Vec<Vec<Option<f64>>>,
 }
 
-impl RunFigures {
+/// What somebody may want of all flows together, in the order of [`RunFigures::aims`].
+pub const AIMS: [Goal; 5] = [Goal::Goodput, Goal::Delay, Goal::Completion, Goal::Page, Goal::Fairness];
+/// Places among [`RunFigures::aims`].
+pub const GOODPUT: usize = 0;
+/// The round trip of TCP; of datagrams alone their delay.
+pub const ROUND_TRIP: usize = 1;
+/// Jain's index.
+pub const FAIRNESS: usize = 4;
+/// The share of packets sent again, %.
+pub const RESENT: usize = 5;
+
+/// What somebody notices of all flows together: places among [`RunFigures::aims`], and what stands there.
+const WHOLE: [(usize, Quantity); 4] = [
+    (GOODPUT, Quantity::Goodput),
+    (ROUND_TRIP, Quantity::Rtt),
+    (FAIRNESS, Quantity::Jain),
+    (RESENT, Quantity::ResentShare),
+];
+
+impl Yardstick {
+    /// For this goal in that scenario.
+    pub fn new(goal: Goal, s: &Scenario) -> Yardstick {
+        Yardstick { goal, users: users(s) }
+    }
+
     /// Of one run of a variant.
-    pub fn of(v: &VariantResult) -> RunFigures {
-        let flows: Vec<&FlowResult> = v.compared_flows().collect();
-        let sum = |f: fn(&FlowResult) -> u64| flows.iter().map(|x| f(x)).sum::<u64>() as f64;
-        let sent = sum(|f| f.sent_packets);
-        RunFigures {
-            goodput: flows.iter().map(|f| f.goodput_mbps).sum(),
-            delay: flows.iter().map(|f| f.rtt_ms.p95).fold(0.0, f64::max),
-            completion: completion(v, &flows),
-            page: v.page_s.filter(|t| t.count > 0).map(|t| t.mean),
-            fairness: v.jain_index,
-            resent: if sent > 0.0 { sum(|f| f.retransmitted_packets) / sent } else { 0.0 },
-        }
+    pub fn of(&self, v: &VariantResult) -> RunFigures {
+        // What did not come to its end took the whole run at least, and counts as that.
+        let finite = |x: f64| if x.is_finite() { x } else { v.duration_s };
+        let first = |measures: &[Measure]| measures.iter().find_map(|m| m.of(v)).map(finite);
+        let round_trip = [Quantity::Rtt, Quantity::Delay, Quantity::Probe].map(|q| Measure::at(q, Statistic::P95));
+        let mut aims: Vec<Option<f64>> = AIMS
+            .iter()
+            .map(|&goal| if goal == Goal::Delay { first(&round_trip) } else { first(&of_goal(goal)) })
+            .collect();
+        aims.push(Measure::new(Quantity::ResentShare).of(v));
+        let value = |m: &Measure| match m.of(v) {
+            // Nothing arrived at all: everything was lost.
+            None if m.quantity == Quantity::Lost => Some(100.0),
+            other => other.map(finite),
+        };
+        let users = self.users.iter().map(|u| u.notices.iter().map(value).collect());
+        let users: Vec<Vec<Option<f64>>> = users.collect();
+        let judged = match self.goal {
+            Goal::Delay => self.real_time_delay(&users).or_else(|| first(&of_goal(Goal::Delay))),
+            goal => first(&of_goal(goal)),
+        };
+        RunFigures { judged, aims, users }
     }
 
-    /// The figure that is judged; smaller is better of times.
-    pub fn judged(&self, objective: Goal) -> Option<f64> {
-        match objective {
-            Goal::Goodput => Some(self.goodput),
-            Goal::Delay => Some(self.delay),
-            Goal::Completion => self.completion,
-            Goal::Page => self.page,
-            Goal::Fairness => self.fairness,
-        }
+    /// The delay of the call or game that waits longest; a probe counts only where nothing else is in real time.
+    fn real_time_delay(&self, users: &[Vec<Option<f64>>]) -> Option<f64> {
+        let of = |(user, values): (&User, &Vec<Option<f64>>)| {
+            let place = user.notices.iter().position(|m| m.quantity == Quantity::Delay)?;
+            values[place]
+        };
+        self.users.iter().zip(users).filter_map(of).max_by(f64::total_cmp)
     }
-}
 
-/// Mean time of transfers and exchanges. What did not come to its end took the whole run at least, and counts as that.
-fn completion(v: &VariantResult, flows: &[&FlowResult]) -> Option<f64> {
-    let times = [v.completion_s, v.response_s].into_iter().flatten();
-    let (mut sum, mut count) = (0.0, 0);
-    for t in times {
-        sum += t.mean * t.count as f64;
-        count += t.count;
+    /// Whether a larger figure of the goal is the better one.
+    pub fn larger_is_better(&self) -> bool {
+        larger_is_better(self.goal)
     }
-    let unfinished = flows.iter().filter(|f| f.unfinished).count() as u64;
-    let all = count + unfinished;
-    (all > 0).then(|| (sum + unfinished as f64 * v.duration_s) / all as f64)
 }
 
 /// Whether a larger figure is the better one.
 pub fn larger_is_better(objective: Goal) -> bool {
     matches!(objective, Goal::Goodput | Goal::Fairness)
 }
+
+/// Of one option: by scenario, in it by seed.
+pub type Samples = [Vec<RunFigures>];
 
 /// Mean and interval: `samples` are those of each scenario.
 pub fn range(samples: &[Vec<f64>]) -> PlanRange {
@@ -80,31 +153,207 @@ pub fn range(samples: &[Vec<f64>]) -> PlanRange {
     }
 }
 
+/// Mean and interval of one figure; `None` where a scenario has none.
+pub fn known(runs: &Samples, f: impl Fn(&RunFigures) -> Option<f64>) -> Option<PlanRange> {
+    let samples: Vec<Vec<f64>> = runs.iter().map(|s| s.iter().filter_map(&f).collect()).collect();
+    (samples.iter().all(|s| !s.is_empty()) && !samples.is_empty()).then(|| range(&samples))
+}
+
+/// How much larger a figure is in `then` than in `now`, seed by seed; `None` where either has none.
+pub fn difference(
+    now: &Samples,
+    then: &Samples,
+    f: impl Fn(&RunFigures) -> Option<f64>,
+) -> Option<PlanRange> {
+    let pair = |(a, b): (&RunFigures, &RunFigures)| Some(f(b)? - f(a)?);
+    let differences: Vec<Vec<f64>> =
+        now.iter().zip(then).map(|(a, b)| a.iter().zip(b).filter_map(pair).collect()).collect();
+    let any = !differences.is_empty() && differences.iter().all(|d| !d.is_empty());
+    any.then(|| range(&differences))
+}
+
+/// How much better the goal's figure is, seed by seed; positive is better. `None` where either has none.
+pub fn gain(larger_is_better: bool, now: &Samples, then: &Samples) -> Option<PlanRange> {
+    let difference = difference(now, then, |r| r.judged)?;
+    Some(if larger_is_better { difference } else { negative(difference) })
+}
+
+fn negative(r: PlanRange) -> PlanRange {
+    PlanRange { mean: -r.mean, low: -r.high, high: -r.low }
+}
+
+/// From what change of a quantity on somebody notices: a share of what there was, and a least change in its unit. Delay: a
+/// quarter, as ITU-T G.114 and players of games have it, and never below 5 ms; loss: half a point; a score: what G.107's users
+/// tell apart; times: a fifth; Jain's index: a tenth.
+fn noticed(q: Quantity) -> [f64; 2] {
+    match q {
+        Quantity::Delay | Quantity::Probe => [0.25, 5.0],
+        Quantity::Rtt => [0.25, 0.1],
+        Quantity::Lost => [0.25, 0.5],
+        Quantity::ResentShare => [0.5, 0.5],
+        Quantity::Mos => [0.0, 0.2],
+        Quantity::Jain => [0.0, 0.1],
+        Quantity::Goodput => [0.05, 0.0],
+        _ => [0.2, 0.0],
+    }
+}
+
+/// From what change on it is ruined for who notices: a call that waits a fifth of a second more, loses a packet of a
+/// hundred more, or scores half a point less; what takes half as long again.
+fn ruined(q: Quantity) -> [f64; 2] {
+    match q {
+        Quantity::Delay | Quantity::Probe => [0.5, 40.0],
+        Quantity::Lost => [0.25, 1.0],
+        Quantity::Mos => [0.0, 0.5],
+        _ => [0.25, 0.0],
+    }
+}
+
+/// A change of a figure that somebody notices.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Of what.
+    pub measure: Measure,
+    /// Whose; empty: of all flows together.
+    pub user: String,
+    /// Before.
+    pub now: f64,
+    /// After.
+    pub then: f64,
+    /// It is for the better.
+    pub is_better: bool,
+    /// It is for the worse, and so much that the user is not served any more.
+    pub ruins: bool,
+}
+
+/// The change between two options, if it is beyond chance and large enough to be noticed.
+fn change(
+    measure: Measure,
+    now: &Samples,
+    then: &Samples,
+    f: impl Fn(&RunFigures) -> Option<f64>,
+) -> Option<Change> {
+    let quantity = measure.quantity;
+    let user = if let Subject::Flow(name) = &measure.subject { name.clone() } else { String::new() };
+    let (before, after) = (known(now, &f)?.mean, known(then, &f)?.mean);
+    let by = difference(now, then, &f)?;
+    let beyond_chance = by.low > 0.0 || by.high < 0.0;
+    let exceeds = |[share, least]: [f64; 2]| by.mean.abs() >= (share * before.abs()).max(least) && by.mean != 0.0;
+    if !beyond_chance || !exceeds(noticed(quantity)) {
+        return None;
+    }
+    let larger = measure.better() == Some(Direction::Larger);
+    let is_better = (by.mean > 0.0) == larger;
+    let ruins = !user.is_empty() && !is_better && exceeds(ruined(quantity));
+    Some(Change { measure, user, now: before, then: after, is_better, ruins })
+}
+
+/// All that somebody notices between two options: users first, then what is of all flows.
+pub fn changes(yardstick: &Yardstick, now: &Samples, then: &Samples) -> Vec<Change> {
+    let mut all = Vec::new();
+    for (u, user) in yardstick.users.iter().enumerate() {
+        for (m, measure) in user.notices.iter().enumerate() {
+            all.extend(change(measure.clone(), now, then, |r| r.users[u][m]));
+        }
+    }
+    let plain = WHOLE.map(|(aim, q)| (aim, Measure::new(q)));
+    let whole = plain.map(|(aim, m)| {
+        let statistic = m.quantity.has_distribution().then_some(Statistic::P95);
+        (aim, Measure { statistic, ..m })
+    });
+    all.extend(whole.into_iter().filter_map(|(aim, m)| change(m, now, then, |r| r.aims[aim])));
+    all
+}
+
+/// How much better everything but the goal is, in doublings: delays, times and losses by how often they halve (two at most each),
+/// Jain's index and opinion scores by their points. What a user notices counts twice as much as what is of all flows.
+pub fn merit(yardstick: &Yardstick, now: &Samples, then: &Samples, call: [Option<VoiceCost>; 2]) -> f64 {
+    /// Below this neither delay (ms) nor loss (%) matters.
+    const FLOOR: [f64; 2] = [5.0, 1.0];
+    let points = |q: Quantity, a: f64, b: f64| {
+        let floor = match q {
+            Quantity::Delay | Quantity::Probe => FLOOR[0],
+            Quantity::Lost | Quantity::ResentShare => FLOOR[1],
+            _ => 1e-9,
+        };
+        let points = match q {
+            Quantity::Mos => b - a,
+            Quantity::Jain => 4.0 * (b - a),
+            Quantity::Goodput => ((b + floor) / (a + floor)).log2(),
+            _ => ((a + floor) / (b + floor)).log2(),
+        };
+        points.clamp(-2.0, 2.0)
+    };
+    let mean = |runs: &Samples, f: &dyn Fn(&RunFigures) -> Option<f64>| known(runs, f).map(|r| r.mean);
+    let part = |q: Quantity, f: &dyn Fn(&RunFigures) -> Option<f64>| {
+        mean(now, f).zip(mean(then, f)).map_or(0.0, |(a, b)| points(q, a, b))
+    };
+    let mut sum = 0.0;
+    for (u, user) in yardstick.users.iter().enumerate() {
+        let each = user.notices.iter().enumerate().map(|(m, x)| part(x.quantity, &|r: &RunFigures| r.users[u][m]));
+        sum += 2.0 * each.sum::<f64>() / user.notices.len().max(1) as f64;
+    }
+    let goal = match yardstick.goal {
+        Goal::Goodput => GOODPUT,
+        Goal::Fairness => FAIRNESS,
+        _ => usize::MAX,
+    };
+    for (aim, q) in WHOLE.into_iter().filter(|(aim, _)| *aim != goal) {
+        sum += part(q, &|r: &RunFigures| r.aims[aim]);
+    }
+    if let [Some(a), Some(b)] = call {
+        let score = |v: VoiceCost| v.mos.unwrap_or(1.0);
+        sum += score(b) - score(a);
+    }
+    sum
+}
+
 /// Of what one option yielded: by scenario, in it by seed.
-pub fn figures(runs: &[Vec<RunFigures>]) -> PlanFigures {
-    let known = |f: &dyn Fn(&RunFigures) -> Option<f64>| {
-        let samples: Vec<Vec<f64>> = runs.iter().map(|s| s.iter().filter_map(f).collect()).collect();
-        (samples.iter().all(|s| !s.is_empty()) && !samples.is_empty()).then(|| range(&samples))
+pub fn figures(yardstick: &Yardstick, runs: &Samples) -> PlanFigures {
+    let aim = |i: usize| known(runs, |r| r.aims[i]);
+    let user = |(u, user): (usize, &User)| {
+        let of = |q: Quantity| {
+            let m = user.notices.iter().position(|m| m.quantity == q)?;
+            known(runs, |r| r.users[u][m]).map(|r| r.mean)
+        };
+        UserFigures {
+            name: user.name.clone(),
+            kind: user.app.into(),
+            p95_delay_ms: of(Quantity::Delay).or_else(|| of(Quantity::Probe)),
+            lost: of(Quantity::Lost).map(|percent| percent / 100.0),
+            mos: of(Quantity::Mos),
+            p95_s: of(Quantity::Response).or_else(|| of(Quantity::Page)).or_else(|| of(Quantity::Completion)),
+        }
     };
     PlanFigures {
-        goodput_mbps: known(&|r| Some(r.goodput)).unwrap_or_default(),
-        p95_delay_ms: known(&|r| Some(r.delay)).unwrap_or_default(),
-        completion_s: known(&|r| r.completion),
-        page_s: known(&|r| r.page),
-        fairness: known(&|r| r.fairness),
-        resent: known(&|r| Some(r.resent)).unwrap_or_default().mean,
+        judged: known(runs, |r| r.judged).unwrap_or_default(),
+        goodput_mbps: aim(GOODPUT).unwrap_or_default(),
+        p95_delay_ms: aim(ROUND_TRIP).unwrap_or_default(),
+        completion_s: aim(2),
+        page_s: aim(3),
+        fairness: aim(FAIRNESS),
+        resent: aim(RESENT).map_or(0.0, |r| r.mean / 100.0),
+        users: yardstick.users.iter().enumerate().map(user).collect(),
         voice: None,
     }
 }
 
-/// How much better the objective is, seed by seed; positive is better. `None` where either has none.
-pub fn gain(objective: Goal, now: &[Vec<RunFigures>], then: &[Vec<RunFigures>]) -> Option<PlanRange> {
-    let sign = if larger_is_better(objective) { 1.0 } else { -1.0 };
-    let pair =
-        |(a, b): (&RunFigures, &RunFigures)| Some(sign * (b.judged(objective)? - a.judged(objective)?));
-    let differences: Vec<Vec<f64>> =
-        now.iter().zip(then).map(|(a, b)| a.iter().zip(b).filter_map(pair).collect()).collect();
-    differences.iter().all(|d| !d.is_empty()).then(|| range(&differences))
+/// What the scenario's own call, game or probe meets that fares worst; `None` where there is none.
+pub fn own_call(yardstick: &Yardstick, figures: &PlanFigures) -> Option<VoiceCost> {
+    let real_time = yardstick.users.iter().zip(&figures.users).filter(|(u, _)| u.is_real_time);
+    let cost = |(_, f): (&User, &UserFigures)| VoiceCost {
+        p95_delay_ms: f.p95_delay_ms.unwrap_or_default(),
+        lost: f.lost.unwrap_or(1.0),
+        mos: f.mos,
+    };
+    real_time.map(cost).max_by(worse)
+}
+
+/// Which of two calls fares worse: by its score, else by delay and loss, of which a point is as bad as 20 ms.
+pub fn worse(a: &VoiceCost, b: &VoiceCost) -> Ordering {
+    let bad = |v: &VoiceCost| v.p95_delay_ms + 2000.0 * v.lost;
+    let by_score = a.mos.zip(b.mos).map_or(Ordering::Equal, |(a, b)| b.total_cmp(&a));
+    by_score.then(bad(a).total_cmp(&bad(b)))
 }
 
 /// The mean of what calls met; the worst call of each run counts.
@@ -122,33 +371,59 @@ pub fn voice(runs: &[VoiceCost]) -> Option<VoiceCost> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use result::FlowResult;
 
-    fn run(goodput: f64) -> RunFigures {
-        RunFigures { goodput, delay: 100.0 / goodput, ..RunFigures::default() }
+    fn run(judged: f64, resent: f64) -> RunFigures {
+        let mut aims = vec![None; 6];
+        aims[RESENT] = Some(resent);
+        RunFigures { judged: Some(judged), aims, users: vec![vec![Some(resent)]] }
+    }
+
+    fn yardstick() -> Yardstick {
+        let lost = Measure::new(Quantity::Lost).of_subject(Subject::Flow("call".into()));
+        let call = User { name: "call".into(), app: "call", notices: vec![lost], is_real_time: true };
+        Yardstick { goal: Goal::Goodput, users: vec![call] }
     }
 
     #[test]
     fn a_gain_is_of_the_same_seeds_and_its_interval_covers_every_scenario() {
-        let now = vec![vec![run(1.0), run(5.0)], vec![run(2.0), run(2.0)]];
-        let then = vec![vec![run(2.0), run(6.0)], vec![run(6.0), run(6.0)]];
-        let gain = gain(Goal::Goodput, &now, &then).unwrap();
+        let now = vec![vec![run(1.0, 0.0), run(5.0, 0.0)], vec![run(2.0, 0.0), run(2.0, 0.0)]];
+        let then = vec![vec![run(2.0, 0.0), run(6.0, 0.0)], vec![run(6.0, 0.0), run(6.0, 0.0)]];
+        let more = gain(true, &now, &then).unwrap();
         // Seeds differ by 4, the gain by nothing: paired it is exact; of the scenarios one gains 1, one 4.
-        assert_eq!((gain.low, gain.mean, gain.high), (1.0, 2.5, 4.0));
-        let delay = super::gain(Goal::Delay, &now[1..], &then[1..]).unwrap();
-        assert!((delay.mean - (50.0 - 100.0 / 6.0)).abs() < 1e-9, "{delay:?}: less delay is a gain");
-        assert_eq!(super::gain(Goal::Page, &now, &then), None);
+        assert_eq!((more.low, more.mean, more.high), (1.0, 2.5, 4.0));
+        let less = gain(false, &now, &then).unwrap();
+        assert_eq!((less.low, less.mean, less.high), (-4.0, -2.5, -1.0));
+        let none = vec![vec![RunFigures::default()]];
+        assert_eq!(gain(true, &none, &none), None);
     }
 
     #[test]
     fn what_did_not_end_counts_as_the_whole_run() {
-        let flow = |unfinished| FlowResult { cc: "cubic".into(), unfinished, ..FlowResult::default() };
-        let times = result::TimesSummary { count: 1, mean: 2.0, ..Default::default() };
+        let flow = FlowResult { cc: "cubic".into(), unfinished: true, ..FlowResult::default() };
+        let times = result::TimesSummary { count: 1, unfinished: 1, mean: 2.0, ..Default::default() };
         let v = VariantResult {
             duration_s: 10.0,
-            flows: vec![flow(false), flow(true)],
+            flows: vec![flow],
             completion_s: Some(times),
             ..VariantResult::default()
         };
-        assert_eq!(RunFigures::of(&v).completion, Some(6.0));
+        let yardstick = Yardstick { goal: Goal::Completion, users: Vec::new() };
+        assert_eq!(yardstick.of(&v).judged, Some(10.0));
+    }
+
+    #[test]
+    fn only_what_is_beyond_chance_and_large_enough_is_noticed() {
+        let of = |a: f64, b: f64| vec![vec![run(1.0, a), run(1.0, b)]];
+        // A call's loss from 0 to 3 %: noticed and ruinous, and TCP's own resent packets with it.
+        let worse = changes(&yardstick(), &of(0.0, 0.1), &of(3.0, 3.1));
+        assert_eq!(worse.len(), 2, "{worse:?}");
+        assert!(worse[0].ruins && worse[0].user == "call" && !worse[0].is_better);
+        assert!(!worse[1].ruins, "no user of its own");
+        // The same means, but one seed went the other way: chance.
+        assert_eq!(changes(&yardstick(), &of(0.0, 6.0), &of(6.0, 0.0)), []);
+        // Certain, but a tenth of a percent: nobody hears it.
+        assert_eq!(changes(&yardstick(), &of(1.0, 1.0), &of(1.1, 1.1)), []);
+        assert!(merit(&yardstick(), &of(0.0, 0.0), &of(3.0, 3.0), [None, None]) < -2.0);
     }
 }

@@ -20,12 +20,25 @@ pub struct Plan {
     pub variant: String,
     /// What cures are ranked by.
     pub objective: Goal,
-    /// One sentence: what to do.
+    /// One sentence: who does what, and what it gains for which goal.
     pub advice: String,
+    /// What the sentence rests on, what it costs and why it is not another cure; a sentence each.
+    #[serde(default)]
+    pub facts: Vec<String>,
+    /// The name of the cure that is advised; absent where none is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub advised: Option<String>,
+    /// Flows of the scenario that [`PlanFigures::voice`] is of, the one that fares worst; empty: a call that was added.
+    #[serde(default)]
+    pub calls: Vec<String>,
     /// As it is now.
     pub now: PlanFigures,
-    /// What was tried, the best first: first those that were run in full, then those that were only screened.
+    /// What was run in full, the best first: all for the same time and with the same seeds.
     pub cures: Vec<RankedCure>,
+    /// What was only screened, the best first, with figures of shorter runs and fewer seeds ([`SimulatedRuns`]): not to be
+    /// compared with those of `cures`.
+    #[serde(default)]
+    pub screened: Vec<RankedCure>,
     /// What was not tried, and why.
     pub left_out: Vec<LeftOutCure>,
     /// What was simulated.
@@ -48,14 +61,18 @@ pub struct PlanRange {
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanFigures {
+    /// The figure that cures are ranked by, in the goal's unit.
+    #[serde(default)]
+    pub judged: PlanRange,
     /// Goodput of all TCP flows, Mbit/s (of all flows where none is TCP).
     pub goodput_mbps: PlanRange,
-    /// 95th percentile of the round trip, ms, of the flow where it is longest (one-way of datagrams).
+    /// 95th percentile of TCP's round trip over time, ms, of the flow where it is longest; without TCP of datagrams' delay.
     pub p95_delay_ms: PlanRange,
-    /// Mean time from start to last byte, of requests to the answer's last byte, s; absent where nothing has an end.
+    /// 95th percentile of the time from start to last byte, of requests to the answer's last byte, s; absent where nothing
+    /// has an end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub completion_s: Option<PlanRange>,
-    /// Mean time of a page, s; absent where none is loaded.
+    /// 95th percentile of the time of a page, s; absent where none is loaded.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub page_s: Option<PlanRange>,
     /// Jain's index; absent where equal shares are not to be expected.
@@ -63,9 +80,35 @@ pub struct PlanFigures {
     pub fairness: Option<PlanRange>,
     /// Share of TCP's packets that were sent again, 0 to 1.
     pub resent: f64,
-    /// A call beside it (G.711, one direction, best effort), measured in runs of its own; absent of what was screened only.
+    /// What the scenario's users notice: calls, games, probes, other datagrams, requests, pages and transfers with an end.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub users: Vec<UserFigures>,
+    /// The scenario's call, game or probe that fares worst. Where it has none: a call that was added (G.711, best effort, the worse of its
+    /// directions), measured in runs of its own and not in those that were screened only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub voice: Option<VoiceCost>,
+}
+
+/// What a flow of the scenario notices: means over seeds and scenarios.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct UserFigures {
+    /// The flow's name.
+    pub name: String,
+    /// `call`, `datagrams`, `probe`, `requests`, `pages` or `transfer`.
+    pub kind: String,
+    /// 95th percentile of its one-way delay, ms; of a probe there and back.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p95_delay_ms: Option<f64>,
+    /// Share of its packets that were lost, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lost: Option<f64>,
+    /// Mean opinion score of a call.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mos: Option<f64>,
+    /// 95th percentile of the time of its answers, pages or transfers, s.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p95_s: Option<f64>,
 }
 
 /// What a call meets that goes the same way as the data.
@@ -82,20 +125,21 @@ pub struct VoiceCost {
 }
 
 /// Whether a cure helps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CureEffect {
-    /// The whole interval of its gain is above zero, and it is a hundredth of what there was or more.
+    /// The whole interval of its gain is above zero, and it is a fiftieth of what there was or more.
     Gains,
     /// Neither.
+    #[default]
     NoDifference,
-    /// The whole interval is below zero, and it is a hundredth or more.
+    /// The whole interval is below zero, and it is a fiftieth or more.
     Loses,
 }
 
 /// A cure or several together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RankedCure {
     /// Names of its steps, joined by `+`.
@@ -104,6 +148,9 @@ pub struct RankedCure {
     pub title: String,
     /// Who must be able to do it.
     pub by: Vec<Actor>,
+    /// How many have to act: as many as there are hosts to change, and at least those of `by`.
+    #[serde(default)]
+    pub parties: usize,
     /// Its parts, in the order in which they are made.
     pub steps: Vec<CureStep>,
     /// What it changes in the scenario, as `longfat run --set` takes it.
@@ -119,6 +166,15 @@ pub struct RankedCure {
     pub factor: Option<f64>,
     /// Whether it helps.
     pub effect: CureEffect,
+    /// What else somebody would want and gets better by it, with both figures; a phrase each.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub betters: Vec<String>,
+    /// What gets worse by it, with both figures; a phrase each.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub worsens: Vec<String>,
+    /// Which flows of the scenario it ruins, and how: such a cure is never advised. A phrase each.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub ruins: Vec<String>,
     /// Whether no other finalist has both more goodput and less delay.
     pub pareto: bool,
     /// What was measured on this machine's kernel; absent where it was not.
@@ -127,7 +183,7 @@ pub struct RankedCure {
 }
 
 /// A part of a cure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CureStep {
     /// The cure's name.

@@ -1,10 +1,12 @@
 //! The whole: screening, finalists, what they cost others, the order, the sentence.
 
+use crate::choice;
 use crate::cure::{self, CURES};
 use crate::error::PlanError;
-use crate::measure;
+use crate::measure::{self, Change, Yardstick};
 use crate::model::{
     CureEffect, CureStep, LeftOutCure, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure, SimulatedRuns,
+    VoiceCost,
 };
 use crate::runner::{Runner, screen_time};
 use crate::search::{self, CureTrial, Screening};
@@ -14,9 +16,10 @@ use crate::voice;
 use crate::wish::PlanWish;
 use experiment::Watcher;
 use path::Stage;
+use result::Quantity;
 use scenario::Scenario;
 use std::cmp::Ordering;
-use units::Span;
+use units::{Goal, Span};
 
 /// Seeds of what is screened.
 const SCREEN_SEEDS: u32 = 3;
@@ -25,7 +28,7 @@ const VOICE_SEEDS: u32 = 2;
 /// Finalists that are several cures together.
 const MOST_TOGETHER: usize = 3;
 /// A difference below this share of what there was is none.
-const WORTH: f64 = 0.01;
+const WORTH: f64 = 0.02;
 
 /// A finished plan, and what of it a caller may want to run again.
 pub struct MadePlan {
@@ -48,29 +51,43 @@ pub fn plan(
 ) -> Result<MadePlan, PlanError> {
     let Some(reference) = scenarios.first() else { return Err(PlanError::NoFlows) };
     let situation = Situation::new(scenarios);
-    if situation.ways.is_empty() {
+    if situation.ways.is_empty() && situation.datagrams.is_empty() {
         return Err(PlanError::NoFlows);
     }
     check(wish, &situation)?;
+    let yardstick = Yardstick::new(wish.objective, reference);
     let mut runner = Runner::new(wish, watch);
-    let screening = Screening { wish, time: screening_time(reference), seeds: SCREEN_SEEDS };
+    let screening =
+        Screening { yardstick: &yardstick, wish, time: screening_time(reference), seeds: SCREEN_SEEDS };
     let mut now = CureTrial::none(scenarios);
     screening.run(&mut runner, std::slice::from_mut(&mut now), &[])?;
     let screened = screening.search(&mut runner, &now)?;
     let count = screened.len();
+    let (screened, idle): (Vec<_>, Vec<_>) = screened.into_iter().partition(|t| t.runs != now.runs);
+    let screened = without_doubles(screened);
     let (finalists, rest) = choose(screened, wish.finalists);
-    let full = Screening { wish, time: reference.duration, seeds: wish.repeats.max(1) };
+    let full = Screening { time: reference.duration, seeds: wish.repeats.max(1), ..screening };
     let mut run = vec![CureTrial::none(scenarios)];
     run.extend(finalists);
     let (first, others) = run.split_at_mut(1);
     full.run(&mut runner, first, &[])?;
     full.run(&mut runner, others, &first[0].runs)?;
-    let sets: Vec<Vec<Scenario>> = run.iter().map(|t| t.scenarios.clone()).collect();
-    let voices = voice::costs(&mut runner, &sets, screening.time, VOICE_SEEDS)?;
-    for (trial, voice) in run.iter_mut().zip(&voices).skip(1) {
-        let wanted = wish.no_loss_for.iter().any(|n| n == "voice");
-        if wanted && trial.broken.is_none() && voice.is_some_and(|v| v.lost > 0.0) {
-            trial.broken = Some("a call beside it loses packets".into());
+    let calls: Vec<String> = yardstick.users.iter().filter(|u| u.is_real_time).map(|u| u.name.clone()).collect();
+    let guarded = wish.no_loss_for.iter().any(|n| n == "voice");
+    // A call of the scenario's own says more than one that is made up.
+    let added = if calls.is_empty() || guarded {
+        let sets: Vec<Vec<Scenario>> = run.iter().map(|t| t.scenarios.clone()).collect();
+        voice::costs(&mut runner, &sets, screening.time, VOICE_SEEDS)?
+    } else {
+        vec![None; run.len()]
+    };
+    let base_runs = run[0].runs.clone();
+    for (trial, voice) in run.iter_mut().zip(&added).skip(1) {
+        if guarded && trial.broken.is_none() && voice.is_some_and(|v| v.lost > 0.0) {
+            trial.broken = Some("a call that is added beside it loses packets".into());
+        }
+        if calls.is_empty() {
+            trial.merit = measure::merit(&yardstick, &base_runs, &trial.runs, [added[0], *voice]);
         }
     }
     let simulated = SimulatedRuns {
@@ -83,35 +100,44 @@ pub fn plan(
         final_seeds: full.seeds,
         runs: runner.runs(),
     };
-    let teller = Teller { wish, base: reference };
+    let teller = Teller { yardstick: &yardstick, base: reference };
     let base = run.remove(0);
-    let figures = PlanFigures { voice: voices[0], ..measure::figures(&base.runs) };
-    let mut made: Vec<(RankedCure, CureTrial)> = Vec::new();
     let mut left_out = left_out(wish, &situation);
-    let beside = |t: CureTrial, finalist: bool, voice| (teller.ranked(&t, &base, finalist, voice), t);
-    let all = run.into_iter().zip(voices.into_iter().skip(1)).map(|(t, voice)| beside(t, true, voice));
-    let screened = rest.into_iter().map(|t| (teller.ranked(&t, &now, false, None), t));
-    for (cure, trial) in all.chain(screened) {
+    let why = "with it every figure is the same to the last digit";
+    left_out.extend(idle.iter().map(|t| LeftOutCure { name: t.name(), why: why.into() }));
+    let mut made: Vec<(RankedCure, CureTrial)> = Vec::new();
+    let mut passed: Vec<RankedCure> = Vec::new();
+    let all = run.into_iter().zip(added.iter().skip(1)).map(|(t, voice)| (teller.ranked(&t, &base, true, *voice), t));
+    let rest = rest.into_iter().map(|t| (teller.ranked(&t, &now, false, None), t));
+    for (cure, trial) in all.chain(rest) {
         match &trial.broken {
             Some(why) => left_out.push(LeftOutCure { name: cure.name, why: why.clone() }),
-            None => made.push((cure, trial)),
+            None if cure.finalist => made.push((cure, trial)),
+            None => passed.push(cure),
         }
     }
-    made.sort_by(|(a, _), (b, _)| order(a, b));
+    made.sort_by(|(a, x), (b, y)| order(a, b).then(y.merit.total_cmp(&x.merit)));
+    passed.sort_by(order);
     pareto(&mut made);
-    let options = made.iter().filter(|(c, _)| c.finalist).map(|(_, t)| t.steps.clone()).collect();
+    let options = made.iter().map(|(_, t)| t.steps.clone()).collect();
+    let chosen = choice::choose(wish.objective, search::judged(&base), &made);
     let mut plan = Plan {
         schema: PLAN_SCHEMA.into(),
         scenario: reference.name.clone(),
         variant: variant.into(),
         objective: wish.objective,
         advice: String::new(),
-        now: figures,
-        cures: made.into_iter().map(|(c, _)| c).collect(),
+        facts: Vec::new(),
+        advised: chosen.as_ref().map(|c| made[c.index].0.name.clone()),
+        calls,
+        now: teller.figures(&base, added[0]),
+        cures: made.iter().map(|(c, _)| c.clone()).collect(),
+        screened: passed,
         left_out,
         simulated,
     };
-    plan.advice = story::advice(&plan);
+    let told = story::tell(&plan, &yardstick, &made, chosen.as_ref());
+    (plan.advice, plan.facts) = (told.advice, told.facts);
     Ok(MadePlan { plan, options })
 }
 
@@ -127,6 +153,18 @@ fn check(wish: &PlanWish, s: &Situation<'_>) -> Result<(), PlanError> {
     flows.extend(["udp".to_string(), "voice".to_string()]);
     let unknown = wish.no_loss_for.iter().find(|n| !flows.contains(n));
     unknown.map_or(Ok(()), |name| Err(PlanError::Unknown("what must lose nothing", name.clone(), flows)))
+}
+
+/// Without those that come to the same as another to the last digit and change more: a queue in each direction, of which one
+/// never fills.
+fn without_doubles(screened: Vec<CureTrial>) -> Vec<CureTrial> {
+    let touched = |t: &CureTrial| t.steps.iter().map(|s| s.touches.len()).sum::<usize>();
+    let is_double = |i: usize| {
+        let same = |t: &CureTrial| t.runs == screened[i].runs && t.steps.len() <= screened[i].steps.len();
+        screened.iter().any(|t| same(t) && touched(t) > 0 && touched(t) < touched(&screened[i]))
+    };
+    let keep: Vec<bool> = (0..screened.len()).map(|i| !is_double(i)).collect();
+    screened.into_iter().zip(keep).filter_map(|(t, keep)| keep.then_some(t)).collect()
 }
 
 /// Those that are run in full, and the rest: the best of each lever and of each who can move it, at most
@@ -173,7 +211,7 @@ fn left_out(wish: &PlanWish, s: &Situation<'_>) -> Vec<LeftOutCure> {
     for cure in CURES {
         let options = cure.options(s);
         if options.is_empty() {
-            let why = format!("it makes sense only {}", cure.applies());
+            let why = format!("it is only for scenarios {}", cure.applies());
             left.push(LeftOutCure { name: cure.name().into(), why });
         }
         let refused = options.iter().filter_map(|o| Some((o.name.clone(), wish.refuses(o)?)));
@@ -184,24 +222,33 @@ fn left_out(wish: &PlanWish, s: &Situation<'_>) -> Vec<LeftOutCure> {
 
 /// Makes rows of trials.
 struct Teller<'s> {
-    wish: &'s PlanWish,
+    yardstick: &'s Yardstick,
     base: &'s Scenario,
 }
 
 impl Teller<'_> {
+    /// What came of a trial; `added`: what a call met that was added.
+    fn figures(&self, trial: &CureTrial, added: Option<VoiceCost>) -> PlanFigures {
+        let figures = measure::figures(self.yardstick, &trial.runs);
+        PlanFigures { voice: measure::own_call(self.yardstick, &figures).or(added), ..figures }
+    }
+
     fn ranked(
         &self,
         trial: &CureTrial,
         now: &CureTrial,
         finalist: bool,
-        voice: Option<crate::model::VoiceCost>,
+        added: Option<VoiceCost>,
     ) -> RankedCure {
         let mut by: Vec<_> = trial.steps.iter().flat_map(|s| s.by.clone()).collect();
         by.sort_unstable();
         by.dedup();
+        let mut hosts: Vec<&str> = trial.steps.iter().flat_map(|s| s.hosts()).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
         let titles: Vec<&str> = trial.steps.iter().map(|s| s.title.as_str()).collect();
-        let before = search::judged(self.wish, now);
-        let after = search::judged(self.wish, trial);
+        let before = search::judged(now);
+        let after = search::judged(trial);
         let step = |s: &cure::CureOption| CureStep {
             cure: s.cure.into(),
             title: s.title.clone(),
@@ -209,17 +256,29 @@ impl Teller<'_> {
             hurts: cure::named(s.cure).map(|c| c.hurts().to_string()).unwrap_or_default(),
             commands: s.commands.clone(),
         };
+        let goal = match self.yardstick.goal {
+            Goal::Goodput => Some(Quantity::Goodput),
+            Goal::Fairness => Some(Quantity::Jain),
+            Goal::Delay | Goal::Completion | Goal::Page => None,
+        };
+        // The goal's own figure is said apart.
+        let noticed = || trial.changes.iter().filter(|c| !(c.user.is_empty() && Some(c.measure.quantity) == goal));
+        let told = |wanted: &dyn Fn(&Change) -> bool| noticed().filter(|c| wanted(c)).map(story::phrase).collect();
         RankedCure {
             name: trial.name(),
             title: titles.join("; "),
+            parties: hosts.len().max(by.len()),
             by,
             steps: trial.steps.iter().map(step).collect(),
             changes: trial.scenarios[0].overrides_of(self.base),
             finalist,
-            figures: PlanFigures { voice, ..measure::figures(&trial.runs) },
+            figures: self.figures(trial, added),
             gain: trial.gain,
             factor: (before > 0.0).then_some(after / before),
             effect: effect(trial.gain, before),
+            betters: told(&|c| c.is_better),
+            worsens: told(&|c| !c.is_better && !c.ruins),
+            ruins: told(&|c| c.ruins),
             pareto: false,
             proof: None,
         }
@@ -228,7 +287,7 @@ impl Teller<'_> {
 
 /// Whether that is a difference.
 fn effect(gain: PlanRange, before: f64) -> CureEffect {
-    let worth = gain.mean.abs() >= WORTH * before.abs();
+    let worth = gain.mean.abs() >= WORTH * before.abs() && gain.mean != 0.0;
     match gain {
         g if g.low > 0.0 && worth => CureEffect::Gains,
         g if g.high < 0.0 && worth => CureEffect::Loses,
@@ -236,33 +295,30 @@ fn effect(gain: PlanRange, before: f64) -> CureEffect {
     }
 }
 
-/// Finalists first; what gains by how much; what makes no difference by the harm that it does.
+/// What ruins nothing first; then what gains, by how much, what makes no difference, and what loses.
 fn order(a: &RankedCure, b: &RankedCure) -> Ordering {
     let class = |c: &RankedCure| match c.effect {
         CureEffect::Gains => 0,
         CureEffect::NoDifference => 1,
         CureEffect::Loses => 2,
     };
-    b.finalist.cmp(&a.finalist).then(class(a).cmp(&class(b))).then_with(|| {
+    let harmless = a.ruins.is_empty().cmp(&b.ruins.is_empty()).reverse();
+    harmless.then(class(a).cmp(&class(b))).then_with(|| {
         if class(a) == 1 {
-            return story::harm(a).total_cmp(&story::harm(b));
+            return Ordering::Equal;
         }
         b.gain.mean.total_cmp(&a.gain.mean).then(a.steps.len().cmp(&b.steps.len()))
     })
 }
 
-/// Marks finalists that no other beats in goodput and delay both.
+/// Marks finalists that no other beats in goodput and round trip both.
 fn pareto(made: &mut [(RankedCure, CureTrial)]) {
     let points: Vec<(f64, f64)> =
         made.iter().map(|(c, _)| (c.figures.goodput_mbps.mean, c.figures.p95_delay_ms.mean)).collect();
-    let finalists: Vec<bool> = made.iter().map(|(c, _)| c.finalist).collect();
     for (i, (cure, _)) in made.iter_mut().enumerate() {
         let (goodput, delay) = points[i];
-        let beaten = points
-            .iter()
-            .zip(&finalists)
-            .any(|(&(g, d), &finalist)| finalist && g >= goodput && d <= delay && (g > goodput || d < delay));
-        cure.pareto = cure.finalist && !beaten;
+        let beats = |&(g, d): &(f64, f64)| g >= goodput && d <= delay && (g > goodput || d < delay);
+        cure.pareto = !points.iter().any(beats);
     }
 }
 

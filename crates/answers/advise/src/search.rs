@@ -2,12 +2,13 @@
 
 use crate::cure::{CURES, CureOption};
 use crate::error::PlanError;
-use crate::measure::{self, RunFigures};
+use crate::measure::{self, Change, ROUND_TRIP, RunFigures, Yardstick};
 use crate::model::PlanRange;
 use crate::runner::{Runner, for_runs};
 use crate::situation::Situation;
 use crate::wish::PlanWish;
-use result::VariantResult;
+use result::measure::is_connection_of;
+use result::{FlowResult, VariantResult};
 use scenario::Scenario;
 use units::Span;
 
@@ -20,8 +21,12 @@ pub struct CureTrial {
     pub scenarios: Vec<Scenario>,
     /// What came of it: by scenario, in it by seed.
     pub runs: Vec<Vec<RunFigures>>,
-    /// How much better the objective is.
+    /// How much better the goal's figure is.
     pub gain: PlanRange,
+    /// What somebody notices of it.
+    pub changes: Vec<Change>,
+    /// How much better all is but the goal ([`measure::merit`]).
+    pub merit: f64,
     /// Why it breaks a constraint; empty where it breaks none.
     pub broken: Option<String>,
 }
@@ -30,6 +35,8 @@ pub struct CureTrial {
 const BEAM: [usize; 2] = [3, 1];
 /// A combination is worth its name where it gains this share of the objective beyond the best of its parts.
 const BEYOND: f64 = 0.02;
+/// What a doubling of anything but the goal counts, as a share of the goal's figure.
+const MERIT_WEIGHT: f64 = 0.02;
 /// A screened trial may exceed `--max-delay` by this factor and still be run in full.
 const SCREENED_EXCESS: f64 = 1.2;
 
@@ -41,15 +48,28 @@ impl CureTrial {
             scenarios: scenarios.to_vec(),
             runs: Vec::new(),
             gain: PlanRange::default(),
+            changes: Vec::new(),
+            merit: 0.0,
             broken: None,
         }
     }
 
+    /// Whether a flow of the scenario is ruined by it.
+    pub fn ruins(&self) -> bool {
+        self.changes.iter().any(|c| c.ruins)
+    }
+
+    /// By what trials are ordered: the gain as a share of `scale`, and a little for what else gets better, so that of cures
+    /// that do nothing for the goal those come first that do something at all.
+    fn utility(&self, scale: f64) -> f64 {
+        self.gain.mean / scale + MERIT_WEIGHT * self.merit
+    }
+
     /// With one more step.
     fn and(&self, option: CureOption) -> CureTrial {
-        let scenarios = self.scenarios.iter().map(|s| option.applied(s)).collect();
+        let scenarios: Vec<Scenario> = self.scenarios.iter().map(|s| option.applied(s)).collect();
         let steps = self.steps.iter().cloned().chain([option]).collect();
-        CureTrial { steps, scenarios, runs: Vec::new(), gain: PlanRange::default(), broken: None }
+        CureTrial { steps, ..CureTrial::none(&scenarios) }
     }
 
     /// The names of its steps, joined by `+`.
@@ -75,6 +95,8 @@ impl CureTrial {
 
 /// What is screened, and how.
 pub struct Screening<'s> {
+    /// What is measured.
+    pub yardstick: &'s Yardstick,
     /// What is wanted.
     pub wish: &'s PlanWish,
     /// How long each run takes.
@@ -95,11 +117,13 @@ impl Screening<'_> {
         let whole = trials.iter().all(|t| t.scenarios.iter().all(|s| s.duration <= self.time));
         let excess = if whole { 1.0 } else { SCREENED_EXCESS };
         for (trial, measured) in trials.iter_mut().zip(runner.run(&sets, self.seeds)?) {
-            trial.broken = measured.iter().find_map(|m| broken(self.wish, m, excess));
-            trial.runs = measured.iter().map(|s| s.iter().map(RunFigures::of).collect()).collect();
+            trial.broken = measured.iter().find_map(|m| self.broken(m, excess));
+            trial.runs = measured.iter().map(|s| s.iter().map(|v| self.yardstick.of(v)).collect()).collect();
             let now = if now.is_empty() { &trial.runs } else { now };
-            let gain = measure::gain(self.wish.objective, now, &trial.runs);
-            trial.gain = gain.ok_or(PlanError::NoFigure(self.wish.objective))?;
+            let gain = measure::gain(self.yardstick.larger_is_better(), now, &trial.runs);
+            trial.gain = gain.ok_or(PlanError::NoFigure(self.yardstick.goal))?;
+            trial.changes = measure::changes(self.yardstick, now, &trial.runs);
+            trial.merit = measure::merit(self.yardstick, now, &trial.runs, [None, None]);
         }
         Ok(())
     }
@@ -108,10 +132,17 @@ impl Screening<'_> {
     pub fn search(&self, runner: &mut Runner<'_, '_>, now: &CureTrial) -> Result<Vec<CureTrial>, PlanError> {
         let mut level = now.next(self.wish);
         self.run(runner, &mut level, &now.runs)?;
-        let scale = judged(self.wish, now).abs();
+        let scale = judged(now).abs();
+        let ordered = |trials: &mut Vec<CureTrial>| {
+            let most = trials.iter().map(|t| t.gain.mean).fold(scale, f64::max).max(f64::MIN_POSITIVE);
+            let unfit = |t: &CureTrial| t.broken.is_some() || t.ruins();
+            trials.sort_by(|a, b| {
+                unfit(a).cmp(&unfit(b)).then(b.utility(most).total_cmp(&a.utility(most)))
+            });
+        };
         let mut all: Vec<CureTrial> = Vec::new();
         for beam in BEAM {
-            level.sort_by(|a, b| b.gain.mean.total_cmp(&a.gain.mean));
+            ordered(&mut level);
             let parents = parents(&level, beam, BEYOND * scale);
             all.append(&mut level);
             let mut next: Vec<CureTrial> = Vec::new();
@@ -132,8 +163,28 @@ impl Screening<'_> {
             level = next;
         }
         all.append(&mut level);
-        all.sort_by(|a, b| b.gain.mean.total_cmp(&a.gain.mean));
+        ordered(&mut all);
         Ok(all)
+    }
+
+    /// Which constraint these runs break.
+    fn broken(&self, runs: &[VariantResult], excess: f64) -> Option<String> {
+        let wish = self.wish;
+        if let Some(most) = wish.max_delay {
+            let delays = runs.iter().filter_map(|r| self.yardstick.of(r).aims[ROUND_TRIP]);
+            let mean = delays.sum::<f64>() / runs.len().max(1) as f64;
+            if mean > most.as_millis_f64() * excess {
+                return Some(format!("its p95 delay is {mean:.0} ms"));
+            }
+        }
+        let wanted = |f: &FlowResult| {
+            wish.no_loss_for.iter().any(|n| is_connection_of(&f.name, n) || (n == "udp" && f.is_udp()))
+        };
+        let lost = |f: &&FlowResult| {
+            f.lost_packets.is_some_and(|n| n > 0) || f.real_time.is_some_and(|r| r.lost > 0.0)
+        };
+        let flows = runs.iter().flat_map(|r| &r.flows);
+        flows.filter(|f| wanted(f)).find(lost).map(|f| format!("{} loses packets", f.name))
     }
 }
 
@@ -143,7 +194,7 @@ fn parents(sorted: &[CureTrial], most: usize, least: f64) -> Vec<CureTrial> {
         t.steps.iter().filter_map(|s| crate::cure::named(s.cure)).map(|c| c.lever()).collect()
     };
     let mut chosen: Vec<CureTrial> = Vec::new();
-    for trial in sorted.iter().filter(|t| t.broken.is_none() && t.gain.mean > least) {
+    for trial in sorted.iter().filter(|t| t.broken.is_none() && !t.ruins() && t.gain.mean > least) {
         if chosen.len() < most && chosen.iter().all(|c| levers(c) != levers(trial)) {
             chosen.push(trial.clone());
         }
@@ -151,10 +202,9 @@ fn parents(sorted: &[CureTrial], most: usize, least: f64) -> Vec<CureTrial> {
     chosen
 }
 
-/// The objective as it is now, over all runs.
-pub fn judged(wish: &PlanWish, trial: &CureTrial) -> f64 {
-    let all: Vec<f64> = trial.runs.iter().flatten().filter_map(|r| r.judged(wish.objective)).collect();
-    if all.is_empty() { 0.0 } else { all.iter().sum::<f64>() / all.len() as f64 }
+/// The goal's figure, over all runs.
+pub fn judged(trial: &CureTrial) -> f64 {
+    measure::known(&trial.runs, |r| r.judged).map_or(0.0, |r| r.mean)
 }
 
 /// The scenarios, each for no longer than `time`.
@@ -165,25 +215,4 @@ pub fn shortened(scenarios: &[Scenario], time: Span) -> Vec<Scenario> {
         s
     };
     scenarios.iter().map(short).collect()
-}
-
-/// Which constraint these runs break.
-pub fn broken(wish: &PlanWish, runs: &[VariantResult], excess: f64) -> Option<String> {
-    if let Some(most) = wish.max_delay {
-        let mean = runs.iter().map(|r| RunFigures::of(r).delay).sum::<f64>() / runs.len().max(1) as f64;
-        if mean > most.as_millis_f64() * excess {
-            return Some(format!("its p95 delay is {mean:.0} ms"));
-        }
-    }
-    let wanted = |f: &result::FlowResult| {
-        // Connections of a flow are numbered: `web-1`.
-        let of =
-            |name: &String| f.name == *name || f.name.strip_prefix(name).is_some_and(|n| n.starts_with('-'));
-        wish.no_loss_for.iter().any(|n| of(n) || (n == "udp" && f.is_udp()))
-    };
-    let lost = |f: &&result::FlowResult| {
-        f.lost_packets.is_some_and(|n| n > 0) || f.real_time.is_some_and(|r| r.lost > 0.0)
-    };
-    let flows = runs.iter().flat_map(|r| &r.flows);
-    flows.filter(|f| wanted(f)).find(lost).map(|f| format!("{} loses packets", f.name))
 }

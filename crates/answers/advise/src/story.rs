@@ -1,101 +1,198 @@
-//! One sentence: what to do.
+//! What is said of a plan: one sentence, what to do, and the facts that it rests on.
 
-use crate::measure::larger_is_better;
-use crate::model::{CureEffect, Plan, PlanFigures, RankedCure, VoiceCost};
+use crate::choice::{self, Choice};
+use crate::measure::{Change, User, Yardstick, larger_is_better};
+use crate::model::{CureEffect, Plan, PlanFigures, RankedCure};
+use crate::search::CureTrial;
 use print::three_digits;
+use result::Quantity;
 use units::Goal;
 
-/// A simpler cure is advised where it gains this share of the best one's gain.
-const NEARLY: f64 = 0.95;
-/// What a share of packets sent again weighs against a point of the opinion score.
-const RESENT_WEIGHT: f64 = 10.0;
-/// The score of a call of which nothing is known.
-const UNKNOWN_SCORE: f64 = 1.0;
+/// How many facts there are at most, and how many names or phrases one of them lists.
+const FACTS: usize = 4;
+const LISTED: usize = 3;
 
-/// What a cure does to others: packets sent again, and how much worse than perfect a call beside it is.
-pub fn harm(c: &RankedCure) -> f64 {
-    let score = c.figures.voice.map_or(UNKNOWN_SCORE, |v| v.mos.unwrap_or(UNKNOWN_SCORE));
-    RESENT_WEIGHT * c.figures.resent - score
+/// The cure that the sentence is about.
+pub fn advised(plan: &Plan) -> Option<&RankedCure> {
+    let name = plan.advised.as_ref()?;
+    plan.cures.iter().find(|c| c.name == *name)
 }
 
-/// The cure that the sentence is about: of those that gain nearly as much as the best the one with the fewest steps and
-/// people, and of these the one that harms others least.
-pub fn advised(plan: &Plan) -> Option<&RankedCure> {
-    let gains = || plan.cures.iter().filter(|c| c.finalist && c.effect == CureEffect::Gains);
-    let most = gains().map(|c| c.gain.mean).fold(0.0, f64::max);
-    let near = gains().filter(|c| c.gain.mean >= NEARLY * most);
-    near.min_by(|a, b| {
-        let effort = |c: &RankedCure| (c.steps.len(), c.by.len());
-        effort(a).cmp(&effort(b)).then(harm(a).total_cmp(&harm(b)))
+/// A change as a phrase: "call-up: p95 one-way delay 13.0 ms instead of 431 ms".
+pub fn phrase(change: &Change) -> String {
+    let [label, _] = change.measure.label();
+    let value = |x: f64| match change.measure.quantity {
+        Quantity::Mos => format!("{x:.1}"),
+        Quantity::Jain => format!("{x:.2}"),
+        Quantity::Lost | Quantity::ResentShare => format!("{x:.1} %"),
+        _ => format!("{} {}", three_digits(x), change.measure.unit().symbol()),
+    };
+    let whose = if change.user.is_empty() { String::new() } else { format!("{}: ", change.user) };
+    format!("{whose}{label} {} instead of {}", value(change.then), value(change.now))
+}
+
+/// What is said of a plan.
+pub struct Told {
+    /// The sentence.
+    pub advice: String,
+    /// What it rests on.
+    pub facts: Vec<String>,
+}
+
+/// The sentence and its facts.
+pub fn tell(
+    plan: &Plan,
+    yardstick: &Yardstick,
+    finalists: &[(RankedCure, CureTrial)],
+    chosen: Option<&Choice>,
+) -> Told {
+    let mut facts = Vec::new();
+    let Some(choice) = chosen else {
+        facts.extend(ruinous(plan, finalists, 0.0));
+        let quieter = finalists.iter().find(|(c, _)| !c.betters.is_empty() && c.ruins.is_empty());
+        facts.extend(quieter.map(|(c, _)| format!("{} at least changes this: {}.", c.title, list(&c.betters))));
+        return Told { advice: nothing(plan), facts };
+    };
+    let (cure, trial) = &finalists[choice.index];
+    let who: Vec<&str> = cure.by.iter().map(|a| a.name()).collect();
+    let goal = plan.objective;
+    let [now, then] = [&plan.now, &cure.figures].map(|f| figure(goal, f));
+    let seeds = plan.simulated.final_seeds;
+    let advice = if choice.is_aside {
+        let better = most(trial).map(phrase).unwrap_or_default();
+        facts.push(format!(
+            "{} is not what it is for: {then} instead of {now}, and nothing that was tried gains more than a twentieth.",
+            sentence(goal.name())
+        ));
+        format!("Do this ({}), not for {}: {}: {better}.", who.join(", "), goal.name(), cure.title)
+    } else {
+        let times = cure.factor.filter(|f| goal == Goal::Goodput && *f >= 1.1);
+        let times = times.map(|f| format!(", {f:.1} times as much")).unwrap_or_default();
+        let [low, high] = [cure.gain.low.max(0.0), cure.gain.high].map(|x| with_unit(goal, x));
+        // The unit once.
+        let short = low.split(' ').next().unwrap_or_default();
+        let by = if low == high { low } else { format!("{short} to {high}") };
+        facts.push(format!(
+            "{} is better by {by}{times} (95 % interval, {seeds} seeds each with and without it).",
+            sentence(goal.name()),
+        ));
+        let what = what(yardstick);
+        format!("Do this ({}): {}: {what} {then} instead of {now}.", who.join(", "), cure.title)
+    };
+    // What the sentence says already is not said again.
+    let is_said = |c: &&Change| {
+        let figure = (cure.figures.judged.mean - c.then).abs() <= 1e-9 * c.then.abs();
+        if choice.is_aside { most(trial) == Some(*c) } else { figure }
+    };
+    let said: Vec<String> = trial.changes.iter().filter(is_said).map(phrase).collect();
+    let betters: Vec<String> = cure.betters.iter().filter(|b| !said.contains(b)).cloned().collect();
+    let mut others = Vec::new();
+    if !betters.is_empty() {
+        others.push(format!("Better, too: {}.", list(&betters)));
+    }
+    if !cure.worsens.is_empty() {
+        others.push(format!("Worse: {}.", list(&cure.worsens)));
+    }
+    others.extend(added_call(plan, cure));
+    if !others.is_empty() {
+        facts.push(others.join(" "));
+    }
+    facts.extend(ruinous(plan, finalists, if choice.is_aside { 0.0 } else { cure.gain.mean }));
+    facts.extend(equals(yardstick, finalists, choice));
+    facts.truncate(FACTS);
+    Told { advice, facts }
+}
+
+/// The goal, and whose: "p95 delay of call-up and call-down".
+fn what(yardstick: &Yardstick) -> String {
+    let has_delay = |u: &&User| u.notices.iter().any(|m| m.quantity == Quantity::Delay);
+    let names: Vec<&str> = yardstick.users.iter().filter(has_delay).map(|u| u.name.as_str()).collect();
+    match (yardstick.goal, &names[..]) {
+        (Goal::Delay, [one]) => format!("p95 delay of {one}"),
+        (Goal::Delay, [one, other]) => format!("p95 delay of {one} and {other}"),
+        (Goal::Delay, [_, _, ..]) => format!("p95 delay of {} calls and games", names.len()),
+        (goal, _) => goal.name().into(),
+    }
+}
+
+/// The change for the better that counts most: a user's first.
+fn most(trial: &CureTrial) -> Option<&Change> {
+    let ratio = |c: &Change| match c.measure.quantity {
+        Quantity::Mos => (c.then - c.now).abs(),
+        Quantity::Jain => 4.0 * (c.then - c.now).abs(),
+        // Nobody asks for fewer packets sent again as such.
+        Quantity::ResentShare => 0.0,
+        _ => ((c.then + 1.0) / (c.now + 1.0)).log2().abs(),
+    };
+    let better = trial.changes.iter().filter(|c| c.is_better);
+    better.max_by(|a, b| {
+        let is_user = |c: &Change| !c.user.is_empty();
+        is_user(a).cmp(&is_user(b)).then(ratio(a).total_cmp(&ratio(b)))
     })
 }
 
-/// What to do, in one sentence.
-pub fn advice(plan: &Plan) -> String {
-    let goal = plan.objective;
-    let Some(best) = advised(plan) else { return nothing(plan) };
-    let [now, then] = [&plan.now, &best.figures].map(|f| figure(goal, f));
-    let times = best.factor.filter(|f| goal == Goal::Goodput && *f >= 1.1);
-    let times = times.map(|f| format!(", {f:.1} times as much")).unwrap_or_default();
-    let who: Vec<&str> = best.by.iter().map(|a| a.name()).collect();
-    let voice = best.figures.voice.zip(plan.now.voice).map(|(v, n)| beside(n, v)).unwrap_or_default();
-    let delay = if goal == Goal::Delay {
-        format!(
-            ", and {} instead of {}",
-            figure(Goal::Goodput, &best.figures),
-            figure(Goal::Goodput, &plan.now)
-        )
-    } else {
-        let [now, then] = [&plan.now, &best.figures].map(|f| f.p95_delay_ms.mean);
-        format!(", p95 delay {} instead of {}", ms(then), ms(now))
-    };
-    format!("Do this ({}): {}: {then} instead of {now}{times}{delay}{voice}.", who.join(", "), best.title)
+/// What a call hears that was added because the scenario has none.
+fn added_call(plan: &Plan, cure: &RankedCure) -> Option<String> {
+    if !plan.calls.is_empty() {
+        return None;
+    }
+    let score = |f: &PlanFigures| f.voice.and_then(|v| v.mos).map(|m| format!("{m:.1}"));
+    let [now, then] = [score(&plan.now)?, score(&cure.figures)?];
+    (now != then).then(|| format!("A call that was added beside the data scores {then} instead of {now}."))
 }
 
-/// Where nothing gains: what at least loses less.
+/// What gains more than `least` and ruins a flow of the scenario.
+fn ruinous(plan: &Plan, finalists: &[(RankedCure, CureTrial)], least: f64) -> Option<String> {
+    let gains = finalists.iter().map(|(c, _)| c).filter(|c| !c.ruins.is_empty());
+    let worth = gains.filter(|c| c.effect == CureEffect::Gains && c.gain.mean > least);
+    let best = worth.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
+    let reached = figure(plan.objective, &best.figures);
+    Some(format!("Not advised: {} ({reached}), for it ruins {}.", best.name, list(&best.ruins)))
+}
+
+/// What is equally good, and why it is not advised.
+fn equals(yardstick: &Yardstick, finalists: &[(RankedCure, CureTrial)], choice: &Choice) -> Option<String> {
+    let why = |&i: &usize| {
+        let (cure, _) = &finalists[i];
+        let reached = figure(yardstick.goal, &cure.figures);
+        let reason = choice::reason(&finalists[choice.index], &finalists[i]);
+        format!("{} ({reached}; {reason})", cure.name)
+    };
+    let all: Vec<String> = choice.equals.iter().map(why).collect();
+    (!all.is_empty()).then(|| format!("Equally good for what counts here: {}.", list(&all)))
+}
+
+/// Where nothing gains.
 fn nothing(plan: &Plan) -> String {
     let goal = plan.objective;
     let verb = if larger_is_better(goal) { "raises" } else { "lowers" };
-    let now = figure(goal, &plan.now);
-    let quieter = plan
-        .cures
-        .iter()
-        .filter(|c| c.finalist && c.effect == CureEffect::NoDifference)
-        .filter(|c| c.figures.resent < plan.now.resent / 2.0 && plan.now.resent > 0.001)
-        .min_by(|a, b| harm(a).total_cmp(&harm(b)));
-    let less = quieter.map(|c| {
-        let [now, then] = [plan.now.resent, c.figures.resent].map(|r| format!("{:.1} %", 100.0 * r));
-        let [before, after] = [&plan.now, &c.figures].map(|f| ms(f.p95_delay_ms.mean));
-        let voice = c.figures.voice.zip(plan.now.voice).map(|(v, n)| beside(n, v)).unwrap_or_default();
-        format!(
-            "; {} keeps it and sends {then} of the packets again instead of {now}, p95 delay {after} instead of {before}{voice}",
-            c.title
-        )
-    });
-    format!("Nothing that was tried {verb} {} ({now}){}.", goal.name(), less.unwrap_or_default())
+    format!("Nothing that was tried {verb} {} ({}).", goal.name(), figure(goal, &plan.now))
 }
 
-/// What a call beside it notices.
-fn beside(now: VoiceCost, then: VoiceCost) -> String {
-    let score = |v: VoiceCost| v.mos.map(|m| format!("{m:.1}"));
-    match (score(now), score(then)) {
-        (Some(a), Some(b)) if a != b => format!("; a call beside it scores {b} instead of {a}"),
-        _ => String::new(),
+fn list(all: &[String]) -> String {
+    let mut text = all.iter().take(LISTED).cloned().collect::<Vec<_>>().join("; ");
+    if all.len() > LISTED {
+        text += &format!("; and {} more", all.len() - LISTED);
     }
+    text
 }
 
-/// The objective's figure with its unit.
-pub fn figure(goal: Goal, f: &PlanFigures) -> String {
-    let secs = |r: Option<crate::model::PlanRange>| r.map_or("–".into(), |r| format!("{:.3} s", r.mean));
+/// With a capital.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn with_unit(goal: Goal, value: f64) -> String {
     match goal {
-        Goal::Goodput => format!("{} Mbit/s", three_digits(f.goodput_mbps.mean)),
-        Goal::Delay => ms(f.p95_delay_ms.mean),
-        Goal::Completion => secs(f.completion_s),
-        Goal::Page => secs(f.page_s),
-        Goal::Fairness => f.fairness.map_or("–".into(), |r| format!("Jain index {:.3}", r.mean)),
+        Goal::Goodput => format!("{} Mbit/s", three_digits(value)),
+        Goal::Delay => format!("{} ms", three_digits(value)),
+        Goal::Completion | Goal::Page => format!("{} s", three_digits(value)),
+        Goal::Fairness => format!("{value:.2}"),
     }
 }
 
-fn ms(value: f64) -> String {
-    format!("{} ms", three_digits(value))
+/// The goal's figure with its unit.
+pub fn figure(goal: Goal, f: &PlanFigures) -> String {
+    with_unit(goal, f.judged.mean)
 }

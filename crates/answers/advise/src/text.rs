@@ -7,31 +7,51 @@ use report::{Style, Table, TableCell, TableColumn, Tone};
 use std::fmt::Write;
 use units::Goal;
 
-/// Rows of what was only screened.
-const SCREENED: usize = 5;
+/// Names of what was only screened.
+const SCREENED: usize = 12;
 
-/// The sentence, the table, what was simulated, what was proved, in lines of `width` columns, 60 at least.
+/// The sentence, its facts, the table, what was simulated, what was proved, in lines of `width` columns, 60 at least.
 pub fn text(plan: &Plan, width: usize) -> String {
     let mut out = String::new();
     let width = width.max(60);
     out += &wrap(&plan.advice, width, "");
+    for fact in &plan.facts {
+        out += "- ";
+        out += wrap(fact, width.saturating_sub(2), "  ").trim_start();
+    }
     out.push('\n');
     out += &table(plan).text(Style::plain(width));
-    let screened = plan.cures.iter().filter(|c| !c.finalist).count();
-    if screened > SCREENED {
-        let _ = writeln!(out, "and {} more that were screened only (--json has all)", screened - SCREENED);
-    }
+    out += &screened(plan, width);
     let s = &plan.simulated;
     let scenarios = if s.scenarios > 1 { format!(" of {} scenarios", s.scenarios) } else { String::new() };
     let told = format!(
-        "Simulated: {} options{scenarios} for {:.1} s with {} seeds; {} finalists for {:.1} s with {} seeds; a call beside \
-         each of them; {} runs in all.",
-        s.screened, s.screen_s, s.screen_seeds, s.finalists, s.final_s, s.final_seeds, s.runs
+        "Simulated: {} options{scenarios} for {:.1} s with {} seeds; {} finalists for {:.1} s with {} seeds{}; {} runs in all.",
+        s.screened,
+        s.screen_s,
+        s.screen_seeds,
+        s.finalists,
+        s.final_s,
+        s.final_seeds,
+        if plan.calls.is_empty() { ", and each with a call added" } else { "" },
+        s.runs
     );
     out.push('\n');
     out += &wrap(&told, width, "");
     out += &proofs(plan);
     out
+}
+
+/// What was only screened, by name: its figures are of shorter runs.
+fn screened(plan: &Plan, width: usize) -> String {
+    if plan.screened.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> = plan.screened.iter().take(SCREENED).map(|c| c.name.as_str()).collect();
+    let more = match plan.screened.len() - names.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    wrap(&format!("Screened only: {}{more}.", names.join(", ")), width, "")
 }
 
 /// What the kernel came to, beside what was predicted.
@@ -66,7 +86,7 @@ fn proofs(plan: &Plan) -> String {
     out
 }
 
-/// The figures as they are, of the finalists, and of the first that were screened only.
+/// The figures as they are and of the finalists, all of the same time and seeds.
 pub(crate) fn table(plan: &Plan) -> Table<'static> {
     let numbers = TableColumn::numbers;
     let mut table = Table::of(vec![
@@ -80,9 +100,7 @@ pub(crate) fn table(plan: &Plan) -> Table<'static> {
         numbers("call", "MOS").ranked(70),
     ]);
     table.row(cells("as it is", "", None, &plan.now));
-    plan.cures.iter().filter(|c| c.finalist).for_each(|c| table.row(row(c)));
-    let screened = plan.cures.iter().filter(|c| !c.finalist);
-    screened.take(SCREENED).for_each(|c| table.row(row(c)));
+    plan.cures.iter().for_each(|c| table.row(row(c)));
     table
 }
 
@@ -102,8 +120,8 @@ fn row(c: &RankedCure) -> [TableCell; 8] {
         CureEffect::NoDifference => ("= ", Tone::Dim),
         CureEffect::Loses => ("- ", Tone::Dim),
     };
-    let screened = if c.finalist { "" } else { "~ " };
-    let name = format!("{mark}{screened}{}", c.name);
+    let mark = if c.ruins.is_empty() { mark } else { "! " };
+    let name = format!("{mark}{}", c.name);
     cells(&name, &who.join("+"), Some(c.gain), &c.figures).map(|cell| TableCell { tone, ..cell })
 }
 
@@ -127,7 +145,7 @@ fn cells(name: &str, who: &str, gain: Option<PlanRange>, f: &PlanFigures) -> [Ta
         who.into(),
         three_digits(f.goodput_mbps.mean).into(),
         gain.unwrap_or_default().into(),
-        three_digits(f.p95_delay_ms.mean).into(),
+        known(Some(f.p95_delay_ms.mean).filter(|ms| *ms > 0.0).map(three_digits)),
         format!("{:.1}", 100.0 * f.resent).into(),
         known(call),
         known(mos),
@@ -138,7 +156,7 @@ fn cells(name: &str, who: &str, gain: Option<PlanRange>, f: &PlanFigures) -> [Ta
 /// is advised.
 pub fn commands(plan: &Plan, name: Option<&str>) -> Option<String> {
     let cure = match name {
-        Some(name) => plan.cures.iter().find(|c| c.name == name)?,
+        Some(name) => plan.cures.iter().chain(&plan.screened).find(|c| c.name == name)?,
         None => advised(plan)?,
     };
     let mut out = format!("{}: {}\n", cure.name, cure.title);

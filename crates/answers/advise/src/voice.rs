@@ -1,4 +1,5 @@
-//! What a cure costs others: a call that goes the same way as the data, in runs of its own.
+//! What a cure costs others where the scenario has no call, game or probe: a call is added beside the data, both directions of it,
+//! in runs of its own.
 
 use crate::error::PlanError;
 use crate::measure;
@@ -11,14 +12,14 @@ use transport::App;
 use transport::Codec;
 use units::Span;
 
-/// What the call's flow is called.
-const NAME: &str = "voice-beside";
+/// What the call's two directions are called: with the data, and against it.
+const NAMES: [&str; 2] = ["added-call", "added-call-back"];
 
 /// The scenario with a call beside its TCP data; of flows that are measured one at a time each with a call of its own.
 fn with_call(s: &Scenario, duration: Span) -> Vec<Scenario> {
     let situation = Situation::new(std::slice::from_ref(s));
-    let call = |from: usize, to: usize| Flow {
-        name: NAME.into(),
+    let direction = |name: &str, from: usize, to: usize| Flow {
+        name: name.into(),
         from,
         to,
         cc: Default::default(),
@@ -31,30 +32,35 @@ fn with_call(s: &Scenario, duration: Span) -> Vec<Scenario> {
         dscp: 0,
         max_pacing_rate: None,
     };
+    let call = |from: usize, to: usize| [direction(NAMES[0], from, to), direction(NAMES[1], to, from)];
     let mut whole = for_runs(s);
     (whole.one_at_a_time, whole.measure, whole.sample) = (false, None, Span::ZERO);
     whole.duration = duration;
     if s.one_at_a_time {
         let alone = situation.ways.iter().map(|w| {
             let mut one = whole.clone();
-            one.flows = vec![s.flows[w.flow].clone(), call(w.from, w.to)];
+            one.flows = vec![s.flows[w.flow].clone()];
+            one.flows.extend(call(w.from, w.to));
             one
         });
         return alone.collect();
     }
     let Some(first) = situation.ways.first() else { return Vec::new() };
-    whole.flows.push(call(first.from, first.to));
+    whole.flows.extend(call(first.from, first.to));
     vec![whole]
 }
 
-/// What the call met in one run; nothing of it arrived: all was lost.
+/// What the call's worse direction met in one run; nothing of it arrived: all was lost.
 fn cost(v: &VariantResult) -> Option<VoiceCost> {
-    let flow = v.flows.iter().find(|f| f.name == NAME)?;
-    Some(flow.real_time.map_or(VoiceCost { lost: 1.0, ..VoiceCost::default() }, |r| VoiceCost {
-        p95_delay_ms: r.delay_ms.p95,
-        lost: r.lost,
-        mos: r.mos,
-    }))
+    let directions = v.flows.iter().filter(|f| NAMES.contains(&f.name.as_str()));
+    let met = directions.map(|flow| {
+        flow.real_time.map_or(VoiceCost { lost: 1.0, ..VoiceCost::default() }, |r| VoiceCost {
+            p95_delay_ms: r.delay_ms.p95,
+            lost: r.lost,
+            mos: r.mos,
+        })
+    });
+    met.max_by(measure::worse)
 }
 
 /// What a call meets beside each of these sets of scenarios, of which those that are measured one at a time count by
@@ -72,11 +78,7 @@ pub fn costs(
             .iter()
             .filter_map(|seeds| measure::voice(&seeds.iter().filter_map(cost).collect::<Vec<_>>()))
             .collect();
-        of.into_iter().max_by(|a, b| {
-            (a.lost, a.p95_delay_ms)
-                .partial_cmp(&(b.lost, b.p95_delay_ms))
-                .unwrap_or(std::cmp::Ordering::Equal)
-        })
+        of.into_iter().max_by(measure::worse)
     };
     Ok(runner.run(&calls, seeds)?.into_iter().map(worst).collect())
 }

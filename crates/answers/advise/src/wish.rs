@@ -13,9 +13,9 @@ pub struct PlanWish {
     pub only: Vec<Actor>,
     /// Kinds or names (`link.direction.stage`) of stages that stay as they are.
     pub keep: Vec<String>,
-    /// The largest 95th percentile of delay that is accepted.
+    /// The largest 95th percentile of round trips that is accepted.
     pub max_delay: Option<Span>,
-    /// Flows that must lose nothing: by name, or `udp` for all datagrams; `voice` is the call that is added.
+    /// Flows that must lose nothing: by name, or `udp` for all datagrams; `voice` is a call that is added.
     pub no_loss_for: Vec<String>,
     /// How many finalists run for the whole duration.
     pub finalists: usize,

@@ -11,7 +11,7 @@ pub struct Planned {
     pub name: String,
     /// Equally likely; the first is the reference.
     pub scenarios: Vec<Scenario>,
-    /// What it is judged by unless told.
+    /// What it is judged by unless the user says otherwise.
     pub goal: Goal,
 }
 
@@ -21,8 +21,10 @@ impl Planned {
     /// # Errors
     /// There is none of that name.
     pub fn of_scenario(experiment: Experiment, name: Option<&str>) -> Result<Planned, CommandError> {
-        let goal = experiment.goals()[0];
+        let stated = experiment.goal.first().copied();
         let Variant { name, scenario } = variant(experiment, name)?;
+        // What this variant's flows are for, which need not be those of the first.
+        let goal = stated.unwrap_or_else(|| scenario.usual_goals()[0]);
         Ok(Planned { name, scenarios: vec![scenario], goal })
     }
 

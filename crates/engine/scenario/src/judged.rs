@@ -108,18 +108,30 @@ impl Scenario {
 
 /// Datagrams of up to this share of what their path carries are somebody's call, video or game; more is a load.
 const CALL_SHARE: f64 = 0.5;
+/// The same where what the path carries is not known or changes, Mbit/s: more than a video call takes.
+const MOST_OF_A_CALL: f64 = 20.0;
+
+impl Flow {
+    /// Whether it is a call, a video or a game, for which delay and loss count and not how much it carries. `limit_mbps` is what
+    /// its path carries, if that is known.
+    pub fn is_real_time(&self, limit_mbps: Option<f64>) -> bool {
+        match self.app {
+            App::Voice { .. } => true,
+            App::Udp { rate, .. } => {
+                let most = limit_mbps.map_or(MOST_OF_A_CALL, |limit| CALL_SHARE * limit);
+                rate.as_mbps() * f64::from(self.count.max(1)) <= most
+            }
+            _ => false,
+        }
+    }
+}
 
 fn usual(flow: &Flow, limit_mbps: Option<f64>) -> Goal {
     match flow.app {
         App::Bulk { bytes: Some(_), .. } | App::Request { .. } => Goal::Completion,
-        App::Voice { .. } | App::Probe { .. } => Goal::Delay,
+        App::Probe { .. } => Goal::Delay,
         App::Page { .. } => Goal::Page,
-        App::Udp { rate, .. }
-            if limit_mbps
-                .is_some_and(|limit| rate.as_mbps() * f64::from(flow.count.max(1)) <= CALL_SHARE * limit) =>
-        {
-            Goal::Delay
-        }
-        App::Bulk { bytes: None, .. } | App::Onoff { .. } | App::Udp { .. } => Goal::Goodput,
+        _ if flow.is_real_time(limit_mbps) => Goal::Delay,
+        _ => Goal::Goodput,
     }
 }

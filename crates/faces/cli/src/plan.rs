@@ -8,7 +8,7 @@ use crate::load::load;
 use crate::problem::CliProblem;
 use crate::progress::{RunsBar, terminal};
 use ::fit::FitError;
-use advise::{CureEffect, Plan, PlanError, PlanWish};
+use advise::{Plan, PlanError, PlanWish};
 use app::fit::is_observed;
 use app::output::write_file;
 use app::plan::Planned;
@@ -66,8 +66,7 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
     } else {
         crate::print(&format!("{}{told}", advise::text(&plan, terminal().width)))?;
     }
-    let helps = plan.cures.iter().any(|c| c.finalist && c.effect == CureEffect::Gains);
-    Ok(if helps { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if plan.advised.is_some() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 #[cfg(target_os = "linux")]
@@ -108,7 +107,7 @@ fn commands(args: &PlanArgs, plan: &Plan) -> Result<String, CliProblem> {
         (Some(text), _) => Ok(format!("\n{text}")),
         (None, None) => Ok(String::new()),
         (None, Some(name)) => {
-            let known: Vec<&str> = plan.cures.iter().map(|c| c.name.as_str()).collect();
+            let known: Vec<&str> = plan.cures.iter().chain(&plan.screened).map(|c| c.name.as_str()).collect();
             Err(CliProblem::usage(format!(
                 "--commands {name}: no such cure; there are: {}",
                 known.join(", ")

@@ -14,7 +14,7 @@ impl Cure for BbrControl {
         "BBR as the sender's congestion control: it sends at the rate it measures instead of backing off at each loss."
     }
     fn applies(&self) -> &'static str {
-        "where a Linux host sends TCP with another congestion control"
+        "where a host whose TCP is not Windows' sends data under another congestion control"
     }
     fn hurts(&self) -> &'static str {
         "Behind a policer it loses many packets, and beside CUBIC in a short queue it takes most of the rate."

@@ -14,10 +14,13 @@ impl Cure for Bbr3Control {
         "BBR v3 as the sender's congestion control: BBR that gives way where it causes loss above 2 % and leaves room for others."
     }
     fn applies(&self) -> &'static str {
-        "where a Linux host sends TCP with another congestion control"
+        "where a host whose TCP is not Windows' sends data under another congestion control"
     }
     fn hurts(&self) -> &'static str {
         "On paths that lose more than 2 % at random it backs off as if it were congestion; no released kernel has it."
+    }
+    fn is_released(&self) -> bool {
+        false
     }
     fn lever(&self) -> Lever {
         Lever::Control

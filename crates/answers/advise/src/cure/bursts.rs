@@ -35,7 +35,7 @@ impl Cure for SmallBursts {
         "No segmentation offload at the sender: segments leave one by one and not up to 64 KiB at once."
     }
     fn applies(&self) -> &'static str {
-        "where a Linux sender's bursts meet a bucket or queue below 200 kB"
+        "where a sender with segmentation offload meets a policer's bucket or a queue below 200 kB"
     }
     fn hurts(&self) -> &'static str {
         "It costs the sender's CPU, above a gigabit a second much of it."

@@ -23,10 +23,13 @@ impl Cure for MoreConnections {
         "Four connections for each, which share the bytes: a loss costs a quarter of the windows only."
     }
     fn applies(&self) -> &'static str {
-        "where bulk data goes over up to eight connections"
+        "where bulk data goes over up to eight connections, and no program of the scenario's opens them"
     }
     fn hurts(&self) -> &'static str {
         "They take four shares from others where a queue is shared, and behind a small policer lose four times as often."
+    }
+    fn is_at_one_host(&self) -> bool {
+        true
     }
     fn lever(&self) -> Lever {
         Lever::Connections
@@ -40,14 +43,25 @@ impl Cure for MoreConnections {
         if flows.is_empty() {
             return Vec::new();
         }
-        let host = s.ways.iter().find(|w| w.flow == flows[0]).map_or("", |w| s.host(w.from));
-        let commands = [CommandSet::on(
-            Platform::Application,
-            host,
-            "a program that can: iperf3 -P, aria2c -x, rclone --multi-thread-streams, lftp pget -n",
-            lines(&format!("aria2c -x {TIMES} -s {TIMES} URL")),
-            lines("aria2c -x 1 URL"),
-        )];
+        let [from, to] =
+            s.ways.iter().find(|w| w.flow == flows[0]).map_or(["", ""], |w| [s.host(w.from), s.host(w.to)]);
+        let program = |host, needs, apply: String, undo: &str| {
+            CommandSet::on(Platform::Application, host, needs, lines(&apply), lines(undo))
+        };
+        let commands = [
+            program(
+                from,
+                "where the sender opens the connections: a program that can, such as rclone or iperf3 -P",
+                format!("rclone copy FILE REMOTE: --multi-thread-streams {TIMES} --multi-thread-cutoff 0"),
+                "rclone copy FILE REMOTE: --multi-thread-streams 1",
+            ),
+            program(
+                to,
+                "where the receiver fetches: a program that can, such as aria2c or lftp pget -n",
+                format!("aria2c -x {TIMES} -s {TIMES} URL"),
+                "aria2c -x 1 URL",
+            ),
+        ];
         let change = move |s: &mut Scenario| {
             for &flow in &flows {
                 let flow = &mut s.flows[flow];

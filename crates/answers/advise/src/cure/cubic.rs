@@ -14,7 +14,7 @@ impl Cure for CubicControl {
         "CUBIC as the sender's congestion control: it fills queues and backs off at each loss."
     }
     fn applies(&self) -> &'static str {
-        "where a Linux host sends TCP with another congestion control"
+        "where a host whose TCP is not Windows' sends data under another congestion control"
     }
     fn hurts(&self) -> &'static str {
         "On long paths each random loss costs it seconds, and it keeps long queues full."

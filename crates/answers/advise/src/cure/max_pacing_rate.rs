@@ -1,35 +1,57 @@
-//! `SO_MAX_PACING_RATE` just below what the policer lets through: nothing is dropped because nothing exceeds.
+//! `SO_MAX_PACING_RATE` just below what a policer or the line behind a short queue lets through: nothing is dropped because
+//! nothing exceeds.
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::command::lines;
+use crate::situation::{self, StagePlace};
 use crate::{Actor, CommandSet, Platform, Situation};
+use path::StageLimit;
 use scenario::Scenario;
 use units::Rate;
 
 /// An upper bound of the pacing rate.
 pub struct MaxPacingRate;
 
-/// Of what the policer lets through, so that acknowledgements and retransmissions find room.
+/// Of what passes, so that acknowledgements and retransmissions find room.
 const SHARE: f64 = 0.97;
 
 impl MaxPacingRate {
-    /// Flows through policers and the payload rate for each of their connections.
+    /// What drops what comes too fast: policers, and queues that hold less than they should.
+    fn droppers(s: &Situation<'_>) -> Vec<StagePlace> {
+        let shallow = |p: &StagePlace| {
+            let depth = situation::queue(s.stage(*p)).map(|q| situation::depth(&q));
+            depth.zip(s.right_depth(*p)).is_some_and(|(now, right)| now < right)
+        };
+        let queues = s.bottlenecks().into_iter().filter(shallow);
+        s.policers().into_iter().chain(s.policers_of_flows()).chain(queues).collect()
+    }
+
+    /// What each connection gets of a place's rate once datagrams have theirs.
+    fn share_of(s: &Situation<'_>, place: StagePlace) -> Option<Rate> {
+        let rate = s.rate_of(place)?.as_bps();
+        if matches!(s.stage(place).limit(), StageLimit::Each(_)) {
+            return Some(Rate::from_bps(rate));
+        }
+        let reference = s.reference();
+        let counts = s.through(place).map(|w| u64::from(reference.flows[w.flow].count));
+        let connections =
+            if reference.one_at_a_time { counts.max().unwrap_or(1) } else { counts.sum::<u64>().max(1) };
+        Some(Rate::from_bps(rate.saturating_sub(s.taken_by_datagrams(place).as_bps()) / connections))
+    }
+
+    /// Flows that meet a dropper and the payload rate for each of their connections.
     fn rates(s: &Situation<'_>) -> Vec<(usize, Rate)> {
         let reference = s.reference();
         let mut rates: Vec<(usize, Rate)> = Vec::new();
-        for place in s.policers() {
-            let Some(policed) = s.policed_rate(place) else { continue };
-            let ways: Vec<_> = s.through(place).collect();
-            let all: u64 = ways.iter().map(|w| u64::from(reference.flows[w.flow].count)).sum();
-            for way in ways {
+        for place in MaxPacingRate::droppers(s) {
+            let Some(each) = MaxPacingRate::share_of(s, place).filter(|r| r.as_bps() > 0) else { continue };
+            for way in s.through(place) {
                 let flow = &reference.flows[way.flow];
                 if !tune::is_linux(reference, way.from) || flow.tool.is_some() {
                     continue;
                 }
-                let connections = if reference.one_at_a_time { u64::from(flow.count) } else { all };
                 let [payload, outer] = way.sizes_at(reference, place);
-                let of_wire = f64::from(payload) / f64::from(outer) / connections as f64;
-                let rate = tune::share(policed, SHARE * of_wire);
+                let rate = tune::share(each, SHARE * f64::from(payload) / f64::from(outer));
                 match rates.iter_mut().find(|(f, _)| *f == way.flow) {
                     Some((_, known)) => *known = rate.min(*known),
                     None => rates.push((way.flow, rate)),
@@ -46,10 +68,11 @@ impl Cure for MaxPacingRate {
         "max-pacing-rate"
     }
     fn about(&self) -> &'static str {
-        "SO_MAX_PACING_RATE at the sender, just below the connection's share of the policed rate: nothing exceeds it."
+        "SO_MAX_PACING_RATE at the sender, just below the connection's share of the rate of a policer or a short queue: nothing exceeds it."
     }
     fn applies(&self) -> &'static str {
-        "where a policer drops what a Linux host sends"
+        "where TCP data of a host whose TCP is not Windows' meets a policer that drops, or at the slowest line a queue that holds less \
+         than the bandwidth-delay product or all initial windows"
     }
     fn hurts(&self) -> &'static str {
         "It is a fixed share: a connection alone gets no more, and more connections than were counted lose again."

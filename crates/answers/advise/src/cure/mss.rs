@@ -41,10 +41,13 @@ impl Cure for SegmentSize {
         "A maximum segment size that fits into the tunnel or the narrowest link, so that nothing is cut or refused."
     }
     fn applies(&self) -> &'static str {
-        "where full packets of a flow do not fit into a tunnel or link on the way"
+        "where full packets of TCP data do not fit into a tunnel or link on the way, and smaller ones do"
     }
     fn hurts(&self) -> &'static str {
         "A little more of each packet is headers; traffic that does not enter the tunnel gets smaller segments too."
+    }
+    fn is_at_one_host(&self) -> bool {
+        true
     }
     fn lever(&self) -> Lever {
         Lever::Segments

@@ -40,7 +40,7 @@ impl Cure for FqPacing {
         "The fq queue discipline at the sender: what a window allows leaves spread over the round trip, not in bursts."
     }
     fn applies(&self) -> &'static str {
-        "where a Linux host sends TCP that is not paced yet"
+        "where a host whose TCP is not Windows' sends data that neither fq nor its congestion control nor a pacing rate paces"
     }
     fn hurts(&self) -> &'static str {
         "Short transfers end a little later; in a shared deep queue paced flows get less than bursty ones."

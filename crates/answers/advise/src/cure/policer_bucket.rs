@@ -26,7 +26,7 @@ impl PolicerBucket {
             let now = policer.largest()?.get();
             (bytes.get() > now + now / 4).then_some((place, bytes))
         };
-        s.policers().into_iter().filter_map(larger).collect()
+        s.policers().into_iter().chain(s.policers_of_flows()).filter_map(larger).collect()
     }
 }
 
@@ -38,7 +38,7 @@ impl Cure for PolicerBucket {
         "A larger bucket of the policer, so that what a window sends at once passes."
     }
     fn applies(&self) -> &'static str {
-        "where a policer's bucket is smaller than the bandwidth-delay product or 250 ms of its rate"
+        "where the bucket of a policer of one rate holds less than four fifths of the bandwidth-delay product or of 250 ms of its rate"
     }
     fn hurts(&self) -> &'static str {
         "What passes in a burst meets the queues behind the policer, and a sender may exceed the rate for that long."

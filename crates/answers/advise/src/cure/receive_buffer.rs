@@ -82,7 +82,7 @@ impl Cure for LargerReceiveBuffer {
         "A receive buffer for twice the bandwidth-delay product, so that the receiver's window is not the limit."
     }
     fn applies(&self) -> &'static str {
-        "where a receiver's window is below twice the bandwidth-delay product"
+        "where a receiver's window is below twice the bandwidth-delay product of a path whose rate is known"
     }
     fn hurts(&self) -> &'static str {
         "Memory for each connection; behind a deep queue a larger window only fills the queue."

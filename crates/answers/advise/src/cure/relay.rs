@@ -59,7 +59,7 @@ pub fn options(cure: &dyn Cure, s: &Situation<'_>, control: Option<Control>) -> 
         let (name, buffer) = (s.host(host), BUFFER.max(way.bdp().unwrap_or_default()));
         let with = control.map(|c| format!(" with {}", c.label().en)).unwrap_or_default();
         let title = format!("proxy at {name} that ends TCP{with}");
-        let commands = commands(name, s.host(way.from), control.map(|c| c.name()));
+        let commands = commands(name, [s.host(way.from), s.host(way.to)], control.map(|c| c.name()));
         let change = move |s: &mut Scenario| {
             let mut name = "proxy".to_string();
             while s.relays.iter().any(|r| r.name == name) {
@@ -74,13 +74,17 @@ pub fn options(cure: &dyn Cure, s: &Situation<'_>, control: Option<Control>) -> 
     between(s).into_iter().filter_map(option).collect()
 }
 
-/// longfat's proxy, nginx and HAProxy at the host between.
-fn commands(host: &str, origin: &str, control: Option<&str>) -> Vec<CommandSet> {
+/// longfat's proxy, nginx and HAProxy at the host between, for users at the receiver that fetch from the sender of the data; where
+/// the sender connects, the two change places.
+fn commands(host: &str, [origin, user]: [&str; 2], control: Option<&str>) -> Vec<CommandSet> {
     let client_cc = control.map(|c| format!(" --client-cc {c}")).unwrap_or_default();
     let own = CommandSet::on(
         Platform::Longfat,
         host,
-        "Linux 4.5, longfat at this host; users connect to it (as a service: packaging/)",
+        &format!(
+            "Linux 4.5, longfat at this host; {user} fetches from {origin} by way of it (as a service: packaging/); where {origin} \
+             connects: --upstream {user}:8080, and --upstream-cc for --client-cc"
+        ),
         lines(&format!("longfat proxy --listen :8080 --upstream {origin}:8080{client_cc}")),
         lines("pkill -TERM -f '^longfat proxy --listen :8080 '"),
     );
@@ -117,7 +121,7 @@ fn commands(host: &str, origin: &str, control: Option<&str>) -> Vec<CommandSet> 
     all.push(CommandSet::on(
         Platform::Nginx,
         host,
-        "nginx 1.9.0 with the stream module (Debian: libnginx-mod-stream); users connect to this host",
+        &format!("nginx 1.9.0 with the stream module (Debian: libnginx-mod-stream); {user} connects to this host"),
         lines(&nginx),
         lines("nginx -s quit"),
     ));
@@ -139,7 +143,7 @@ impl Cure for NearRelay {
         "A proxy between the ends that ends TCP: each part of the path has its own connection and round trip."
     }
     fn applies(&self) -> &'static str {
-        "where TCP passes a host between its ends and no proxy yet"
+        "where TCP without a proxy or a program of its own passes a host at which no flow begins or ends"
     }
     fn hurts(&self) -> &'static str {
         "One more machine to run; what it has acknowledged and not yet handed on is lost with it, and end-to-end IPsec passes by."

@@ -15,7 +15,7 @@ impl Cure for NearRelayBbr {
         "A proxy between the ends that ends TCP and sends on with BBR."
     }
     fn applies(&self) -> &'static str {
-        "where TCP data without BBR passes a host between its ends and no proxy yet"
+        "where TCP that its `from` sends, not under BBR, without a proxy or a program of its own, passes a host at which no flow begins or ends"
     }
     fn hurts(&self) -> &'static str {
         "One more machine to run; beside CUBIC in a short queue its BBR takes most of the rate."

@@ -50,7 +50,7 @@ impl Cure for LargerSendBuffer {
         "A send buffer for twice the bandwidth-delay product, alone and with a receive buffer to match."
     }
     fn applies(&self) -> &'static str {
-        "where a Linux sender's buffer is below twice the bandwidth-delay product"
+        "where the buffer of a sender whose TCP is not Windows' is below four times the bandwidth-delay product of a path whose rate is known"
     }
     fn hurts(&self) -> &'static str {
         "Memory for each connection, and data that a program thinks sent waits longer."

@@ -114,7 +114,7 @@ impl Cure for ShaperInFront {
         "A shaper in front of the policer, its rate and bucket below the policer's, so that the policer never drops."
     }
     fn applies(&self) -> &'static str {
-        "where a policer with a bucket of a full packet or more drops data"
+        "where a policer with one bucket for all flows, of 1500 bytes or more, drops data"
     }
     fn hurts(&self) -> &'static str {
         "All traffic into the limiter has to pass it; a wrong rate is either loss again or rate given away."

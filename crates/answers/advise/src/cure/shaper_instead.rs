@@ -17,16 +17,22 @@ const PACKETS: [u64; 2] = [50, 1000];
 /// A queue holds what comes in this time at least.
 const WAIT: Span = Span::from_millis(120);
 
+/// Packets that the shortest queue of a shaper holds.
+const SHORTEST: u64 = 10;
+
 /// What the queue of a shaper is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ShapedQueue {
+    /// As deep as the policer's bucket: what it gains is not the depth's.
+    Short,
     Fifo,
     Wfq,
     FqCoDel,
 }
 
 impl ShapedQueue {
-    const ALL: [(ShapedQueue, &'static str, &'static str); 3] = [
+    const ALL: [(ShapedQueue, &'static str, &'static str); 4] = [
+        (ShapedQueue::Short, "fifo-short", "a FIFO of the bucket's size"),
         (ShapedQueue::Fifo, "fifo", "FIFO"),
         (ShapedQueue::Wfq, "wfq", "WFQ"),
         (ShapedQueue::FqCoDel, "fq-codel", "FQ-CoDel"),
@@ -34,9 +40,9 @@ impl ShapedQueue {
 
     fn config(self, packets: u64) -> QueueConfig {
         match self {
-            ShapedQueue::Fifo => QueueConfig::Fifo(Fifo { packets: Some(packets), bytes: None }),
+            ShapedQueue::Short | ShapedQueue::Fifo => QueueConfig::Fifo(Fifo { packets: Some(packets), bytes: None }),
             ShapedQueue::Wfq => QueueConfig::Wfq(Wfq { packets, ..Wfq::default() }),
-            ShapedQueue::FqCoDel => QueueConfig::FqCoDel(FqCoDel::default()),
+            ShapedQueue::FqCoDel => QueueConfig::FqCoDel(FqCoDel { packets, ..FqCoDel::default() }),
         }
     }
 }
@@ -49,7 +55,7 @@ impl Cure for ShaperInstead {
         "A shaper of the same rate instead of the policer: what comes faster waits in a queue instead of being dropped."
     }
     fn applies(&self) -> &'static str {
-        "where a policer drops data"
+        "where a policer with one bucket for all flows drops data"
     }
     fn hurts(&self) -> &'static str {
         "What waits is late: calls and games behind a full queue without fair queueing suffer."
@@ -65,11 +71,25 @@ impl Cure for ShaperInstead {
         ShapedQueue::ALL
             .iter()
             .map(|&(queue, name, label)| self.option(s, &places, (queue, name, label)))
+            .filter(|option| !option.name.ends_with("fifo-short") || self.is_shorter(s, &places))
             .collect()
     }
 }
 
 impl ShaperInstead {
+    /// Packets of the usual queue and of one as deep as the policer's bucket.
+    fn depths(s: &Situation<'_>, place: StagePlace) -> Option<[u64; 2]> {
+        let policer = s.policer(place)?;
+        let wait = s.longest_rtt(place).max(WAIT);
+        let usual = tune::packets_for(policer.rate, wait).clamp(PACKETS[0], PACKETS[1]);
+        Some([usual, (policer.largest()?.get() / 1500).clamp(SHORTEST, usual)])
+    }
+
+    /// Whether a queue as deep as the bucket is another one than the usual somewhere.
+    fn is_shorter(&self, s: &Situation<'_>, places: &[StagePlace]) -> bool {
+        places.iter().filter_map(|&p| ShaperInstead::depths(s, p)).any(|[usual, short]| short < usual)
+    }
+
     fn option(
         &self,
         s: &Situation<'_>,
@@ -77,10 +97,9 @@ impl ShaperInstead {
         (queue, name, label): (ShapedQueue, &str, &str),
     ) -> CureOption {
         let shaper = |&place: &StagePlace| {
-            let rate = s.policer(place)?.rate;
-            let wait = s.longest_rtt(place).max(WAIT);
-            let packets = tune::packets_for(rate, wait).clamp(PACKETS[0], PACKETS[1]);
-            Some((place, queue.config(packets), packets, rate))
+            let [usual, short] = ShaperInstead::depths(s, place)?;
+            let packets = if queue == ShapedQueue::Short { short } else { usual };
+            Some((place, queue.config(packets), packets, s.policer(place)?.rate))
         };
         let new: Vec<_> = places.iter().filter_map(shaper).collect();
         let names: Vec<String> = new.iter().map(|(p, ..)| s.stage_name(*p)).collect();
@@ -93,7 +112,10 @@ impl ShaperInstead {
                 sets.into_iter().map(move |c| c.purpose(&purpose))
             })
             .collect();
-        let title = format!("shaper with {label} instead of {}", names.join(", "));
+        let mut depths: Vec<String> = new.iter().map(|(_, _, packets, _)| packets.to_string()).collect();
+        depths.dedup();
+        let title =
+            format!("shaper with {label} ({} packets) instead of {}", depths.join(" and "), names.join(", "));
         let touches = names.into_iter().chain(["policer".to_string()]).collect();
         let change = move |s: &mut Scenario| {
             for (place, queue, ..) in &new {
@@ -123,10 +145,10 @@ fn commands(
     (queue, packets): (ShapedQueue, u64),
 ) -> Vec<CommandSet> {
     let leaf = match queue {
-        ShapedQueue::Fifo => format!("pfifo limit {packets}"),
+        ShapedQueue::Short | ShapedQueue::Fifo => format!("pfifo limit {packets}"),
         // Linux has no WFQ: SFQ serves flows in turn, as WFQ of equal weights does.
         ShapedQueue::Wfq => format!("sfq limit {packets} perturb 10"),
-        ShapedQueue::FqCoDel => "fq_codel".into(),
+        ShapedQueue::FqCoDel => format!("fq_codel limit {packets}"),
     };
     let [apply, undo] = tune::htb_over(rate, burst, &leaf);
     let mut all = vec![

@@ -54,7 +54,8 @@ impl Cure for ShaperAtPort {
         "A shaper on the sending host's own port, for all that leaves it, below the rate of a policer further on."
     }
     fn applies(&self) -> &'static str {
-        "where all data of a policer leaves by one port that is not the policer's own"
+        "where all TCP data of a policer with one bucket for all flows, of 1500 bytes or more, leaves by one port that is not on the \
+         policer's own link and has no policer first, and passes no proxy"
     }
     fn hurts(&self) -> &'static str {
         "Traffic of the port that goes elsewhere is slowed down too, and other hosts behind the policer are not counted."

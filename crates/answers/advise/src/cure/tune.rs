@@ -142,7 +142,8 @@ pub fn control_commands(host: &str, peer: &str, name: &str) -> Vec<CommandSet> {
     ]
 }
 
-/// Another queue where packets wait for the slowest line, as far as one is first in, first out there.
+/// Another queue where packets wait: at all such places together, and where they are few at each alone. `queue` says what it is
+/// to be, and nothing where it is that already.
 pub fn queue(
     cure: &dyn Cure,
     s: &Situation<'_>,
@@ -150,36 +151,82 @@ pub fn queue(
     queue: impl Fn(StagePlace) -> Option<QueueConfig>,
     commands: impl Fn(&QueuedAt<'_>) -> Vec<CommandSet>,
 ) -> Vec<CureOption> {
-    let fifo = |p: &StagePlace| matches!(situation::queue(s.stage(*p)), Some(QueueConfig::Fifo(_)));
-    let places: Vec<StagePlace> = s.bottlenecks().into_iter().filter(fifo).collect();
     let new: Vec<(StagePlace, QueueConfig)> =
-        places.into_iter().filter_map(|p| Some((p, queue(p)?))).collect();
-    if new.is_empty() {
-        return Vec::new();
-    }
-    let names: Vec<String> = new.iter().map(|(p, _)| s.stage_name(*p)).collect();
-    let all = new.iter().flat_map(|(p, q)| {
-        let [at, towards] = s.ends(*p);
-        let purpose = s.stage_name(*p);
-        let sets = commands(&QueuedAt { at, towards, stage: s.stage(*p), queue: q });
-        sets.into_iter().map(move |c| c.purpose(&purpose))
-    });
-    let commands: Vec<CommandSet> = all.collect();
-    let title = format!("{label} at {}", names.join(", "));
-    let own = |p: StagePlace| s.through(p).all(|w| s.host(w.from) == s.ends(p)[0]);
-    let by = if new.iter().all(|(p, _)| own(*p)) { Actor::Sender } else { Actor::Provider };
-    let kinds = new.iter().map(|(p, _)| s.stage(*p).kind().to_string());
-    let touches: Vec<String> = names.iter().cloned().chain(kinds).collect();
-    let change = move |s: &mut Scenario| {
-        for (place, queue) in &new {
-            match &mut situation::stages_mut(s, *place)[place.index].stage {
-                Stage::Link(link) => link.queue = queue.clone(),
-                Stage::Shaper(shaper) => (shaper.queue, shaper.latency) = (Some(queue.clone()), None),
-                _ => {}
+        s.bottlenecks().into_iter().filter_map(|p| Some((p, queue(p)?))).collect();
+    let sets: Vec<Vec<(StagePlace, QueueConfig)>> = match new.len() {
+        0 => Vec::new(),
+        2..=MOST_ENDS => {
+            let alone: Vec<_> = new.iter().map(|one| vec![one.clone()]).collect();
+            std::iter::once(new).chain(alone).collect()
+        }
+        _ => vec![new],
+    };
+    let count = sets.len();
+    let option = |new: Vec<(StagePlace, QueueConfig)>| {
+        let names: Vec<String> = new.iter().map(|(p, _)| s.stage_name(*p)).collect();
+        let all = new.iter().flat_map(|(p, q)| {
+            let [at, towards] = s.ends(*p);
+            let purpose = s.stage_name(*p);
+            let sets = commands(&QueuedAt { at, towards, stage: s.stage(*p), queue: q });
+            sets.into_iter().map(move |c| c.purpose(&purpose))
+        });
+        let commands: Vec<CommandSet> = all.collect();
+        let at = |(p, q): &(StagePlace, QueueConfig)| {
+            format!("{} ({} packets)", s.stage_name(*p), situation::depth(q))
+        };
+        let title = format!("{label} at {}", new.iter().map(at).collect::<Vec<_>>().join(", "));
+        let mut by: Vec<Actor> = new.iter().map(|(p, _)| owner(s, *p)).collect();
+        by.sort_unstable();
+        by.dedup();
+        let kinds = new.iter().map(|(p, _)| s.stage(*p).kind().to_string());
+        let touches: Vec<String> = names.iter().cloned().chain(kinds).collect();
+        let changed = new.clone();
+        let change = move |s: &mut Scenario| {
+            for (place, queue) in &changed {
+                let stage = &mut situation::stages_mut(s, *place)[place.index].stage;
+                situation::set_queue(stage, queue.clone());
             }
+        };
+        let option = CureOption::new(cure, title, &by, change).touching(touches).with(commands);
+        match &new[..] {
+            [(place, _)] if count > 1 => option.named(&s.short_name(*place)),
+            _ => option,
         }
     };
-    vec![CureOption::new(cure, title, &[by], change).touching(touches).with(commands)]
+    sets.into_iter().map(option).collect()
+}
+
+/// Who runs a stage's queue: the host that sends into it where all data that passes it begins there, the receiver's where only
+/// its acknowledgements do, else the provider.
+fn owner(s: &Situation<'_>, place: StagePlace) -> Actor {
+    let [at, _] = s.ends(place);
+    let mut data = s.all_through(place).peekable();
+    if data.peek().is_some() {
+        return if data.all(|w| s.host(w.from) == at) { Actor::Sender } else { Actor::Provider };
+    }
+    let mut back = s.all_ways().filter(|w| w.back.contains(&place));
+    if back.all(|w| s.host(w.to) == at) { Actor::Receiver } else { Actor::Provider }
+}
+
+/// Depths at which a discipline is tried in the place of another queue: as deep as that one is, and where that is less than
+/// it should be also as deep as the discipline is by default, under a name of its own. What a cure gains by its depth alone is
+/// seen beside what it gains at an equal one.
+pub fn at_depths(
+    s: &Situation<'_>,
+    default: u64,
+    options: impl Fn(&dyn Fn(StagePlace) -> Option<u64>) -> Vec<CureOption>,
+) -> Vec<CureOption> {
+    let now = |place: StagePlace| situation::queue(s.stage(place)).map(|q| situation::depth(&q));
+    let mut all = options(&|place| Some(now(place)?.min(default)));
+    let shallow = |place: &StagePlace| {
+        let right = s.right_depth(*place).unwrap_or(default).min(default);
+        now(*place).is_some_and(|now| now < right)
+    };
+    if s.bottlenecks().iter().any(shallow) {
+        let deep = options(&|place| Some(if shallow(&place) { default } else { now(place)?.min(default) }));
+        all.extend(deep.into_iter().map(|o| CureOption { name: format!("{}-deep", o.name), ..o }));
+    }
+    all
 }
 
 /// A queue that is to be another one.
@@ -195,7 +242,7 @@ pub struct QueuedAt<'a> {
 }
 
 impl QueuedAt<'_> {
-    /// Its rate as a shaper on Linux has to have it: a line whose own queue is elsewhere never builds one here.
+    /// Its rate as a shaper on Linux has to have it: a line whose own queue is elsewhere never builds one here. `None`: it varies.
     pub fn rate(&self) -> Option<Rate> {
         match self.stage {
             Stage::Link(link) => link.rate,
@@ -203,6 +250,18 @@ impl QueuedAt<'_> {
             _ => None,
         }
     }
+}
+
+/// A queue discipline on the device itself, for a line of which no rate is known ahead: it works where the driver takes no more
+/// than the line sends.
+pub fn root_commands(at: &QueuedAt<'_>, leaf: &str, needs: &str) -> CommandSet {
+    CommandSet::linux(
+        at.at,
+        &format!("{needs}; a driver that holds little itself (byte queue limits), as the rate varies"),
+        lines(&format!("tc qdisc replace dev $DEV root {leaf}")),
+        lines("tc qdisc del dev $DEV root"),
+    )
+    .towards(at.towards)
 }
 
 /// `tc` lines: HTB at a rate with a queue discipline below it, and what takes them away.

@@ -130,6 +130,10 @@ fn the_pacing_rate_is_a_connections_share_of_what_is_policed() {
     // 0.97 * 20 Mbit/s * 1448 / 1500, over two connections.
     let two = path(POLICER, &flow("count = 2"));
     offers("max-pacing-rate", &two, &[("max-pacing-rate", "flows.f.max_pacing_rate=\"9.363Mbit/s\"")]);
+    // A bucket for each flow is shared with nobody.
+    let own = POLICER.replace("burst", "per_flow = true, burst");
+    let each = [("max-pacing-rate", "flows.f.max_pacing_rate=\"18.727Mbit/s\"")];
+    offers("max-pacing-rate", &path(&own, &flow("count = 2")), &each);
     offers_nothing("max-pacing-rate", &queued());
     offers_nothing("max-pacing-rate", &path(POLICER, &flow("max_pacing_rate = \"1Mbit/s\"")));
 }
@@ -138,8 +142,11 @@ fn the_pacing_rate_is_a_connections_share_of_what_is_policed() {
 fn a_shaper_takes_the_policers_rate_and_place() {
     let s = policed();
     let names: Vec<String> = options("shaper", &s).iter().map(|o| o.name.clone()).collect();
-    assert_eq!(names, ["shaper-fifo", "shaper-wfq", "shaper-fq-codel"]);
-    let all = options("shaper", &s);
+    // The bucket holds six packets: the short queue has ten, the least.
+    assert_eq!(names, ["shaper-fifo-short", "shaper-fifo", "shaper-wfq", "shaper-fq-codel"]);
+    let all = &options("shaper", &s)[..];
+    assert!(changes(&all[0], &s).contains("packets = 10 }") && all[0].title.contains("(10 packets)"));
+    let all = &all[1..];
     let fifo = "links.wan.forward.policer={ kind = \"shaper\", rate = \"20Mbit/s\", \
                 queue = { kind = \"fifo\", packets = 200 } }";
     assert_eq!(changes(&all[0], &s), fifo);
@@ -191,17 +198,172 @@ fn a_bucket_grows_to_what_a_window_sends() {
 }
 
 #[test]
-fn queue_disciplines_are_for_a_fifo_at_the_slowest_line() {
+fn queue_disciplines_take_the_place_of_any_other_at_the_slowest_line() {
     for name in ["codel", "fq-codel", "wfq"] {
-        let all = options(name, &queued());
-        assert_eq!(all.len(), 1, "{name}");
-        let change = changes(&all[0], &queued());
-        assert!(change.starts_with("links.wan.forward.link.queue={ kind = \""), "{change}");
-        assert!(change.contains(name), "{change}");
+        for before in ["fifo", "pie", "drr"] {
+            let other = QUEUE.replace(" }", &format!(", queue = {{ kind = \"{before}\", packets = 70 }} }}"));
+            let s = path(&other, FLOW);
+            let all = options(name, &s);
+            assert_eq!(all.len(), 1, "{name} for {before}");
+            let change = changes(&all[0], &s);
+            assert!(change.starts_with("links.wan.forward.link.queue={ kind = \""), "{change}");
+            assert!(change.contains(name) && change.contains("packets = 70"), "as deep as it was: {change}");
+            assert!(all[0].title.contains("(70 packets)"), "{}", all[0].title);
+        }
+        let own = QUEUE.replace(" }", &format!(", queue = {{ kind = \"{name}\" }} }}"));
+        offers_nothing(name, &path(&own, FLOW));
         offers_nothing(name, &policed());
+    }
+}
 
-        let other = QUEUE.replace(" }", ", queue = { kind = \"pie\" } }");
-        offers_nothing(name, &path(&other, FLOW));
+#[test]
+fn a_shallow_queue_is_replaced_as_shallow_and_as_deep_as_usual() {
+    // 50 packets are the bandwidth-delay product.
+    let shallow = path(&QUEUE.replace(" }", ", queue = { kind = \"fifo\", packets = 30 } }"), FLOW);
+    let all = options("fq-codel", &shallow);
+    let names: Vec<&str> = all.iter().map(|o| o.name.as_str()).collect();
+    assert_eq!(names, ["fq-codel", "fq-codel-deep"]);
+    assert!(all[0].title.contains("(30 packets)") && all[1].title.contains("(10240 packets)"));
+    assert!(changes(&all[0], &shallow).contains("packets = 30"));
+}
+
+#[test]
+fn queues_of_both_directions_are_places_together_and_alone() {
+    let both = scenario(
+        r#"
+        [links.line]
+        between = ["home", "net"]
+        forward = [{ kind = "link", name = "up", rate = "1Mbit/s" }]
+        backward = [{ kind = "link", name = "down", rate = "16Mbit/s" }]
+        [flows.fetch]
+        from = "net"
+        to = "home"
+        [flows.game]
+        from = "home"
+        to = "net"
+        app = { kind = "udp", rate = "100kbit/s", size = 200 }
+        "#,
+    );
+    let all = options("fq-codel", &both);
+    let names: Vec<&str> = all.iter().map(|o| o.name.as_str()).collect();
+    assert_eq!(names, ["fq-codel", "fq-codel-down", "fq-codel-up"]);
+    assert_eq!(all[0].hosts(), ["home", "net"]);
+    assert!(changes(&all[2], &both).starts_with("links.line.forward.up.queue="));
+    // Acknowledgements alone fill a line of a fiftieth of the rate, and none of a tenth.
+    let acks = |rate: &str| {
+        let text = both.to_toml().replace("\"1Mbit/s\"", &format!("\"{rate}\""));
+        let mut s = scenario(&text);
+        s.flows.retain(|f| f.name == "fetch");
+        options("fq-codel", &s).len()
+    };
+    assert_eq!([acks("320kbit/s"), acks("1600kbit/s")], [3, 1]);
+}
+
+#[test]
+fn queues_of_varying_rates_are_places_too() {
+    let trace = r#"{ kind = "rate-trace", steps = [{ at = "0s", rate = "5Mbit/s" }, { at = "1s", rate = "9Mbit/s" }], delay = "15ms" }"#;
+    let handover = r#"{ kind = "handover", at = ["1s"], lasts = "100ms", rate = "9Mbit/s", delay = "15ms" }"#;
+    for stage in [trace, handover] {
+        let s = path(stage, FLOW);
+        let all = options("fq-codel", &s);
+        assert!(!all.is_empty(), "{stage}");
+        assert!(changes(&all[0], &s).contains("fq-codel"), "{stage}");
+        // No rate can be named ahead: the discipline stands on the device itself.
+        assert!(all[0].commands[0].apply[0].starts_with("tc qdisc replace dev $DEV root fq_codel"));
+    }
+}
+
+#[test]
+fn the_port_that_servers_share_is_the_slowest_for_each() {
+    let server = |n: u32| {
+        format!(
+            "[links.own{n}]\nbetween = [\"server{n}\", \"switch\"]\nforward = [{{ kind = \"link\", rate = \"10Gbit/s\" }}]\n\
+             [flows.f{n}]\nfrom = \"server{n}\"\nto = \"client\"\ncount = 16\napp = {{ kind = \"bulk\", bytes = \"256kB\" }}\n"
+        )
+    };
+    let port = "[links.port]\nbetween = [\"switch\", \"client\"]\nforward = [{ kind = \"link\", name = \"shared\", \
+                rate = \"10Gbit/s\", delay = \"10us\", queue = { kind = \"fifo\", packets = 100 } }]\n";
+    let both = scenario(&(server(1) + &server(2) + port));
+    // Two lines of the same rate into one: there is where packets wait, though each line alone is no faster.
+    let [depth] = &options("queue-depth", &both)[..] else { panic!("one place") };
+    // 32 initial windows do not fit.
+    let changed = "links.port.forward.shared.queue={ kind = \"fifo\", packets = 320 }";
+    assert_eq!(changes(depth, &both), changed);
+    // Of one server its own line holds what comes, and the port behind it never does.
+    let one = scenario(&(server(1) + port));
+    let [depth] = &options("queue-depth", &one)[..] else { panic!("one place") };
+    assert!(changes(depth, &one).starts_with("links.own1.forward.link"), "{}", changes(depth, &one));
+}
+
+#[test]
+fn a_short_queue_is_a_place_for_a_pacing_rate_and_a_deep_one_is_not() {
+    // 0.97 * 20 Mbit/s * 1448 / 1500.
+    let short = path(&QUEUE.replace(" }", ", queue = { kind = \"fifo\", packets = 30 } }"), FLOW);
+    offers("max-pacing-rate", &short, &[("max-pacing-rate", "flows.f.max_pacing_rate=\"18.727Mbit/s\"")]);
+    // What a call takes is not there for the connection.
+    let game = "[flows.g]\nfrom = \"client\"\nto = \"server\"\napp = { kind = \"udp\", rate = \"10Mbit/s\" }";
+    let shared = path(&QUEUE.replace(" }", ", queue = { kind = \"fifo\", packets = 30 } }"), &flow(game));
+    offers("max-pacing-rate", &shared, &[("max-pacing-rate", "flows.f.max_pacing_rate=\"9.363Mbit/s\"")]);
+    offers_nothing("max-pacing-rate", &queued());
+}
+
+#[test]
+fn black_holes_are_probed_for_and_other_limits_are_not() {
+    let hole = r#"{ kind = "tunnel", overhead = 60, mtu = 1500, icmp = false }, { kind = "tunnel-end" }"#;
+    let s = path(hole, FLOW);
+    offers("mtu-probing", &s, &[("mtu-probing", "hosts.client.stack={ mtu_probing = \"on-blackhole\" }")]);
+    let probing = flow("[hosts.client]\nstack = { mtu_probing = \"always\" }");
+    offers_nothing("mtu-probing", &path(hole, &probing));
+    offers_nothing("mtu-probing", &path(&hole.replace(", icmp = false", ""), FLOW));
+    assert!(!options("mss", &s).is_empty());
+}
+
+#[test]
+fn timeouts_shrink_on_short_paths_only() {
+    let near = QUEUE.replace("15ms", "1ms");
+    let s = scenario(&path(&near, FLOW).to_toml().replace("15ms", "1ms"));
+    offers("rto-min", &s, &[("rto-min", "hosts.client.stack={ rto_min = \"8ms\" }")]);
+    offers_nothing("rto-min", &queued());
+}
+
+/// Sysctls for sending are for the host that sends the data, of requests the one that answers.
+#[test]
+fn commands_are_for_the_hosts_that_send() {
+    let asks = "app = { kind = \"request\", request = \"1kB\", response = \"1MB\" }";
+    let s = scenario(&path(QUEUE, &flow(asks)).to_toml().replace(
+        "[flows.f]",
+        "[flows.f]\nstart = \"1ms\"",
+    ));
+    for name in ["bbr", "pace-fq"] {
+        let all = options(name, &s);
+        assert!(all[0].commands.iter().all(|c| c.at == "server"), "{name}: {:?}", all[0].commands);
+        assert_eq!(all[0].by, [Actor::Sender]);
+    }
+    // Several connections: the sender's program where it opens them, a fetching one at the receiver.
+    let [many] = &options("connections", &queued())[..] else { panic!("one option") };
+    let at = |word: &str| many.commands.iter().find(|c| c.apply[0].contains(word)).map(|c| c.at.as_str());
+    assert_eq!([at("rclone"), at("aria2c")], [Some("client"), Some("server")]);
+    assert_eq!(many.hosts().len(), 1, "one of the two is enough");
+    let [proxy] = &options("proxy", &queued())[..] else { panic!("one option") };
+    let own = proxy.commands.iter().find(|c| c.platform == Platform::Longfat).unwrap();
+    assert!(own.apply[0].contains("--upstream client:8080"), "{own:?}");
+    assert!(own.needs.contains("server fetches from client"), "{own:?}");
+}
+
+/// What is said of a cure that offers nothing is what it looks at: in each of these scenarios it is either offered, or its
+/// reason names what is not there.
+#[test]
+fn a_reason_for_leaving_out_is_true() {
+    let policers_of_flows = path(&POLICER.replace("burst", "per_flow = true, burst"), FLOW);
+    for name in ["shaper", "shaper-front", "shaper-port"] {
+        offers_nothing(name, &policers_of_flows);
+        assert!(named(name).unwrap().applies().contains("one bucket for all flows"), "{name}");
+    }
+    for name in ["policer-bucket", "max-pacing-rate"] {
+        assert!(!options(name, &policers_of_flows).is_empty(), "{name}");
+    }
+    for cure in CURES {
+        assert!(cure.applies().starts_with("where "), "{}", cure.name());
     }
 }
 
@@ -285,13 +447,14 @@ fn a_proxy_stands_between_the_ends() {
 }
 
 #[test]
-fn cures_have_names_of_their_own_and_nothing_helps_datagrams() {
+fn cures_have_names_of_their_own_and_only_the_path_helps_datagrams() {
     let names: BTreeSet<&str> = CURES.iter().map(|c| c.name()).collect();
     assert_eq!(names.len(), CURES.len());
     let datagrams = path(POLICER, &flow("app = { kind = \"udp\", rate = \"1Mbit/s\" }"));
     for cure in CURES {
         assert!(cure.about().ends_with('.') && cure.hurts().ends_with('.'), "{}", cure.name());
-        offers_nothing(cure.name(), &datagrams);
+        let of_path = ["shaper", "shaper-front", "policer-bucket"].contains(&cure.name());
+        assert_eq!(!options(cure.name(), &datagrams).is_empty(), of_path, "{}", cure.name());
     }
 }
 

@@ -106,8 +106,9 @@ fn constraints_and_objectives_that_mean_nothing_are_refused() {
     let unknown = fails(PlanWish { no_loss_for: vec!["web".into()], ..small() });
     assert!(unknown.to_string().contains("`web`"), "{unknown}");
     assert_eq!(fails(PlanWish { objective: Goal::Page, ..small() }), PlanError::NoFigure(Goal::Page));
-    let udp = policed("app = { kind = \"udp\", rate = \"1Mbit/s\" }");
-    assert_eq!(plan("default", &[udp], &small(), None).err(), Some(PlanError::NoFlows));
+    let mut none = policed("");
+    none.flows.clear();
+    assert_eq!(plan("default", &[none], &small(), None).err(), Some(PlanError::NoFlows));
 }
 
 #[test]
@@ -132,7 +133,123 @@ fn delays_that_are_not_accepted_are_left_out_with_what_they_are() {
     let best = advised(&plan).expect("a short queue helps");
     assert!(best.gain.low > 100.0 && best.pareto || best.gain.mean > 100.0, "{}", plan.advice);
     let call = |c: &advise::PlanFigures| c.voice.unwrap().p95_delay_ms;
-    assert!(call(&best.figures) < call(&plan.now), "a call gains too");
+    assert!(plan.calls.is_empty() && call(&best.figures) < call(&plan.now), "a call that is added gains too");
+}
+
+/// An uplink of 10 Mbit/s with a deep FIFO, a backup, and what `more` adds.
+fn home(more: &str) -> Scenario {
+    scenario(&format!(
+        r#"
+        duration = "6s"
+        [links.line]
+        between = ["home", "net"]
+        forward = [{{ kind = "link", name = "modem", rate = "10Mbit/s", delay = "10ms", queue = {{ kind = "fifo", packets = 300 }} }}]
+        backward = [{{ kind = "delay", delay = "10ms" }}]
+        [flows.backup]
+        from = "home"
+        to = "net"
+        {more}
+        "#
+    ))
+}
+
+const CALL: &str = "[flows.call]\nfrom = \"home\"\nto = \"net\"\napp = { kind = \"udp\", rate = \"2Mbit/s\", size = 1200 }";
+const PING: &str = "[flows.ping]\nfrom = \"home\"\nto = \"net\"\napp = { kind = \"probe\" }";
+
+/// As the command chooses it.
+fn usual(s: &Scenario) -> PlanWish {
+    PlanWish { objective: s.usual_goals()[0], finalists: 8, repeats: 3, ..PlanWish::default() }
+}
+
+#[test]
+fn the_call_that_is_there_is_served_and_none_is_made_up() {
+    let s = home(CALL);
+    let plan = made(&s, &usual(&s)).plan;
+    assert_eq!((plan.objective, &plan.calls[..]), (Goal::Delay, &["call".to_string()][..]));
+    assert!(plan.now.judged.mean > 150.0, "the call waits behind the backup: {:?}", plan.now);
+    assert_eq!(plan.now.voice.unwrap().p95_delay_ms, plan.now.judged.mean, "no call was added");
+    let best = advised(&plan).unwrap_or_else(|| panic!("{}", plan.advice));
+    assert!(best.name.contains("fq-codel") || best.name.contains("wfq"), "{}", plan.advice);
+    assert!(best.figures.judged.mean < 25.0, "{}", plan.advice);
+    assert!(plan.advice.contains("p95 delay of call"), "{}", plan.advice);
+    assert!((1..=4).contains(&plan.facts.len()), "{:?}", plan.facts);
+    // Some twenty words, names of stages and figures among them.
+    assert!(plan.advice.split_whitespace().count() <= 30, "{}", plan.advice);
+}
+
+#[test]
+fn a_ping_does_not_change_the_goal_but_counts() {
+    let (without, with) = (home(""), home(PING));
+    assert_eq!(without.usual_goals(), with.usual_goals());
+    let plan = made(&with, &usual(&with)).plan;
+    assert_eq!((plan.objective, &plan.calls[..]), (Goal::Goodput, &["ping".to_string()][..]));
+    // The line is full: nothing is to be had for goodput, much for the ping.
+    let best = advised(&plan).unwrap_or_else(|| panic!("{}", plan.advice));
+    assert!(plan.advice.contains("not for goodput") && plan.advice.contains("ping: p95 ping"), "{}", plan.advice);
+    let ping = |f: &advise::PlanFigures| f.users[0].p95_delay_ms.unwrap();
+    assert!(ping(&best.figures) < ping(&plan.now) / 3.0, "{}", plan.advice);
+}
+
+/// The policer lets the call pass untouched while its deep shaper would make it wait: that gains most for the data, and is not
+/// advised.
+#[test]
+fn what_ruins_the_scenarios_own_call_is_not_advised() {
+    let s = policed("[flows.call]\nfrom = \"client\"\nto = \"server\"\napp = { kind = \"voice\", codec = \"g711\" }");
+    let wish = PlanWish { objective: Goal::Goodput, only: vec![Actor::Provider], finalists: 6, ..small() };
+    let plan = made(&s, &wish).plan;
+    let fifo = plan.cures.iter().find(|c| c.name == "shaper-fifo").unwrap_or_else(|| panic!("{:?}", plan.cures));
+    assert!(fifo.effect == CureEffect::Gains && !fifo.ruins.is_empty(), "{fifo:?}");
+    assert!(fifo.ruins.iter().all(|r| r.starts_with("call: ")), "{:?}", fifo.ruins);
+    let best = advised(&plan).unwrap_or_else(|| panic!("{}", plan.advice));
+    assert!(best.ruins.is_empty() && best.name != fifo.name, "{}", plan.advice);
+    // Harmless ones stand before it in the table.
+    let place = |name: &str| plan.cures.iter().position(|c| c.name == name);
+    assert!(place(&best.name) < place("shaper-fifo"));
+    if fifo.gain.mean > best.gain.mean {
+        assert!(plan.facts.iter().any(|f| f.contains("Not advised: shaper-fifo")), "{:?}", plan.facts);
+    }
+}
+
+#[test]
+fn of_equal_gains_a_released_kernel_fewer_parties_and_less_loss_win() {
+    let s = scenario(
+        r#"
+        duration = "15s"
+        [links.wan]
+        between = ["a", "b"]
+        forward = [{ kind = "loss", probability = 0.0005 }, { kind = "link", rate = "20Mbit/s", delay = "30ms" }]
+        backward = [{ kind = "delay", delay = "30ms" }]
+        [flows.f]
+        from = "a"
+        to = "b"
+        "#,
+    );
+    let plan = made(&s, &PlanWish { finalists: 8, repeats: 3, ..PlanWish::default() }).plan;
+    let mean = |name: &str| plan.cures.iter().find(|c| c.name == name).map(|c| c.figures.judged.mean);
+    let (bbr, bbr3) = (mean("bbr").unwrap(), mean("bbr3").unwrap());
+    assert!((bbr / bbr3 - 1.0).abs() < 0.05, "the two are equally good here: {bbr} {bbr3}");
+    let best = advised(&plan).unwrap_or_else(|| panic!("{}", plan.advice));
+    assert!(best.steps.iter().all(|s| s.cure != "bbr3"), "{}", plan.advice);
+    assert_eq!((best.parties, best.steps.len()), (1, 1), "{}", plan.advice);
+    // Why it is not the other one is said.
+    assert!(plan.facts.iter().any(|f| f.contains("no released kernel has it")), "{:?}", plan.facts);
+}
+
+/// Rows of the table are of the same time and seeds: what was only screened has a list of its own.
+#[test]
+fn screened_cures_are_in_no_row_and_idle_ones_say_why() {
+    let s = home("");
+    let plan = made(&s, &small()).plan;
+    assert!(plan.cures.iter().all(|c| c.finalist) && plan.screened.iter().all(|c| !c.finalist));
+    let text = advise::text(&plan, 100);
+    for cure in &plan.screened {
+        let row = text.lines().any(|l| l.trim_start_matches(['=', '-', '!', ' ']).starts_with(&cure.name));
+        assert!(!row || text.contains("Screened only"), "{}: {text}", cure.name);
+    }
+    for left in plan.left_out.iter().filter(|l| l.why.contains("to the last digit")) {
+        assert!(plan.cures.iter().all(|c| c.name != left.name), "{left:?}");
+    }
+    assert!(plan.cures.iter().all(|c| c.gain.mean != 0.0 || c.figures != plan.now), "{:?}", plan.cures);
 }
 
 /// Same scenario, same plan, however many threads.

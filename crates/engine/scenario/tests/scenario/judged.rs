@@ -33,6 +33,17 @@ fn goals_are_stated_or_follow_from_the_applications() {
     let of = |head: &str, flow: &str| parse(head, flow).map(|e| e.goals());
     assert_eq!(of("", ""), Ok(vec![Goal::Goodput]));
     assert_eq!(of("", "app = { kind = \"bulk\", bytes = \"1MB\" }"), Ok(vec![Goal::Completion]));
+    assert_eq!(of("", "app = { kind = \"voice\", codec = \"g711\" }"), Ok(vec![Goal::Delay]));
+    assert_eq!(of("", "app = { kind = \"udp\", rate = \"1Mbit/s\" }"), Ok(vec![Goal::Delay]));
+    // A flood fills its path: more of it is what it is for.
+    assert_eq!(of("", "app = { kind = \"udp\", rate = \"100Gbit/s\" }"), Ok(vec![Goal::Goodput]));
+    // A probe alone is about delay; next to others it changes nothing.
+    let probe = "app = { kind = \"probe\" }";
+    assert_eq!(of("", probe), Ok(vec![Goal::Delay]));
+    let ends = "from = \"a\"\nto = \"b\"";
+    let with = |app: &str| of("", &format!("{app}\n[flows.ping]\n{ends}\n{probe}"));
+    assert_eq!(with(""), Ok(vec![Goal::Goodput]));
+    assert_eq!(with("app = { kind = \"bulk\", bytes = \"1MB\" }"), Ok(vec![Goal::Completion]));
     assert_eq!(of("goal = \"p95 delay\"", ""), Ok(vec![Goal::Delay]));
     assert_eq!(of("goal = [\"fairness\", \"goodput\"]", ""), Ok(vec![Goal::Fairness, Goal::Goodput]));
     assert!(of("goal = \"speed\"", "").unwrap_err().contains("unknown goal `speed`"));

@@ -9,10 +9,10 @@ use units::{Goal, Span};
 /// `longfat plan`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Tries cures in the simulator, alone and together, ranks them and prints one sentence, what to do, a table, and the
-commands that make the change, with what they need and how to undo them. Rows marked = make no difference, rows
-marked - make it worse, rows marked ~ were only screened, in shorter runs. Gains are measured with the same seeds
-with and without the cure.
+Tries cures in the simulator, alone and together, ranks them and prints one sentence, what to do, the facts that it
+rests on, a table, and the commands that make the change, with what they need and how to undo them. Rows marked =
+make no difference, rows marked - make it worse, rows marked ! ruin a call, game, page or other flow of the
+scenario and are never advised. Gains are measured with the same seeds with and without the cure.
 
   longfat plan sdwan-limiter
   longfat plan sdwan-limiter --only sender
@@ -20,7 +20,7 @@ with and without the cure.
   longfat plan sdwan-limiter --commands shaper-front-fifo
   longfat plan trace.pcap --only near-edge
 
-Exit codes: 0 there is a cure that helps; 1 none of those tried does; 2 bad input; 130 ended by Ctrl-C.")]
+Exit codes: 0 a cure is advised; 1 none of those tried helps; 2 bad input; 130 ended by Ctrl-C.")]
 pub struct PlanArgs {
     /// Scenario file (TOML), a built-in example, or what `longfat fit` reads, which is fitted first; `-` reads a scenario from standard input.
     pub scenario: PathBuf,
@@ -36,11 +36,12 @@ pub struct PlanArgs {
     /// The largest 95th percentile of round trips that is accepted.
     #[arg(long, value_name = "TIME")]
     pub max_delay: Option<Span>,
-    /// A flow that must lose nothing, by name; `udp`: all datagrams, `voice`: a call beside the data; may be given several
-    /// times.
+    /// A flow that must lose nothing, by name; `udp`: all datagrams, `voice`: a call added beside the data; may be given
+    /// several times.
     #[arg(long, value_name = "FLOW")]
     pub no_loss_for: Vec<String>,
-    /// What cures are ranked by; default: the scenario's first goal.
+    /// What cures are ranked by; default: the first of the scenario's `goal`, else what its flows are for: delay where there is a
+    /// call or a game, times where something is waited for, else goodput.
     #[arg(long, value_name = "GOAL", value_parser = super::goal)]
     pub objective: Option<Goal>,
     /// How many cures run for the whole duration of the scenario.

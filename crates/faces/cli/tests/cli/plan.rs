@@ -80,9 +80,8 @@ fn what_cannot_be_planned_is_told_with_what_would_be_right() {
     assert!(told(&["--variant", "x"], POLICED).contains("there are: default"));
     assert!(told(&["--objective", "page time"], POLICED).contains("no flow loads pages"));
     assert!(told(&["--only", "sender", "--commands", "magic"], POLICED).contains("no such cure"));
-    let udp = POLICED
-        .replace("to = \"server\"\n", "to = \"server\"\napp = { kind = \"udp\", rate = \"1Mbit/s\" }\n");
-    assert!(told(&[], &udp).contains("no flow here sends TCP"));
+    let idle = POLICED.replace("to = \"server\"\n", "to = \"server\"\nenabled = false\n");
+    assert!(told(&[], &idle).contains("no flow here"));
 }
 
 /// Results of `longfat run` are a measurement: what is fitted to them is planned for.

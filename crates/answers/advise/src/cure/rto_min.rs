@@ -1,0 +1,82 @@
+//! A shorter least retransmission timeout at the sender: Linux waits 200 ms, which between hosts of a data centre is thousands
+//! of round trips (Vasudevan et al. 2009).
+
+use super::{Cure, CureOption, Lever, tune};
+use crate::command::lines;
+use crate::{Actor, CommandSet, Situation};
+use scenario::Scenario;
+use units::Span;
+
+/// `rto_min` on the route.
+pub struct ShortTimeout;
+
+/// Tried where a round trip of the empty path is below this.
+const SHORT_TRIP: Span = Span::from_millis(10);
+/// The timeout, at least; and round trips that it is.
+const LEAST: Span = Span::from_millis(5);
+const TRIPS: u64 = 4;
+/// `TCP_RTO_MIN` of Linux.
+const USUAL: Span = Span::from_millis(200);
+
+impl ShortTimeout {
+    /// Sending hosts with short paths only, and their timeouts.
+    fn hosts(s: &Situation<'_>) -> Vec<(usize, Span)> {
+        let reference = s.reference();
+        let shorter = |host: usize| {
+            let longest = s.ways.iter().filter(|w| w.from == host).map(|w| w.rtt).max()?;
+            let wanted = Span::from_nanos(longest.as_nanos() * TRIPS).max(LEAST);
+            let now = reference.hosts[host].stack.rto_min.unwrap_or(USUAL);
+            let fits = longest < SHORT_TRIP && wanted < now && tune::is_linux(reference, host);
+            fits.then_some((host, wanted))
+        };
+        s.senders().into_iter().filter_map(shorter).collect()
+    }
+}
+
+impl Cure for ShortTimeout {
+    fn name(&self) -> &'static str {
+        "rto-min"
+    }
+    fn about(&self) -> &'static str {
+        "A least retransmission timeout of some round trips at the sender, not of 200 ms: after a lost tail it goes on at once."
+    }
+    fn applies(&self) -> &'static str {
+        "where a host whose TCP is not Windows' sends over round trips below 10 ms only and waits four of them or 5 ms and more before it sends again"
+    }
+    fn hurts(&self) -> &'static str {
+        "On a route with longer or varying round trips it sends again what is only late."
+    }
+    fn lever(&self) -> Lever {
+        Lever::Timers
+    }
+    fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
+        let new = ShortTimeout::hosts(s);
+        let Some((_, first)) = new.first() else { return Vec::new() };
+        let hosts: Vec<usize> = new.iter().map(|(h, _)| *h).collect();
+        let title = format!("least retransmission timeout of {first} {}", tune::at(s, &hosts));
+        let commands = new.iter().flat_map(|&(host, timeout)| {
+            let mut peers: Vec<usize> = s.ways.iter().filter(|w| w.from == host).map(|w| w.to).collect();
+            peers.sort_unstable();
+            peers.dedup();
+            peers.into_iter().map(move |peer| command(s.host(host), s.host(peer), timeout))
+        });
+        let commands: Vec<CommandSet> = commands.collect();
+        let change = move |s: &mut Scenario| {
+            new.iter().for_each(|&(host, timeout)| s.hosts[host].stack.rto_min = Some(timeout));
+        };
+        vec![CureOption::new(self, title, &[Actor::Sender], change).with(commands)]
+    }
+}
+
+fn command(host: &str, peer: &str, timeout: Span) -> CommandSet {
+    let route = "ip route replace $(ip -o route show to match $PEER | tail -n 1";
+    let ms = timeout.as_millis_f64().ceil();
+    CommandSet::linux(
+        host,
+        &format!("Linux 2.6.23 and iproute2; for connections to {peer}"),
+        lines(&format!("{route}) rto_min {ms}ms")),
+        lines(&format!("{route} | sed 's/ rto_min .*//')")),
+    )
+    .purpose(&format!("rto-min towards {peer}"))
+    .towards(peer)
+}
