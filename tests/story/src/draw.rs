@@ -66,7 +66,9 @@ impl Draw {
             ));
         }
         if self.one_in(8) {
-            forward.push("{ kind = \"reorder\", name = \"paths\", probability = 0.02, delay = \"10ms\" }".into());
+            forward.push(
+                "{ kind = \"reorder\", name = \"paths\", probability = 0.02, delay = \"10ms\" }".into(),
+            );
         }
         if self.one_in(8) {
             forward.push("{ kind = \"jitter\", name = \"radio\", delay = \"10ms\", jitter = \"8ms\", every = \"100ms\" }".into());
@@ -110,10 +112,16 @@ impl Draw {
                 more = "app = { kind = \"request\", request = \"200B\", response = \"150kB\", think = \"200ms\" }".into();
             }
             1 if self.one_in(2) => {
-                more = format!("app = {{ kind = \"onoff\", on = \"900ms\", off = \"300ms\", rate = \"{}kbit/s\" }}", mbit * 300);
+                more = format!(
+                    "app = {{ kind = \"onoff\", on = \"900ms\", off = \"300ms\", rate = \"{}kbit/s\" }}",
+                    mbit * 300
+                );
             }
             2 if self.one_in(2) => more = format!("max_pacing_rate = \"{}kbit/s\"", mbit * 400),
-            6 => more = format!("app = {{ kind = \"udp\", rate = \"{}kbit/s\" }}", mbit * self.pick(&[200, 1500])),
+            6 => {
+                more =
+                    format!("app = {{ kind = \"udp\", rate = \"{}kbit/s\" }}", mbit * self.pick(&[200, 1500]))
+            }
             7 => more = "app = { kind = \"voice\", codec = \"g711\" }".into(),
             8 => (from, to) = (to, from),
             9 => more = "app = { kind = \"bulk\", bytes = \"300kB\" }".into(),

@@ -97,7 +97,11 @@ pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
     let with = own_runs(text, &[], clock);
     let measured = |g: &Goal| Some((*g, of_goal(*g).into_iter().find(|m| m.of(&with[0]).is_some())?));
     let Some((goal, measure)) = goals.iter().find_map(measured).or_else(|| measured(&Goal::Goodput)) else {
-        return if said.is_empty() { Verdict::RightlyNone } else { Verdict::Wrong("nothing is measured".into()) };
+        return if said.is_empty() {
+            Verdict::RightlyNone
+        } else {
+            Verdict::Wrong("nothing is measured".into())
+        };
     };
     let own = Own { scenario, runs: &with, with: &with[0], goal };
     let mut all = own.suspects();
@@ -108,7 +112,7 @@ pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
         println!("{text}\nby {} of {goal:?}", measure.name());
         all.iter().for_each(|s| println!("{:8.3} {} at {} ({:?})", s.gain(), s.kind.name(), s.place, s.sets));
     }
-    let told = |s: &OwnSuspect| format!("{} at {} gains {:.2}", s.kind.name(), s.place, s.gain());
+    let shown = |s: &OwnSuspect| format!("{} at {} gains {:.2}", s.kind.name(), s.place, s.gain());
     let sure = || all.iter().filter(|s| !s.doubtful);
     // Those that gain beyond what is noticed and beyond chance.
     let nothing = vec![0.0; with.len()];
@@ -116,7 +120,7 @@ pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
     let gaining = gaining.max_by(|a, b| a.gain().total_cmp(&b.gain()));
     let Some(named) = said.first() else {
         return match gaining {
-            Some(best) => Verdict::Wrong(format!("nothing is named, {}", told(best))),
+            Some(best) => Verdict::Wrong(format!("nothing is named, {}", shown(best))),
             None => Verdict::RightlyNone,
         };
     };
@@ -128,9 +132,11 @@ pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
         let name = format!("{} at {} and {:?}", named.kind.name(), named.place, named.also);
         return match gaining {
             Some(best) if is_above(&best.logs, &logs, SLACK) => {
-                Verdict::Wrong(format!("{name} gain {:.2}, {}", mean(&logs).exp(), told(best)))
+                Verdict::Wrong(format!("{name} gain {:.2}, {}", mean(&logs).exp(), shown(best)))
             }
-            _ if is_above(&nothing, &logs, SLACK) => Verdict::Wrong(format!("{name} gain {:.2}", mean(&logs).exp())),
+            _ if is_above(&nothing, &logs, SLACK) => {
+                Verdict::Wrong(format!("{name} gain {:.2}", mean(&logs).exp()))
+            }
             _ => Verdict::Best,
         };
     }
@@ -139,8 +145,10 @@ pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
     };
     let above = sure().filter(|s| is_above(&s.logs, &it.logs, SLACK));
     match above.max_by(|a, b| a.gain().total_cmp(&b.gain())) {
-        Some(best) => Verdict::Wrong(format!("{}, {}", told(it), told(best))),
-        None if is_above(&nothing, &it.logs, SLACK) => Verdict::Wrong(format!("{}: it helps", told(it))),
+        Some(best) => Verdict::Wrong(format!("{}, {}", shown(it), shown(best))),
+        None if is_above(&nothing, &it.logs, SLACK) => {
+            Verdict::Wrong(format!("{}: the goal is met better with it", shown(it)))
+        }
         None if sure().any(|s| s.gain() > it.gain()) => Verdict::Tied,
         None => Verdict::Best,
     }
@@ -303,7 +311,8 @@ impl Own<'_> {
                     let place = format!("{}.{word}.{}", link.name, stage.name);
                     let key = format!("links.{}.{word}.{}", link.name, stage.name);
                     let it = self.with.elements.iter().find(|e| e.name == place);
-                    let Some(it) = it.filter(|e| e.passed_packets + e.dropped_packets + e.too_big_packets > 0)
+                    let Some(it) =
+                        it.filter(|e| e.passed_packets + e.dropped_packets + e.too_big_packets > 0)
                     else {
                         continue;
                     };
@@ -333,6 +342,11 @@ impl Own<'_> {
         match kind.as_str() {
             "loss" => add(HolderKind::Loss, off(), false),
             "outage" => add(HolderKind::Outage, off(), false),
+            "train" => {
+                let none = ["lasts=\"1ns\"", "failure_probability=0.0"];
+                add(HolderKind::Handover, none.map(|set| format!("{key}.{set}")).to_vec(), false);
+                add(HolderKind::RadioErrors, vec![format!("{key}.residual=0.0")], false);
+            }
             "reorder" => add(HolderKind::Reordering, off(), false),
             "jitter" => {
                 let delay = text(config, "delay").unwrap_or("0ms".into());
@@ -375,7 +389,13 @@ impl Own<'_> {
             (Some(rate), _) if kind != "train" => Some(rate),
             (None, true) => None,
             // The mean of what varies is the path's limit, where nothing is tighter.
-            _ => limit.flows.iter().flatten().copied().min_by(f64::total_cmp).map(|l| Rate::from_bps((l * 1e6) as u64)),
+            _ => limit
+                .flows
+                .iter()
+                .flatten()
+                .copied()
+                .min_by(f64::total_cmp)
+                .map(|l| Rate::from_bps((l * 1e6) as u64)),
         };
         let Some(whole) = whole else { return };
         let carries = self.scenario.flows.iter().any(|f| self.takes(f, link, forward));
@@ -414,7 +434,8 @@ impl Own<'_> {
                 all.push(OwnSuspect { kind, place, sets, doubtful: false, logs: Vec::new() });
             };
             if tcp().any(|f| self.ends(f)[1] == h) {
-                let product = tcp().filter(|f| self.ends(f)[1] == h).map(|f| self.product(self.possible(f))).max();
+                let product =
+                    tcp().filter(|f| self.ends(f)[1] == h).map(|f| self.product(self.possible(f))).max();
                 let first = (4 * product.unwrap_or(0)).max(131_072);
                 let mut sets = vec![
                     format!("{stack}.receive_buffer=\"1000MB\""),
@@ -461,7 +482,13 @@ impl Own<'_> {
             if tcp().any(|f| f.via.contains(&r)) {
                 let sets = vec![format!("relays.{}.buffer=\"1000MB\"", relay.name)];
                 let place = relay.name.clone();
-                all.push(OwnSuspect { kind: HolderKind::RelayBuffer, place, sets, doubtful: false, logs: Vec::new() });
+                all.push(OwnSuspect {
+                    kind: HolderKind::RelayBuffer,
+                    place,
+                    sets,
+                    doubtful: false,
+                    logs: Vec::new(),
+                });
             }
         }
     }
@@ -514,8 +541,10 @@ impl Own<'_> {
             }
             if self.goal == Goal::Fairness && !is_datagrams(flow) {
                 let others = flows.iter().filter(|f| !is_datagrams(f) && f.cc != flow.cc);
-                let sets: Vec<String> =
-                    others.clone().map(|f| format!("flows.\"{}\".cc=\"{}\"", f.name, flow.cc.name())).collect();
+                let sets: Vec<String> = others
+                    .clone()
+                    .map(|f| format!("flows.\"{}\".cc=\"{}\"", f.name, flow.cc.name()))
+                    .collect();
                 if let Some(first) = others.clone().next() {
                     let place = first.name.clone();
                     let kind = HolderKind::CongestionControl;

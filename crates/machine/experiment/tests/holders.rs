@@ -76,7 +76,8 @@ fn a_policer_holds_what_a_shaper_of_its_rate_would_not() {
 fn a_full_line_holds_by_its_rate_and_an_idle_one_does_not() {
     let holder = first(&download(LINE, BACK, ""), HolderKind::Rate, "wan.forward.line");
     assert!((1.8..=2.05).contains(&holder.gain) && holder.rate_mbps == Some(40.0), "{holder:?}");
-    let text = download(LINE, BACK, "app = { kind = \"onoff\", on = \"4s\", off = \"10ms\", rate = \"5Mbit/s\" }");
+    let text =
+        download(LINE, BACK, "app = { kind = \"onoff\", on = \"4s\", off = \"10ms\", rate = \"5Mbit/s\" }");
     let (_, search) = held(&text, &[]);
     assert!(search.tried.iter().all(|t| t.kind != HolderKind::Rate), "{search:?}");
     first(&text, HolderKind::Application, "download");
@@ -117,13 +118,15 @@ fn acks_that_wait_are_told_from_data() {
 fn caps_of_senders_are_found() {
     first(&download(LINE, BACK, "max_pacing_rate = \"10Mbit/s\""), HolderKind::PacingCap, "download");
     let asks = "app = { kind = \"request\", request = \"200B\", response = \"400kB\", think = \"1s\" }";
-    let text = download(LINE, BACK, asks).replace("from = \"server\"\nto = \"home\"", "from = \"home\"\nto = \"server\"");
+    let text = download(LINE, BACK, asks)
+        .replace("from = \"server\"\nto = \"home\"", "from = \"home\"\nto = \"server\"");
     first(&text, HolderKind::SlowStart, "server");
 }
 
 #[test]
 fn packets_out_of_order_or_too_big_are_found() {
-    let path = format!("{LINE}, {{ kind = \"reorder\", name = \"paths\", probability = 0.02, delay = \"15ms\" }}");
+    let path =
+        format!("{LINE}, {{ kind = \"reorder\", name = \"paths\", probability = 0.02, delay = \"15ms\" }}");
     let old = "[hosts.server]\nstack = { profile = \"rfc\" }\n[hosts.home]\nstack = { profile = \"rfc\" }";
     first(&download(&path, BACK, old), HolderKind::Reordering, "wan.forward.paths");
     let path = format!("{{ kind = \"link\", name = \"port\", rate = \"1Gbit/s\" }}, {LINE}");
@@ -139,7 +142,8 @@ fn packets_out_of_order_or_too_big_are_found() {
 
 #[test]
 fn a_flood_holds_what_shares_its_line() {
-    let flood = "[flows.flood]\nfrom = \"server\"\nto = \"home\"\napp = { kind = \"udp\", rate = \"60Mbit/s\" }";
+    let flood =
+        "[flows.flood]\nfrom = \"server\"\nto = \"home\"\napp = { kind = \"udp\", rate = \"60Mbit/s\" }";
     first(&download(LINE, BACK, flood), HolderKind::CompetingFlow, "flood");
     // Two that share a line do not hold each other, and a narrow stream has its right.
     let second = "[flows.second]\nfrom = \"server\"\nto = \"home\"\n[flows.call]\nfrom = \"server\"\nto = \"home\"\napp = { kind = \"udp\", rate = \"2Mbit/s\" }";
@@ -157,9 +161,15 @@ fn fairness_is_held_by_unlike_controls() {
 
 #[test]
 fn what_is_too_large_for_the_budget_is_said() {
-    let text = download(&LINE.replace("40Mbit/s", "40Gbit/s").replace("packets = 150", "packets = 100000"), BACK, "count = 20")
-        .replace("\"6s\"", "\"600ms\"");
-    let big = format!("{text}\n[hosts.home]\nstack = {{ receive_buffer = \"400MB\" }}\n[hosts.server]\nstack = {{ send_buffer = \"400MB\" }}");
+    let text = download(
+        &LINE.replace("40Mbit/s", "40Gbit/s").replace("packets = 150", "packets = 100000"),
+        BACK,
+        "count = 20",
+    )
+    .replace("\"6s\"", "\"600ms\"");
+    let big = format!(
+        "{text}\n[hosts.home]\nstack = {{ receive_buffer = \"400MB\" }}\n[hosts.server]\nstack = {{ send_buffer = \"400MB\" }}"
+    );
     let (_, search) = held(&big, &[]);
     assert!(search.runs <= MAX_RUNS && !search.left_out.is_empty(), "{search:?}");
     // A run that has begun is played to its end.

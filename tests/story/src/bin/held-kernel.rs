@@ -25,6 +25,8 @@ fn main() -> ExitCode {
             Verdict::Wrong(_) => wrong += 1,
         }
     }
-    println!("{count} scenarios: {best} named the best, {tied} named one as good, {none} rightly named nothing, {wrong} wrong");
+    println!(
+        "{count} scenarios: {best} named the best, {tied} named one as good, {none} rightly named nothing, {wrong} wrong"
+    );
     ExitCode::from(u8::from(wrong * 10 > count))
 }

@@ -81,7 +81,8 @@ impl<'a> Case<'a> {
 
     /// Flows whose data takes a direction of a link that this one's takes, itself included.
     pub fn sharing(&self, flow: usize) -> impl Iterator<Item = &'a Flow> {
-        let its = self.flows.iter().position(|&i| i == flow).map(|at| self.ways[at][0].clone()).unwrap_or_default();
+        let its =
+            self.flows.iter().position(|&i| i == flow).map(|at| self.ways[at][0].clone()).unwrap_or_default();
         let meets = |ways: &[BTreeSet<(usize, bool)>; 2]| !ways[0].is_disjoint(&its);
         let all: Vec<usize> =
             self.flows.iter().zip(&self.ways).filter(|(_, ways)| meets(ways)).map(|(&i, _)| i).collect();
@@ -118,12 +119,18 @@ impl<'a> Case<'a> {
                 };
                 for (index, named) in stages.iter().enumerate().filter(|(_, s)| !s.assumed) {
                     let name = format!("{}.{word}.{}", link.name, named.name);
-                    let passed = |e: &&ElementResult| {
-                        e.passed_packets + e.dropped_packets + e.too_big_packets > 0
-                    };
+                    let passed =
+                        |e: &&ElementResult| e.passed_packets + e.dropped_packets + e.too_big_packets > 0;
                     let Some(element) = self.element(&name).filter(passed) else { continue };
                     let key = StageKey { link: l, forward, index };
-                    all.push(SeenStage { key, name, stage: &named.stage, element, carries, data: data.clone() });
+                    all.push(SeenStage {
+                        key,
+                        name,
+                        stage: &named.stage,
+                        element,
+                        carries,
+                        data: data.clone(),
+                    });
                 }
             }
         }
@@ -137,9 +144,11 @@ impl<'a> Case<'a> {
             (StageLimit::Varies, Stage::RateTrace(trace)) => {
                 let end = self.scenario.duration;
                 let ends = trace.steps.iter().skip(1).map(|s| s.at.min(end)).chain([end]);
-                let bits = trace.steps.iter().zip(ends).map(|(s, until)| {
-                    s.rate.as_bps() as f64 * until.saturating_sub(s.at).as_secs_f64()
-                });
+                let bits = trace
+                    .steps
+                    .iter()
+                    .zip(ends)
+                    .map(|(s, until)| s.rate.as_bps() as f64 * until.saturating_sub(s.at).as_secs_f64());
                 Some(Rate::from_bps((bits.sum::<f64>() / end.as_secs_f64()) as u64))
             }
             _ => None,
@@ -192,7 +201,8 @@ impl<'a> Case<'a> {
     /// How many times the work of this run one may be in which nothing holds the flows.
     pub fn growth(&self) -> f64 {
         let limits = PathLimits::new(self.scenario, self.only).flows;
-        let tightest: Option<f64> = self.flows.iter().map(|&i| limits[i]).try_fold(0.0, |most: f64, l| Some(most.max(l?)));
+        let tightest: Option<f64> =
+            self.flows.iter().map(|&i| limits[i]).try_fold(0.0, |most: f64, l| Some(most.max(l?)));
         match (tightest, self.result.total_goodput_mbps) {
             (Some(limit), got) if got > 0.0 => (limit / got).clamp(1.0, MAX_GROWTH),
             _ => UNLIMITED_GROWTH,

@@ -44,9 +44,7 @@ pub(super) fn queues(stage: &mut Stage) -> Vec<&mut QueueConfig> {
             shaper.latency = None;
             vec![shaper.queue.insert(queue)]
         }
-        Stage::Htb(htb) => {
-            htb.classes.iter_mut().map(|class| class.queue.get_or_insert_default()).collect()
-        }
+        Stage::Htb(htb) => htb.classes.iter_mut().map(|class| class.queue.get_or_insert_default()).collect(),
         _ => Vec::new(),
     }
 }
@@ -60,9 +58,7 @@ pub(super) fn deep(queue: &QueueConfig) -> QueueConfig {
             QueueConfig::Wfq(wfq)
         }
         QueueConfig::Drr(drr) => QueueConfig::Drr(Drr { packets: DEEP, ..drr.clone() }),
-        QueueConfig::FqCoDel(fq) => {
-            QueueConfig::Drr(Drr { packets: DEEP, quantum: fq.quantum })
-        }
+        QueueConfig::FqCoDel(fq) => QueueConfig::Drr(Drr { packets: DEEP, quantum: fq.quantum }),
         _ => QueueConfig::Fifo(Fifo { packets: Some(DEEP), bytes: None }),
     }
 }

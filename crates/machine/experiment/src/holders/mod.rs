@@ -42,7 +42,8 @@ use crate::simulate;
 use budget::{Budget, stage_packets};
 use case::Case;
 use result::{
-    Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, Measure, Outcome, TriedSuspect, VariantResult,
+    Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, Measure, Outcome, TriedSuspect,
+    VariantResult,
 };
 use scenario::{Scenario, Unrest, Variant};
 use std::num::NonZeroUsize;
@@ -50,9 +51,9 @@ use std::ops::ControlFlow;
 use suspects::{Removal, SUSPECTS};
 use units::{Goal, Span};
 
-/// Runs that are simulated at most for one variant: some twenty suspects of a path of a dozen stages with two
-/// seeds, six of them with three more.
-pub const MAX_RUNS: u64 = 100;
+/// Runs that are simulated at most for one variant: some twenty suspects of a path of a dozen stages with two seeds, six of
+/// them with up to eight more.
+pub const MAX_RUNS: u64 = 120;
 /// Work of all these runs together, packets times stages: some three seconds of one core.
 pub const MAX_STAGE_PACKETS: u64 = 30_000_000;
 /// Flows that reach this share of a rate are held by it. TCP in steady state through a queue of a quarter of the
@@ -72,9 +73,11 @@ const SCREENING: usize = 2;
 const CANDIDATE: f64 = 1.03;
 /// How many of them, the best first.
 const MAX_CANDIDATES: usize = 6;
-/// Seeds that a holder is compared with in the end; of a large scenario [`FEW_CONFIRMATIONS`].
+/// Seeds that a holder is compared with; of a large scenario [`FEW_CONFIRMATIONS`].
 const CONFIRMATIONS: usize = 5;
 const FEW_CONFIRMATIONS: usize = 3;
+/// Seeds at most, as long as the largest gain of a small scenario may be chance: else a smaller one that is sure would be named.
+const MAX_SEEDS: usize = 10;
 /// A scenario is small where all suspects once are expected to be less than this part of the budget.
 const SMALL: u64 = 6;
 /// Runs of a batch: a constant, so that the budget ends at the same suspect whatever the number of cores.
@@ -186,7 +189,7 @@ fn mean(values: &[f64]) -> f64 {
 /// Whether the mean is above zero beyond chance: one-sided, 95 % (Student's t). One value alone is believed.
 fn is_shown(values: &[f64]) -> bool {
     /// Of one degree of freedom and more.
-    const T95: [f64; 4] = [6.314, 2.920, 2.353, 2.132];
+    const T95: [f64; MAX_SEEDS - 1] = [6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833];
     let n = values.len();
     if n < 2 {
         return true;
@@ -209,7 +212,7 @@ impl<'a> Finder<'a> {
         };
         let given = wish.seeds.iter().copied().take(CONFIRMATIONS).map(|s| (s, is_restless(false)));
         let mut seeds: Vec<(u64, bool)> = given.collect();
-        let next = (seeds.len()..CONFIRMATIONS).map(|i| (first.wrapping_add(i as u64), is_restless(i > 0)));
+        let next = (seeds.len()..MAX_SEEDS).map(|i| (first.wrapping_add(i as u64), is_restless(i > 0)));
         seeds.extend(next);
         let threads = wish.threads.map_or_else(cores, usize::from);
         Finder { wish, only, threads, scenario, seeds, own }
@@ -239,7 +242,7 @@ impl<'a> Finder<'a> {
         let suspects = found(false);
         let small = estimate.saturating_mul(suspects.len() as u64) <= MAX_STAGE_PACKETS / SMALL;
         if !small {
-            self.seeds.truncate(FEW_CONFIRMATIONS.max(1));
+            self.seeds.truncate(FEW_CONFIRMATIONS);
             self.own = self.own.min(self.seeds.len());
         }
         let mut comparison = Comparison { measure, with: vec![first.clone()] };
@@ -348,7 +351,8 @@ impl<'a> Finder<'a> {
                 t.without.extend(outcome.map(|o| o.variant));
             }
         }
-        let (tried, left_out): (Vec<Tried>, Vec<Tried>) = tried.into_iter().partition(|t| !t.without.is_empty());
+        let (tried, left_out): (Vec<Tried>, Vec<Tried>) =
+            tried.into_iter().partition(|t| !t.without.is_empty());
         (tried, left_out.into_iter().map(|t| t.removal).collect())
     }
 
@@ -359,20 +363,26 @@ impl<'a> Finder<'a> {
         comparison: &mut Comparison,
         budget: &mut Budget,
     ) -> Vec<Holder> {
-        let mut best: Vec<&mut Tried> = tried.iter_mut().filter(|t| comparison.gain(t) >= CANDIDATE).collect();
+        let mut best: Vec<&mut Tried> =
+            tried.iter_mut().filter(|t| comparison.gain(t) >= CANDIDATE).collect();
         best.sort_by(|a, b| comparison.gain(b).total_cmp(&comparison.gain(a)));
         best.truncate(MAX_CANDIDATES);
         if best.is_empty() {
             return Vec::new();
         }
         for seed in 1..self.seeds.len() {
+            let largest = best.iter().map(|t| comparison.log_gains(&t.without));
+            let largest = largest.max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or_default();
+            if seed >= CONFIRMATIONS && (is_shown(&largest) || mean(&largest).exp() < NOTICED) {
+                break;
+            }
             if comparison.with.len() <= seed && !self.add_baseline(comparison, budget) {
                 break;
             }
-            let mut list: Vec<&mut &mut Tried> = best.iter_mut().filter(|t| t.without.len() == seed).collect();
+            let mut list: Vec<&mut &mut Tried> =
+                best.iter_mut().filter(|t| t.without.len() == seed).collect();
             let estimate = |t: &Tried| t.without.first().map_or(0, stage_packets);
-            let jobs: Vec<Job<'_>> =
-                list.iter().map(|t| self.job(&t.scenario, seed, estimate(t))).collect();
+            let jobs: Vec<Job<'_>> = list.iter().map(|t| self.job(&t.scenario, seed, estimate(t))).collect();
             let outcomes = self.run_all(&jobs, budget);
             for (t, outcome) in list.iter_mut().zip(outcomes) {
                 t.without.extend(outcome.map(|o| o.variant));
@@ -430,7 +440,8 @@ impl<'a> Finder<'a> {
 
     /// Adds how often their stages dropped: of one more run whose samples are a round trip apart.
     fn with_drops(&self, mut holders: Vec<Holder>, case: &Case<'_>, budget: &mut Budget) -> Vec<Holder> {
-        let places = |h: &Holder| -> Vec<String> { std::iter::once(&h.place).chain(&h.also).cloned().collect() };
+        let places =
+            |h: &Holder| -> Vec<String> { std::iter::once(&h.place).chain(&h.also).cloned().collect() };
         let dropped = |name: &String| case.element(name).is_some_and(|e| e.dropped_packets > 0);
         if !holders.iter().any(|h| places(h).iter().any(dropped)) {
             return holders;
@@ -440,7 +451,9 @@ impl<'a> Finder<'a> {
             let least = Span::from_nanos(scenario.duration.as_nanos() / MAX_SAMPLES);
             scenario.sample = case.rtt.max(least).max(Span::from_millis(1));
         }
-        let Some(outcome) = self.run(&[self.job(&scenario, 0, 0)], budget).pop().flatten() else { return holders };
+        let Some(outcome) = self.run(&[self.job(&scenario, 0, 0)], budget).pop().flatten() else {
+            return holders;
+        };
         for holder in &mut holders {
             let (mut packets, mut events) = (0, 0);
             for name in places(holder) {
@@ -473,7 +486,9 @@ fn together(tried: &[Tried]) -> Vec<Removal> {
     let mut groups: Vec<(HolderKind, Vec<&Removal>)> = Vec::new();
     for r in tried.iter().map(|t| &t.removal) {
         let kind = match r.kind {
-            HolderKind::ReceiveWindow | HolderKind::SendBuffer | HolderKind::RelayBuffer => HolderKind::Buffers,
+            HolderKind::ReceiveWindow | HolderKind::SendBuffer | HolderKind::RelayBuffer => {
+                HolderKind::Buffers
+            }
             kind => kind,
         };
         match groups.iter_mut().find(|g| g.0 == kind) {

@@ -32,7 +32,8 @@ fn shaper(case: &Case<'_>, rate: Rate) -> Stage {
 
 /// A class for each flow's number: two for each connection, one for each datagram flow.
 fn shaper_each(case: &Case<'_>, rate: Rate) -> Option<Stage> {
-    let connections = |(_, f): (usize, &scenario::Flow)| f.count * f.app.connections() * (1 + f.via.len() as u32);
+    let connections =
+        |(_, f): (usize, &scenario::Flow)| f.count * f.app.connections() * (1 + f.via.len() as u32);
     let count: u32 = case.flows().map(connections).sum();
     let class = |flow: u32| Class {
         name: format!("flow-{flow}"),

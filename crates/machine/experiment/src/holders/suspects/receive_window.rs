@@ -30,7 +30,8 @@ impl Suspect for ReceiveWindow {
                 let stack = &mut s.hosts[host].stack;
                 (stack.receive_window, stack.receive_buffer) = (None, Some(LARGEST_BUFFER));
                 let own = stack.initial_receive_buffer.unwrap_or(USUAL_FIRST_BUFFER);
-                stack.initial_receive_buffer = (first > own).then_some(first).or(stack.initial_receive_buffer);
+                stack.initial_receive_buffer =
+                    (first > own).then_some(first).or(stack.initial_receive_buffer);
             })
         };
         hosts.into_iter().map(widen).collect()
