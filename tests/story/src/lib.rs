@@ -7,8 +7,7 @@
 //! comparisons and thresholds are written anew here.
 
 pub mod check;
-pub mod draw;
-pub mod held;
+pub use held_test::draw;
 pub mod numbers;
 pub mod seen;
 pub mod times;

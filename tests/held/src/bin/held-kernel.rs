@@ -1,11 +1,11 @@
-//! What scenarios are held by, measured on the real kernel, as root: `cargo run -p longfat-story-test --bin held-kernel -- [HOW_MANY]
+//! What scenarios are held by, measured on the real kernel, as root: `cargo run -p longfat-held-test --bin held-kernel -- [HOW_MANY]
 //! [FROM]`. What is named comes of simulated runs, the runs that it is held against are the kernel's. Prints what is wrong;
 //! exit code 1 where more than a tenth is: two runs of a few seconds each are not alike on a busy machine.
 
+use held_test::draw::draw_held;
+use held_test::held::{Verdict, said, verdict};
 use result::Clock;
 use std::process::ExitCode;
-use story_test::draw::draw_held;
-use story_test::held::{Verdict, said, verdict};
 
 fn main() -> ExitCode {
     let mut numbers = std::env::args().skip(1).filter_map(|n| n.parse::<u64>().ok());
