@@ -109,7 +109,8 @@ mod tests {
     fn finalist(cures: &[&str], parties: usize, seeds: [f64; 3], merit: f64) -> (RankedCure, CureTrial) {
         let runs = vec![seeds.map(|x| RunFigures { judged: Some(x), ..RunFigures::default() }).to_vec()];
         let judged = measure::known(&runs, |r| r.judged).unwrap();
-        let gain = PlanRange { mean: judged.mean - 100.0, low: judged.low - 100.0, high: judged.high - 100.0 };
+        let gain =
+            PlanRange { mean: judged.mean - 100.0, low: judged.low - 100.0, high: judged.high - 100.0 };
         let effect = if gain.low > 2.0 { CureEffect::Gains } else { CureEffect::NoDifference };
         let step = |c: &&str| CureStep { cure: c.to_string(), ..CureStep::default() };
         let cure = RankedCure {
@@ -138,7 +139,11 @@ mod tests {
         let all = [best.clone(), released.clone(), two, steps];
         assert_eq!(chosen(&all), Some(("bbr", false)), "a released kernel, one party, one step");
         let quiet = finalist(&["cubic"], 1, near(191.0), 0.0);
-        assert_eq!(chosen(&[best.clone(), released.clone(), quiet.clone()]), Some(("cubic", false)), "less harm");
+        assert_eq!(
+            chosen(&[best.clone(), released.clone(), quiet.clone()]),
+            Some(("cubic", false)),
+            "less harm"
+        );
         let far = finalist(&["cubic"], 1, near(150.0), 5.0);
         assert_eq!(chosen(&[best.clone(), far]), Some(("bbr3", false)), "the gain is what matters first");
         let mut ruinous = quiet;

@@ -168,7 +168,8 @@ impl CureOption {
     pub fn hosts(&self) -> Vec<&str> {
         let Some(first) = self.commands.first() else { return Vec::new() };
         let one = named(self.cure).is_some_and(|c| c.is_at_one_host());
-        let same = self.commands.iter().filter(|c| if one { *c == first } else { c.platform == first.platform });
+        let same =
+            self.commands.iter().filter(|c| if one { *c == first } else { c.platform == first.platform });
         let mut hosts: Vec<&str> = same.map(|c| c.at.as_str()).collect();
         hosts.sort_unstable();
         hosts.dedup();

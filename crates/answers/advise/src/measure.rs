@@ -97,7 +97,8 @@ impl Yardstick {
         // What did not come to its end took the whole run at least, and counts as that.
         let finite = |x: f64| if x.is_finite() { x } else { v.duration_s };
         let first = |measures: &[Measure]| measures.iter().find_map(|m| m.of(v)).map(finite);
-        let round_trip = [Quantity::Rtt, Quantity::Delay, Quantity::Probe].map(|q| Measure::at(q, Statistic::P95));
+        let round_trip =
+            [Quantity::Rtt, Quantity::Delay, Quantity::Probe].map(|q| Measure::at(q, Statistic::P95));
         let mut aims: Vec<Option<f64>> = AIMS
             .iter()
             .map(|&goal| if goal == Goal::Delay { first(&round_trip) } else { first(&of_goal(goal)) })
@@ -182,9 +183,9 @@ fn negative(r: PlanRange) -> PlanRange {
     PlanRange { mean: -r.mean, low: -r.high, high: -r.low }
 }
 
-/// From what change of a quantity on somebody notices: a share of what there was, and a least change in its unit. Delay: a
-/// quarter, as ITU-T G.114 and players of games have it, and never below 5 ms; loss: half a point; a score: what G.107's users
-/// tell apart; times: a fifth; Jain's index: a tenth.
+/// The change of a quantity that a user notices: a share of what there was, and a least change in its unit. Judgement, not
+/// fitted: a quarter of a delay and never less than 5 ms; half a point of loss; 0.2 of an opinion score; a fifth of a time;
+/// 0.1 of Jain's index; a twentieth of goodput.
 fn noticed(q: Quantity) -> [f64; 2] {
     match q {
         Quantity::Delay | Quantity::Probe => [0.25, 5.0],
@@ -198,8 +199,8 @@ fn noticed(q: Quantity) -> [f64; 2] {
     }
 }
 
-/// From what change on it is ruined for who notices: a call that waits a fifth of a second more, loses a packet of a
-/// hundred more, or scores half a point less; what takes half as long again.
+/// The change of a quantity that ruins a flow for its user, as in [`noticed`]: a delay half as long again and by 40 ms; one packet
+/// more of a hundred lost; half a point of an opinion score; a time longer by a quarter.
 fn ruined(q: Quantity) -> [f64; 2] {
     match q {
         Quantity::Delay | Quantity::Probe => [0.5, 40.0],
@@ -238,7 +239,8 @@ fn change(
     let (before, after) = (known(now, &f)?.mean, known(then, &f)?.mean);
     let by = difference(now, then, &f)?;
     let beyond_chance = by.low > 0.0 || by.high < 0.0;
-    let exceeds = |[share, least]: [f64; 2]| by.mean.abs() >= (share * before.abs()).max(least) && by.mean != 0.0;
+    let exceeds =
+        |[share, least]: [f64; 2]| by.mean.abs() >= (share * before.abs()).max(least) && by.mean != 0.0;
     if !beyond_chance || !exceeds(noticed(quantity)) {
         return None;
     }
@@ -290,7 +292,8 @@ pub fn merit(yardstick: &Yardstick, now: &Samples, then: &Samples, call: [Option
     };
     let mut sum = 0.0;
     for (u, user) in yardstick.users.iter().enumerate() {
-        let each = user.notices.iter().enumerate().map(|(m, x)| part(x.quantity, &|r: &RunFigures| r.users[u][m]));
+        let each =
+            user.notices.iter().enumerate().map(|(m, x)| part(x.quantity, &|r: &RunFigures| r.users[u][m]));
         sum += 2.0 * each.sum::<f64>() / user.notices.len().max(1) as f64;
     }
     let goal = match yardstick.goal {
@@ -422,7 +425,7 @@ mod tests {
         assert!(!worse[1].ruins, "no user of its own");
         // The same means, but one seed went the other way: chance.
         assert_eq!(changes(&yardstick(), &of(0.0, 6.0), &of(6.0, 0.0)), []);
-        // Certain, but a tenth of a percent: nobody hears it.
+        // Certain, but a tenth of a percent: too little to hear.
         assert_eq!(changes(&yardstick(), &of(1.0, 1.0), &of(1.1, 1.1)), []);
         assert!(merit(&yardstick(), &of(0.0, 0.0), &of(3.0, 3.0), [None, None]) < -2.0);
     }

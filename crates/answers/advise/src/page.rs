@@ -9,6 +9,7 @@ use report::PlainPage;
 /// The plan as HTML: the same table as in the terminal, finalists in the plot, the commands of the cure that is advised.
 pub fn page(plan: &Plan) -> String {
     let mut page = PlainPage::new(&format!("Plan for {}", plan.scenario), &plan.advice);
+    plan.facts.iter().for_each(|fact| page.text(fact));
     page.table(&table(plan));
     page.drawing(|look| pareto(plan, look));
     if advised(plan).is_some()

@@ -72,7 +72,8 @@ pub fn plan(
     let (first, others) = run.split_at_mut(1);
     full.run(&mut runner, first, &[])?;
     full.run(&mut runner, others, &first[0].runs)?;
-    let calls: Vec<String> = yardstick.users.iter().filter(|u| u.is_real_time).map(|u| u.name.clone()).collect();
+    let calls: Vec<String> =
+        yardstick.users.iter().filter(|u| u.is_real_time).map(|u| u.name.clone()).collect();
     let guarded = wish.no_loss_for.iter().any(|n| n == "voice");
     // A call of the scenario's own says more than one that is made up.
     let added = if calls.is_empty() || guarded {
@@ -84,7 +85,7 @@ pub fn plan(
     let base_runs = run[0].runs.clone();
     for (trial, voice) in run.iter_mut().zip(&added).skip(1) {
         if guarded && trial.broken.is_none() && voice.is_some_and(|v| v.lost > 0.0) {
-            trial.broken = Some("a call that is added beside it loses packets".into());
+            trial.broken = Some("a call that is added to the data loses packets".into());
         }
         if calls.is_empty() {
             trial.merit = measure::merit(&yardstick, &base_runs, &trial.runs, [added[0], *voice]);
@@ -107,7 +108,10 @@ pub fn plan(
     left_out.extend(idle.iter().map(|t| LeftOutCure { name: t.name(), why: why.into() }));
     let mut made: Vec<(RankedCure, CureTrial)> = Vec::new();
     let mut passed: Vec<RankedCure> = Vec::new();
-    let all = run.into_iter().zip(added.iter().skip(1)).map(|(t, voice)| (teller.ranked(&t, &base, true, *voice), t));
+    let all = run
+        .into_iter()
+        .zip(added.iter().skip(1))
+        .map(|(t, voice)| (teller.ranked(&t, &base, true, *voice), t));
     let rest = rest.into_iter().map(|t| (teller.ranked(&t, &now, false, None), t));
     for (cure, trial) in all.chain(rest) {
         match &trial.broken {
@@ -136,8 +140,8 @@ pub fn plan(
         left_out,
         simulated,
     };
-    let told = story::tell(&plan, &yardstick, &made, chosen.as_ref());
-    (plan.advice, plan.facts) = (told.advice, told.facts);
+    let story = story::write(&plan, &yardstick, &made, chosen.as_ref());
+    (plan.advice, plan.facts) = (story.advice, story.facts);
     Ok(MadePlan { plan, options })
 }
 
@@ -262,8 +266,10 @@ impl Teller<'_> {
             Goal::Delay | Goal::Completion | Goal::Page => None,
         };
         // The goal's own figure is said apart.
-        let noticed = || trial.changes.iter().filter(|c| !(c.user.is_empty() && Some(c.measure.quantity) == goal));
-        let told = |wanted: &dyn Fn(&Change) -> bool| noticed().filter(|c| wanted(c)).map(story::phrase).collect();
+        let noticed =
+            || trial.changes.iter().filter(|c| !(c.user.is_empty() && Some(c.measure.quantity) == goal));
+        let phrases =
+            |wanted: &dyn Fn(&Change) -> bool| noticed().filter(|c| wanted(c)).map(story::phrase).collect();
         RankedCure {
             name: trial.name(),
             title: titles.join("; "),
@@ -276,9 +282,9 @@ impl Teller<'_> {
             gain: trial.gain,
             factor: (before > 0.0).then_some(after / before),
             effect: effect(trial.gain, before),
-            betters: told(&|c| c.is_better),
-            worsens: told(&|c| !c.is_better && !c.ruins),
-            ruins: told(&|c| c.ruins),
+            betters: phrases(&|c| c.is_better),
+            worsens: phrases(&|c| !c.is_better && !c.ruins),
+            ruins: phrases(&|c| c.ruins),
             pareto: false,
             proof: None,
         }

@@ -136,9 +136,7 @@ impl Screening<'_> {
         let ordered = |trials: &mut Vec<CureTrial>| {
             let most = trials.iter().map(|t| t.gain.mean).fold(scale, f64::max).max(f64::MIN_POSITIVE);
             let unfit = |t: &CureTrial| t.broken.is_some() || t.ruins();
-            trials.sort_by(|a, b| {
-                unfit(a).cmp(&unfit(b)).then(b.utility(most).total_cmp(&a.utility(most)))
-            });
+            trials.sort_by(|a, b| unfit(a).cmp(&unfit(b)).then(b.utility(most).total_cmp(&a.utility(most))));
         };
         let mut all: Vec<CureTrial> = Vec::new();
         for beam in BEAM {

@@ -199,7 +199,7 @@ impl<'a> Situation<'a> {
             let flow = &self.reference().flows[w.flow];
             let each = match &flow.app {
                 App::Udp { rate, .. } => rate.as_bps(),
-                // Nothing beside bulk data; a call's codec at most.
+                // Little next to bulk data: the largest codec's.
                 App::Voice { .. } => VOICE_BPS,
                 _ => 0,
             };
@@ -262,7 +262,6 @@ impl<'a> Situation<'a> {
         // Of equal rates the first holds the packets, be it policer or queue.
         if let Some((_, place)) = least
             && queue(self.stage(place)).is_some()
-            && found.is_empty()
         {
             found.push(place);
         }
@@ -336,7 +335,7 @@ impl DataWay {
         least
     }
 
-    /// Whether full packets of this way are dropped for their size and their sender is not told (RFC 2923 section 2.1).
+    /// Whether full packets of this way are dropped for their size without an ICMP message (RFC 2923 section 2.1).
     pub fn is_black_hole(&self, s: &Scenario) -> bool {
         let is_silent = |&p: &StagePlace| {
             let icmp = match &named(s, p).stage {

@@ -32,7 +32,7 @@ pub fn phrase(change: &Change) -> String {
 }
 
 /// What is said of a plan.
-pub struct Told {
+pub struct Story {
     /// The sentence.
     pub advice: String,
     /// What it rests on.
@@ -40,18 +40,22 @@ pub struct Told {
 }
 
 /// The sentence and its facts.
-pub fn tell(
+pub fn write(
     plan: &Plan,
     yardstick: &Yardstick,
     finalists: &[(RankedCure, CureTrial)],
     chosen: Option<&Choice>,
-) -> Told {
+) -> Story {
     let mut facts = Vec::new();
     let Some(choice) = chosen else {
         facts.extend(ruinous(plan, finalists, 0.0));
         let quieter = finalists.iter().find(|(c, _)| !c.betters.is_empty() && c.ruins.is_empty());
-        facts.extend(quieter.map(|(c, _)| format!("{} at least changes this: {}.", c.title, list(&c.betters))));
-        return Told { advice: nothing(plan), facts };
+        facts.extend(quieter.map(|(c, _)| {
+            let reached = figure(plan.objective, &c.figures);
+            let goal = plan.objective.name();
+            format!("{} at least changes this: {}; {goal} is {reached} then.", c.title, list(&c.betters))
+        }));
+        return Story { advice: nothing(plan), facts };
     };
     let (cure, trial) = &finalists[choice.index];
     let who: Vec<&str> = cure.by.iter().map(|a| a.name()).collect();
@@ -100,7 +104,7 @@ pub fn tell(
     facts.extend(ruinous(plan, finalists, if choice.is_aside { 0.0 } else { cure.gain.mean }));
     facts.extend(equals(yardstick, finalists, choice));
     facts.truncate(FACTS);
-    Told { advice, facts }
+    Story { advice, facts }
 }
 
 /// The goal, and whose: "p95 delay of call-up and call-down".
@@ -120,7 +124,7 @@ fn most(trial: &CureTrial) -> Option<&Change> {
     let ratio = |c: &Change| match c.measure.quantity {
         Quantity::Mos => (c.then - c.now).abs(),
         Quantity::Jain => 4.0 * (c.then - c.now).abs(),
-        // Nobody asks for fewer packets sent again as such.
+        // Fewer packets sent again is never an aim in itself.
         Quantity::ResentShare => 0.0,
         _ => ((c.then + 1.0) / (c.now + 1.0)).log2().abs(),
     };
@@ -138,7 +142,7 @@ fn added_call(plan: &Plan, cure: &RankedCure) -> Option<String> {
     }
     let score = |f: &PlanFigures| f.voice.and_then(|v| v.mos).map(|m| format!("{m:.1}"));
     let [now, then] = [score(&plan.now)?, score(&cure.figures)?];
-    (now != then).then(|| format!("A call that was added beside the data scores {then} instead of {now}."))
+    (now != then).then(|| format!("A call that was added to the data scores {then} instead of {now}."))
 }
 
 /// What gains more than `least` and ruins a flow of the scenario.

@@ -1,5 +1,5 @@
-//! What a cure costs others where the scenario has no call, game or probe: a call is added beside the data, both directions of it,
-//! in runs of its own.
+//! What a cure costs others where the scenario has no call, game or probe: a call is added to the data, both directions of it, in
+//! runs of its own.
 
 use crate::error::PlanError;
 use crate::measure;

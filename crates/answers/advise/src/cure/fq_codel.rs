@@ -27,8 +27,7 @@ impl Cure for FqCoDelQueueing {
         Lever::Queue
     }
     fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
-        let is_other =
-            |p: StagePlace| !matches!(situation::queue(s.stage(p)), Some(QueueConfig::FqCoDel(_)));
+        let is_other = |p: StagePlace| !matches!(situation::queue(s.stage(p)), Some(QueueConfig::FqCoDel(_)));
         let commands = |at: &QueuedAt<'_>| {
             let leaf = format!("fq_codel limit {}", at.queue.limits().packets);
             let mut all = codel::commands(at, &leaf, "Linux 3.5 with sch_fq_codel");

@@ -121,7 +121,9 @@ fn commands(host: &str, [origin, user]: [&str; 2], control: Option<&str>) -> Vec
     all.push(CommandSet::on(
         Platform::Nginx,
         host,
-        &format!("nginx 1.9.0 with the stream module (Debian: libnginx-mod-stream); {user} connects to this host"),
+        &format!(
+            "nginx 1.9.0 with the stream module (Debian: libnginx-mod-stream); {user} connects to this host"
+        ),
         lines(&nginx),
         lines("nginx -s quit"),
     ));

@@ -52,6 +52,11 @@ impl Matched {
         Shaper { burst: Some(self.burst), queue: Some(queue), ..Shaper::new(self.rate) }
     }
 
+    /// Packets that its queue holds.
+    pub fn depth(&self, fair: bool) -> u64 {
+        if fair { FqCoDel::default().packets } else { self.packets }
+    }
+
     /// What to type.
     pub fn commands(&self, at: &str, towards: &str, fair: bool) -> Vec<CommandSet> {
         let (rate, burst) = (tune::tc_rate(self.rate), self.burst.get());
@@ -147,8 +152,14 @@ impl Cure for ShaperInFront {
             };
             let mut rates: Vec<String> = new.iter().map(|(_, m)| m.rate.to_string()).collect();
             rates.dedup();
-            let title =
-                format!("shaper of {} with {label} in front of {}", rates.join(" and "), names.join(", "));
+            let mut depths: Vec<String> = new.iter().map(|(_, m)| m.depth(fair).to_string()).collect();
+            depths.dedup();
+            let title = format!(
+                "shaper of {} with {label} ({} packets) in front of {}",
+                rates.join(" and "),
+                depths.join(" and "),
+                names.join(", ")
+            );
             CureOption::new(self, title, &[Actor::NearEdge], change).named(name).with(commands)
         };
         [(false, "fifo", "a small FIFO"), (true, "fq-codel", "FQ-CoDel")].into_iter().map(option).collect()

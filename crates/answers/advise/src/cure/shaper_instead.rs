@@ -40,7 +40,9 @@ impl ShapedQueue {
 
     fn config(self, packets: u64) -> QueueConfig {
         match self {
-            ShapedQueue::Short | ShapedQueue::Fifo => QueueConfig::Fifo(Fifo { packets: Some(packets), bytes: None }),
+            ShapedQueue::Short | ShapedQueue::Fifo => {
+                QueueConfig::Fifo(Fifo { packets: Some(packets), bytes: None })
+            }
             ShapedQueue::Wfq => QueueConfig::Wfq(Wfq { packets, ..Wfq::default() }),
             ShapedQueue::FqCoDel => QueueConfig::FqCoDel(FqCoDel { packets, ..FqCoDel::default() }),
         }

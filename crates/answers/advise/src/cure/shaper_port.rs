@@ -69,7 +69,10 @@ impl Cure for ShaperAtPort {
             return Vec::new();
         }
         let hosts: Vec<&str> = ports.iter().map(|(p, _)| s.ends(*p)[0]).collect();
-        let title = format!("shaper of {} on the port of {}", ports[0].1.rate, hosts.join(", "));
+        let Matched { rate, .. } = &ports[0].1;
+        let depth = ports[0].1.depth(true);
+        let title =
+            format!("shaper of {rate} with FQ-CoDel ({depth} packets) on the port of {}", hosts.join(", "));
         let commands = ports.iter().flat_map(|(p, m)| {
             let [at, towards] = s.ends(*p);
             let purpose = format!("port of {at}");

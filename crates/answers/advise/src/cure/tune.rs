@@ -209,8 +209,8 @@ fn owner(s: &Situation<'_>, place: StagePlace) -> Actor {
 }
 
 /// Depths at which a discipline is tried in the place of another queue: as deep as that one is, and where that is less than
-/// it should be also as deep as the discipline is by default, under a name of its own. What a cure gains by its depth alone is
-/// seen beside what it gains at an equal one.
+/// it should be also as deep as the discipline is by default, under a name of its own. What a cure gains by its depth alone shows
+/// in the comparison of the two.
 pub fn at_depths(
     s: &Situation<'_>,
     default: u64,

@@ -153,7 +153,8 @@ fn home(more: &str) -> Scenario {
     ))
 }
 
-const CALL: &str = "[flows.call]\nfrom = \"home\"\nto = \"net\"\napp = { kind = \"udp\", rate = \"2Mbit/s\", size = 1200 }";
+const CALL: &str =
+    "[flows.call]\nfrom = \"home\"\nto = \"net\"\napp = { kind = \"udp\", rate = \"2Mbit/s\", size = 1200 }";
 const PING: &str = "[flows.ping]\nfrom = \"home\"\nto = \"net\"\napp = { kind = \"probe\" }";
 
 /// As the command chooses it.
@@ -185,7 +186,11 @@ fn a_ping_does_not_change_the_goal_but_counts() {
     assert_eq!((plan.objective, &plan.calls[..]), (Goal::Goodput, &["ping".to_string()][..]));
     // The line is full: nothing is to be had for goodput, much for the ping.
     let best = advised(&plan).unwrap_or_else(|| panic!("{}", plan.advice));
-    assert!(plan.advice.contains("not for goodput") && plan.advice.contains("ping: p95 ping"), "{}", plan.advice);
+    assert!(
+        plan.advice.contains("not for goodput") && plan.advice.contains("ping: p95 ping"),
+        "{}",
+        plan.advice
+    );
     let ping = |f: &advise::PlanFigures| f.users[0].p95_delay_ms.unwrap();
     assert!(ping(&best.figures) < ping(&plan.now) / 3.0, "{}", plan.advice);
 }
@@ -194,10 +199,13 @@ fn a_ping_does_not_change_the_goal_but_counts() {
 /// advised.
 #[test]
 fn what_ruins_the_scenarios_own_call_is_not_advised() {
-    let s = policed("[flows.call]\nfrom = \"client\"\nto = \"server\"\napp = { kind = \"voice\", codec = \"g711\" }");
+    let s = policed(
+        "[flows.call]\nfrom = \"client\"\nto = \"server\"\napp = { kind = \"voice\", codec = \"g711\" }",
+    );
     let wish = PlanWish { objective: Goal::Goodput, only: vec![Actor::Provider], finalists: 6, ..small() };
     let plan = made(&s, &wish).plan;
-    let fifo = plan.cures.iter().find(|c| c.name == "shaper-fifo").unwrap_or_else(|| panic!("{:?}", plan.cures));
+    let fifo =
+        plan.cures.iter().find(|c| c.name == "shaper-fifo").unwrap_or_else(|| panic!("{:?}", plan.cures));
     assert!(fifo.effect == CureEffect::Gains && !fifo.ruins.is_empty(), "{fifo:?}");
     assert!(fifo.ruins.iter().all(|r| r.starts_with("call: ")), "{:?}", fifo.ruins);
     let best = advised(&plan).unwrap_or_else(|| panic!("{}", plan.advice));

@@ -36,7 +36,7 @@ pub struct PlanArgs {
     /// The largest 95th percentile of round trips that is accepted.
     #[arg(long, value_name = "TIME")]
     pub max_delay: Option<Span>,
-    /// A flow that must lose nothing, by name; `udp`: all datagrams, `voice`: a call added beside the data; may be given
+    /// A flow that must lose nothing, by name; `udp`: all datagrams, `voice`: a call added to the data; may be given
     /// several times.
     #[arg(long, value_name = "FLOW")]
     pub no_loss_for: Vec<String>,
