@@ -341,15 +341,20 @@ pub fn figures(yardstick: &Yardstick, runs: &Samples) -> PlanFigures {
     }
 }
 
-/// What the scenario's own call, game or probe meets that fares worst; `None` where there is none.
+/// What the scenario's own call meets that fares worst; without calls a game or other datagrams, without these a probe. `None` where
+/// there is none of them.
 pub fn own_call(yardstick: &Yardstick, figures: &PlanFigures) -> Option<VoiceCost> {
-    let real_time = yardstick.users.iter().zip(&figures.users).filter(|(u, _)| u.is_real_time);
-    let cost = |(_, f): (&User, &UserFigures)| VoiceCost {
-        p95_delay_ms: f.p95_delay_ms.unwrap_or_default(),
-        lost: f.lost.unwrap_or(1.0),
-        mos: f.mos,
+    let of = |quantity: Quantity| {
+        let users = yardstick.users.iter().zip(&figures.users);
+        let notices = move |u: &User| u.is_real_time && u.notices.iter().any(|m| m.quantity == quantity);
+        let cost = |(_, f): (&User, &UserFigures)| VoiceCost {
+            p95_delay_ms: f.p95_delay_ms.unwrap_or_default(),
+            lost: f.lost.unwrap_or(1.0),
+            mos: f.mos,
+        };
+        users.filter(move |(u, _)| notices(u)).map(cost).max_by(worse)
     };
-    real_time.map(cost).max_by(worse)
+    [Quantity::Mos, Quantity::Delay, Quantity::Probe].into_iter().find_map(of)
 }
 
 /// Which of two calls fares worse: by its score, else by delay and loss, of which a point is as bad as 20 ms.

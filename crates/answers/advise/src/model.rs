@@ -28,7 +28,7 @@ pub struct Plan {
     /// The name of the cure that is advised; absent where none is.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub advised: Option<String>,
-    /// Flows of the scenario that [`PlanFigures::voice`] is of, the one that fares worst; empty: a call that was added.
+    /// Calls, games and probes of the scenario; empty: [`PlanFigures::voice`] is of a call that was added.
     #[serde(default)]
     pub calls: Vec<String>,
     /// As it is now.
@@ -83,7 +83,7 @@ pub struct PlanFigures {
     /// What the scenario's users notice: calls, games, probes, other datagrams, requests, pages and transfers with an end.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub users: Vec<UserFigures>,
-    /// The scenario's call, game or probe that fares worst. Where it has none: a call that was added (G.711, best effort, the worse of its
+    /// The scenario's call that fares worst, else its game, else its probe. Where it has none: a call that was added (G.711, best effort, the worse of its
     /// directions), measured in runs of its own and not in those that were screened only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub voice: Option<VoiceCost>,

@@ -90,7 +90,7 @@ fn one_flow_of_iperf3_tells_a_policer_and_leaves_its_rate_open() {
 }
 
 #[test]
-fn a_log_of_ss_tells_the_policer_and_bbr_is_advised() {
+fn a_log_of_ss_tells_the_policer_and_what_the_sender_can_do() {
     let fit = fitted("ss.log", SS);
     assert_eq!(fit["limiter"], "policer");
     let [rate, low, high] = value(&fit, "rate");
@@ -99,7 +99,9 @@ fn a_log_of_ss_tells_the_policer_and_bbr_is_advised() {
     let scenario = fit["scenario"].as_str().unwrap();
     assert!(scenario.contains("cc = \"reno\"") && !scenario.contains("sack = false"), "{scenario}");
     let place = Place::new("measured-plan-ss");
-    let planned = place.file("ss.log", SS).longfat(&["plan", "ss.log", "--only", "sender", "--repeat", "3"]);
+    let planned = place.file("ss.log", SS);
+    let planned =
+        planned.longfat(&["plan", "ss.log", "--only", "sender", "--repeat", "3", "--commands", "bbr"]);
     assert_eq!(planned.status.code(), Some(0), "{}", stderr(&planned));
     let text = stdout(&planned);
     assert!(text.contains("sysctl -w net.ipv4.tcp_congestion_control=bbr"), "{text}");
