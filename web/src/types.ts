@@ -264,6 +264,9 @@ export interface CaptureUdpFlow {
   to: string;
 }
 
+/** What packets of a flow a stage carries. */
+export type Carried = "data" | "acks" | "both";
+
 /** What can limit a flow. */
 export type Cause = "application" | "receive-window" | "receiver-stalled" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "fragmented" | "setup-failed" | "nagle" | "ack-path" | "unknown";
 
@@ -489,9 +492,9 @@ export interface Figures {
   completion_p50_s?: number;
   /** 95th percentile. */
   completion_p95_s?: number;
-  /** Share of datagrams that did not arrive, 0 to 1, averaged as above. */
+  /** Share of datagrams that did not arrive, 0 to 1, of the flow that lost most. */
   datagrams_lost?: number;
-  /** One-way delay of datagrams, ms, median; for probes there and back. Of several flows averaged as RTTs are. */
+  /** One-way delay of datagrams, ms, median, of the flow in which it is longest; of calls alone where there are calls. */
   delay_p50_ms?: number;
   /** 95th percentile, as above. */
   delay_p95_ms?: number;
@@ -507,9 +510,9 @@ export interface Figures {
   goodput_mbps?: number;
   /** Jain's fairness index, of several flows that are alike and shared the path. */
   jain_index?: number;
-  /** Interarrival jitter of datagrams (RFC 3550 section 6.4.1), ms, averaged as above. */
+  /** Interarrival jitter of datagrams (RFC 3550 section 6.4.1), ms, of the flow in which it is largest. */
   jitter_ms?: number;
-  /** Share of data packets that the path dropped, 0 to 1, where every flow knows it. */
+  /** Share of TCP's data packets that the path dropped, 0 to 1, where every flow knows it. */
   lost?: number;
   /** The longest queue of any element, packets. */
   max_queue?: number;
@@ -519,9 +522,13 @@ export interface Figures {
   page_p50_s?: number;
   /** 95th percentile, as above. */
   page_p95_s?: number;
+  /** Time of probes there and back, ms, median, of the flow in which it is longest. */
+  probe_p50_ms?: number;
+  /** 95th percentile, as above. */
+  probe_p95_ms?: number;
   /** Retransmissions. */
   resent: number;
-  /** Seconds from request to last byte of the answer, median; of several flows averaged, each weighing as many as it had. */
+  /** Seconds from request to last byte of the answer, median. */
   response_p50_s?: number;
   /** 95th percentile, as above. */
   response_p95_s?: number;
@@ -529,7 +536,7 @@ export interface Figures {
   rtt_box?: number[];
   /** Mean, as above. */
   rtt_mean_ms?: number;
-  /** Median RTT, ms, averaged over the flows compared, each weighing as many packets as it sent. */
+  /** Median RTT over time, ms, of the TCP flow in which it is longest (`Measure`). */
   rtt_p50_ms?: number;
   /** 95th percentile, as above. */
   rtt_p95_ms?: number;
@@ -736,6 +743,71 @@ export interface Guess {
   confidence: number;
   /** `cubic`, `reno`, `bbr`, `vegas`, `westwood` or `other`. */
   name: string;
+}
+
+/** Something that holds the flows: without its effect the goal is met better. */
+export interface Holder {
+  /** Further places of the kind that were switched off together with it, where none alone explains anything. */
+  also?: string[];
+  /** What the stage carries; absent where the place is not a stage. */
+  carries?: Carried;
+  /** What the stage dropped; absent where it dropped nothing, and where the place is not a stage. */
+  drops?: HolderDrops;
+  /** The first goal's number, then those of the other goals, then goodput, round trips and delays. Of the scenario's own seed; of a variant with repeats means over `runs`. */
+  effects: HolderEffect[];
+  /** The flow that it holds, where flows were measured one at a time. */
+  flow?: string;
+  /** How many times better the first goal is met without it: goodput 4 instead of 1 Mbit/s and a delay of 20 instead of 80 ms are both 4. The geometric mean over `runs`; 1000 at most. */
+  gain: number;
+  /** What kind it is. */
+  kind: HolderKind;
+  /** The smallest gain of all runs. */
+  least_gain: number;
+  /** Where it is: a stage (`link.direction.stage`), a host, a flow, a relay or a fault. */
+  place: string;
+  /** The rate of the stage, Mbit/s; of a `rate` holder only. */
+  rate_mbps?: number;
+  /** How many pairs of runs, each with a seed of its own, were compared. */
+  runs: number;
+}
+
+/** Packets that a stage dropped in the run that is compared. */
+export interface HolderDrops {
+  /** How many loss events they are: drops that follow each other within a round trip are one (RFC 5348 section 5.2), so that a full queue's burst counts once. Round trips are the shortest of the run's; where `sample` is longer, or `measure` is set, drops within one sample are one event. */
+  events: number;
+  /** How many packets. */
+  packets: number;
+}
+
+/** A number with and without the suspect's effect. */
+export interface HolderEffect {
+  /** Which number, as `--expect` spells it: `tcp.goodput`, `rtt.p95`. */
+  measure: string;
+  /** Its unit: `Mbit/s`, `ms`, `s`; empty for indexes. */
+  unit?: string;
+  /** The number as the scenario is, simulated. Absent where it is infinite, as the time of a transfer that did not end. */
+  with?: number;
+  /** The number without the suspect's effect. Absent as above. */
+  without?: number;
+}
+
+/** What a flow can be held by. */
+export type HolderKind = "loss" | "outage" | "fault" | "handover" | "radio-errors" | "policer" | "mtu" | "reordering" | "duplication" | "jitter" | "queue-limit" | "standing-queue" | "receive-window" | "send-buffer" | "buffers" | "relay-buffer" | "sack" | "pacing-cap" | "application" | "rate" | "competing-flow" | "slow-start" | "congestion-control";
+
+/** How holders were looked for. */
+export interface HolderSearch {
+  /** Suspects that the budget left no run for. */
+  left_out?: TriedSuspect[];
+  /** The measure that gains are of, as `HolderEffect::measure`. */
+  measure?: string;
+  /** How many runs were simulated for it. */
+  runs: number;
+  /** Their work: the sum over packets of the stages that each passed. The budget is a number of runs and of this. */
+  stage_packets: number;
+  /** Suspects whose removal was simulated, the largest gain first. */
+  tried?: TriedSuspect[];
+  /** Why nothing could be looked for; absent where something was. */
+  unknown?: string;
 }
 
 /** A language of the table. */
@@ -1186,18 +1258,6 @@ export interface RemedySetting {
 /** What a number of a remedy counts. */
 export type RemedyUnit = "Mbit/s" | "bytes" | "ms" | "times";
 
-/** What each repeat of a variant yielded, in the order of `Repeats::seeds`; empty in older results. */
-export interface RepeatValues {
-  /** Jain's fairness index; empty where `VariantResult::jain_index` is absent. */
-  jain_index: number[];
-  /** Retransmissions of all flows. */
-  retransmitted_packets: number[];
-  /** Mean RTT, ms, as `Repeats::rtt_mean_ms`. */
-  rtt_mean_ms: number[];
-  /** Sum of the flows' goodputs, Mbit/s. */
-  total_goodput_mbps: number[];
-}
-
 /** A variant over its repeats, each with a seed of its own. */
 export interface Repeats {
   /** Every repeat yielded the same numbers, as nothing in them was random: the intervals, of width 0, say nothing. */
@@ -1208,14 +1268,14 @@ export interface Repeats {
   n: number;
   /** Retransmissions of all flows. */
   retransmitted_packets: Estimate;
-  /** Mean RTT, ms, averaged over the flows that have one (TCP flows only when there are any). */
-  rtt_mean_ms: Estimate;
+  /** Mean round trip of the TCP flow whose mean is largest in each repeat, ms; absent without TCP. */
+  rtt_mean_ms?: Estimate;
   /** The seeds, in the order of the repeats. */
   seeds: number[];
   /** Sum of the flows' goodputs, Mbit/s. */
   total_goodput_mbps: Estimate;
-  /** What each repeat yielded, of which these are means. */
-  values: RepeatValues;
+  /** What each repeat yielded, in the order of `seeds`, by the name of the measure: `goodput`, `rtt.p95`, `tcp.lost`, `upload.rtt.mean`. A measure is absent where a repeat has no value of it; of more than 16 flows only those of all together are kept. Two variants are compared by the differences of the same seed. */
+  values: Record<string, number[]>;
 }
 
 /** How long a server took to answer: from the last byte of a request to the first of its response. */
@@ -1292,7 +1352,7 @@ export interface RttSummary {
   p99: number;
 }
 
-/** One run of a scenario: every variant, each with its flows and elements. With repeats (`--repeat N`) the numbers of variants, flows and elements are means over the repeats, counts rounded to the nearest whole one; what is a minimum or a maximum (`rtt_ms.min`, `rtt_ms.max`, `delay_ms.max`, `max_queue_packets`) is the one of all repeats. Intervals are in `VariantResult::repeats` and `FlowResult::repeats`. */
+/** One run of a scenario: every variant, each with its flows and elements. With repeats (`--repeat N`) the numbers of variants, flows and elements are means over the repeats, counts rounded to the nearest whole one. So are percentiles: a p95 is the mean of the repeats' 95th percentiles, what a user has to expect of one run, and not the 95th percentile of all their samples together. What is a minimum or a maximum (`rtt_ms.min`, `rtt_ms.max`, `delay_ms.max`, `max_queue_packets`) is the one of all repeats. Intervals are in `VariantResult::repeats` and `FlowResult::repeats`. */
 export interface Run {
   /** The variant that the others are compared with. */
   baseline?: string;
@@ -1434,6 +1494,20 @@ export interface Topology {
   links: PathLink[];
   /** Split-TCP relays. */
   relays?: PathRelay[];
+}
+
+/** A suspect, and what its removal gained. */
+export interface TriedSuspect {
+  /** As `Holder::also`. */
+  also?: string[];
+  /** As `Holder::flow`. */
+  flow?: string;
+  /** As `Holder::gain`, of the first seed; below 1 the goal is met worse without it. Absent where it was left out. */
+  gain?: number;
+  /** What kind it is. */
+  kind: HolderKind;
+  /** Where it is, as in `Holder::place`. */
+  place: string;
 }
 
 /** What is known of a measurement's quality. */
@@ -1606,6 +1680,10 @@ export interface VariantResult {
   faults?: FaultResult[];
   /** Flows in the scenario's order; a flow with a count is `name-1`, `name-2` …. */
   flows: FlowResult[];
+  /** What holds its flows, the largest gain first: of the baseline, and only where a headline was wanted. Measured by simulated runs, also where the variant itself was measured on the kernel. */
+  held_by?: Holder[];
+  /** How that was looked for; absent where it was not. */
+  holder_search?: HolderSearch;
   /** Jain's fairness index over the flows' goodputs (TCP flows only when there are any); of transfers over their sizes, each divided by its own time. Absent where equal shares are not to be expected: of a single flow, of flows measured one at a time, and where any two differ in application or size, share no direction of a link, meet other limits, or did not begin together (within a tenth of the time of the one that was there longest). */
   jain_index?: number;
   /** The rate of the tightest limit all flows together meet, Mbit/s; of a train's radio link and of a trace that repeats its mean, which a short run may exceed. Absent where there is none, or where it changes otherwise. */

@@ -184,6 +184,8 @@ export function variant(name, { shaper = false, flows = 4, duration = 20, dt = 0
 const STORY = {
   en: "The policer carries little over half of its 19.3 Mbit/s: four flows lose packets together and wait for timeouts; the shaper queues instead and fills the limit.",
   zh: "流量监管只达到其 19.3 Mbit/s 限速的一半多：四条流同时丢包并等待超时；流量整形改为排队，用满了限速。",
+  facts: { en: ["Delay at the 95th percentile: 25 ms instead of 104."], zh: ["第 95 百分位时延：25 ms，而不是 104 ms。"] },
+  goals: { en: [], zh: [] },
   about: [],
 };
 
@@ -216,7 +218,7 @@ function hostile() {
   v.variant.path.hosts[0] = v.variant.path.links[0].between[0] = HOSTILE[2];
   for (const f of v.variant.flows) f.from = HOSTILE[2];
   const made = page([v, variant(HOSTILE[3], { flows: 5, duration: 5, shaper: true })], { scenario: HOSTILE[1], description: HOSTILE.join(" ") });
-  made.page.story = { en: HOSTILE[0], zh: HOSTILE[0], about: [] };
+  made.page.story = { en: HOSTILE[0], zh: HOSTILE[0], facts: { en: HOSTILE, zh: HOSTILE }, goals: { en: [], zh: [] }, about: [] };
   return made;
 }
 

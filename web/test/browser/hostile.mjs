@@ -89,7 +89,7 @@ export function renamedPage(dir) {
   const names = new Map(namesOf(page).map((n, i) => [n, worse(i)]));
   const bad = renamed(page, names);
   for (const r of bad.results) [r.label, r.run.description] = [MARKS, MARKS + LONG];
-  bad.story = { en: MARKS + LONG, zh: MARKS + LONG, about: [] };
+  bad.story = { en: MARKS + LONG, zh: MARKS + LONG, facts: { en: [MARKS + LONG], zh: [MARKS] }, goals: { en: [], zh: [] }, about: [] };
   const json = JSON.stringify(bad).replaceAll("<", "\\u003c");
   const file = join(folder, "renamed.html");
   writeFileSync(file, text.replace(DATA, (_, open, __, close) => open + json + close));
