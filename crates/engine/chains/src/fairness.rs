@@ -59,6 +59,7 @@ fn meet(scenario: &Scenario, kinds: &BTreeSet<usize>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use result::FlowKind;
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -83,12 +84,10 @@ mod tests {
         let results: Vec<FlowResult> = each
             .iter()
             .map(|&(of, _, active, mbps)| FlowResult {
-                cc: if matches!(scenario.flows[of].app, transport::App::Udp { .. }) {
-                    "udp"
-                } else {
-                    "cubic"
-                }
-                .into(),
+                kind: match &scenario.flows[of].app {
+                    transport::App::Udp { .. } => FlowKind::Datagrams,
+                    _ => FlowKind::Tcp,
+                },
                 goodput_mbps: mbps,
                 active_s: active as f64,
                 delivered_bytes: (mbps * 10.0 / 8e-6) as u64,
