@@ -388,14 +388,12 @@ impl Own<'_> {
         let whole = match (rate, steps.is_empty()) {
             (Some(rate), _) if kind != "train" => Some(rate),
             (None, true) => None,
-            // The mean of what varies is the path's limit, where nothing is tighter.
-            _ => limit
-                .flows
-                .iter()
-                .flatten()
-                .copied()
-                .min_by(f64::total_cmp)
-                .map(|l| Rate::from_bps((l * 1e6) as u64)),
+            // The mean of what varies is the limit of the flows that take it, where nothing is tighter.
+            _ => {
+                let flows = self.scenario.flows.iter().zip(&limit.flows);
+                let its = flows.filter(|(f, _)| self.takes(f, link, forward)).filter_map(|(_, l)| *l);
+                its.min_by(f64::total_cmp).map(|l| Rate::from_bps((l * 1e6) as u64))
+            }
         };
         let Some(whole) = whole else { return };
         let carries = self.scenario.flows.iter().any(|f| self.takes(f, link, forward));

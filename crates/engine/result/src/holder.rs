@@ -154,7 +154,7 @@ pub struct Holder {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_mbps: Option<f64>,
     /// How many times better the first goal is met without it: goodput 4 instead of 1 Mbit/s and a delay of 20 instead of
-    /// 80 ms are both 4. The geometric mean over `runs`; 1000 at most.
+    /// 80 ms are both 4. The geometric mean over `runs`; a million at most, and less than 1 kbit/s counts as that.
     pub gain: f64,
     /// The smallest gain of all runs.
     pub least_gain: f64,

@@ -84,8 +84,10 @@ const SMALL: u64 = 6;
 const BATCH: usize = 4;
 /// Where flows are measured one at a time: holders are looked for of the first ones.
 const MAX_SUBJECTS: usize = 3;
-/// Gains are bounded: from nothing to something has no factor.
-const MAX_GAIN: f64 = 1000.0;
+/// Gains are bounded: a transfer that ends gains no factor over one that does not.
+const MAX_GAIN: f64 = 1e6;
+/// From nothing to something has no factor either: goodput of less than this, Mbit/s, counts as this.
+const LEAST_MBPS: f64 = 0.001;
 /// Samples of the run that loss events are counted in.
 const MAX_SAMPLES: u64 = 20_000;
 
