@@ -31,8 +31,8 @@ const shownStrings = (own) => ({
   },
 });
 
-/** What the report's page shows. */
-export const strings = shownStrings(/^(ui|plot|diag\.(page|cause|kind)|name\.element)\./);
+/** What the report's page shows; some of `plot.` is on drawings of Rust's alone. */
+export const strings = shownStrings(/^(ui|plot(?!\.(compare|limit-line|interval|beyond|axis\.rtt-range)$)|diag\.(page|cause|kind)|name\.element)\./);
 /** What the explorer shows besides. */
 const exploring = shownStrings(/^(ui|plot|diag\.(page|cause|kind)|name\.(element|control|queue))\./);
 

@@ -356,6 +356,16 @@ export interface Damage {
   what: string;
 }
 
+/** A process of the run that ended before its time: a daemon, a relay, a flow's program. */
+export interface DeadComponent {
+  /** When it was found dead, ms since the run began. */
+  at_ms: number;
+  /** What it is and where: "host gw: charon (IPsec over link access)". */
+  component: string;
+  /** How it ended: "killed by signal 9". */
+  how: string;
+}
+
 /** Time packets spent inside an element, milliseconds. */
 export interface DelaySummary {
   /** Largest. */
@@ -1516,18 +1526,22 @@ export interface Trust {
   acks_held_ms: OwnDelay;
   /** From when a flow was due until its host's program began it, of the flow that waited longest. */
   begun_late_ms: number;
-  /** Packets that the emulator held up for longer than the shallowest bucket or queue of the path holds at its rate: so many of a bunch find no room. What came before them did. */
+  /** Packets that a bucket or a full queue dropped after the emulator had held them up for longer than it holds at its rate. */
   bunched_packets: number;
+  /** Components of the run that died while it was measured, in the order in which they were found dead. The numbers are then not those of the scenario. */
+  died?: DeadComponent[];
   /** CPU time of the emulator over the run's time, 0 to 1. */
   engine_cpu: number;
   /** How long a host's program waited for a CPU each time it had something to do, in the mean, of the host that waited longest; absent where the system does not say. */
   hosts_wait_ms?: number;
   /** The share of the machine's CPU time that nobody used, 0 to 1; absent where the system does not say. */
   idle?: number;
-  /** Packets that the kernel's own queues lost: devices, sockets of datagrams, refused deliveries. */
+  /** Packets that the kernel's own queues lost while the run was measured: devices, sockets of datagrams, refused deliveries. */
   kernel_lost_packets: number;
   /** From when a packet was due at the end of its link until it was delivered. */
   lateness_ms: OwnDelay;
+  /** Packets that hosts sent into the path or lost before they entered it: what `kernel_lost_packets` is a share of. */
+  offered_packets: number;
   /** Whether the emulator ran with real-time priority. */
   real_time: boolean;
   /** What tells against it. */
@@ -1543,7 +1557,7 @@ export interface Trust {
 }
 
 /** What tells against a measurement. */
-export type TrustKind = "late" | "late-tail" | "unexplained" | "engine-busy" | "hosts-late" | "begun-late" | "acks-held" | "steal" | "kernel-loss" | "bunched";
+export type TrustKind = "late" | "late-tail" | "unexplained" | "engine-busy" | "hosts-late" | "begun-late" | "acks-held" | "steal" | "kernel-loss" | "bunched" | "died";
 
 /** A reason not to trust a measurement. */
 export interface TrustReason {
