@@ -614,7 +614,7 @@ fn what_flows_hosts_and_the_run_change_is_named() {
             &[("flows", "bulk", "app.rate", "1Mbit/s"), ("flows", "call", "app.rate", "1Mbit/s")],
             &[("flows", "bulk", "app.rate", "2Mbit/s"), ("flows", "call", "app.rate", "2Mbit/s")],
             "the application's rate 2 Mbit/s instead of 1 Mbit/s",
-            "；应用速率取 2 Mbit/s 而不是 1 Mbit/s",
+            "应用速率取 2 Mbit/s 而不是 1 Mbit/s",
         ),
         (&[], &[("hosts", "a", "stack.ecn", "true")], "ECN switched on at “a”", "“a”启用 ECN"),
         (

@@ -3,7 +3,7 @@
 
 use report::{GroupBy, Grouping, Style, text};
 use result::{
-    DelaySummary, ElementResult, Estimate, FlowRepeats, FlowResult, FlowSeries, Outcome, RealTime, Repeats,
+    DelaySummary, ElementResult, Estimate, FlowRepeats, FlowKind, FlowResult, FlowSeries, Outcome, RealTime, Repeats,
     RttSummary, Run, TimesSummary, VariantResult,
 };
 
@@ -28,10 +28,14 @@ fn flow(name: &str, cc: &str, mbps: f64, period: f64) -> (FlowResult, FlowSeries
         from: "office".into(),
         to: "dc".into(),
         cc: cc.into(),
+        kind: if cc == "udp" { FlowKind::Datagrams } else { FlowKind::Tcp },
         goodput_mbps: mbps,
         sent_packets: sent,
         retransmitted_packets: sent / 200,
-        rtt_ms: RttSummary { min: 30.0, mean: 33.0, p50: 31.4, p95: 48.2, p99: 55.0, max: 61.0 },
+        rtt_ms: match cc {
+            "udp" => RttSummary::default(),
+            _ => RttSummary { min: 30.0, mean: 33.0, p50: 31.4, p95: 48.2, p99: 55.0, max: 61.0 },
+        },
         timeouts: (mbps < 5.0) as u64 * 3,
         lost_packets: Some(sent / 210),
         ..Default::default()
@@ -53,7 +57,7 @@ fn element(name: &str, dropped: u64, queue: u64) -> ElementResult {
 
 fn outcome(name: &str, flows: Vec<(FlowResult, FlowSeries)>, elements: Vec<ElementResult>) -> Outcome {
     let (flows, flow_series): (Vec<FlowResult>, Vec<FlowSeries>) = flows.into_iter().unzip();
-    let shares: Vec<f64> = flows.iter().filter(|f| f.cc != "udp").map(|f| f.goodput_mbps).collect();
+    let shares: Vec<f64> = flows.iter().filter(|f| f.kind == FlowKind::Tcp).map(|f| f.goodput_mbps).collect();
     let variant = VariantResult {
         name: name.into(),
         duration_s: 30.0,
