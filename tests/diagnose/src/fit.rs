@@ -194,8 +194,8 @@ pub fn other(scenario: &Scenario, cc: Control, count: u32, duration: Span) -> Sc
 /// Goodput of all flows, Mbit/s, and their 95th percentile of round trips, ms (geometric mean, weighted by packets).
 pub fn figures(v: &VariantResult) -> [f64; 2] {
     let (mut log, mut weight) = (0.0, 0.0);
-    for f in v.flows.iter().filter(|f| f.rtt_ms.p95 > 0.0) {
-        log += f.sent_packets as f64 * f.rtt_ms.p95.ln();
+    for f in v.flows.iter().filter(|f| f.rtt_acks_ms.p95 > 0.0) {
+        log += f.sent_packets as f64 * f.rtt_acks_ms.p95.ln();
         weight += f.sent_packets as f64;
     }
     [v.total_goodput_mbps, if weight > 0.0 { (log / weight).exp() } else { 0.0 }]

@@ -384,7 +384,8 @@ mod tests {
             "app = { kind = \"page\", objects = 9, size = \"15kB\", request = \"1B\", think = \"900ms\" }";
         assert_eq!(of("1200Mbit/s", "100ms", &flow("f", page)), 900.0);
         assert_eq!(of("120Mbit/s", "0s", &flow("f", "max_pacing_rate = \"12Mbit/s\"")), 10_000.0);
-        let free = "duration = \"10s\"\n[links.a]\nbetween = [\"x\", \"y\"]\n[flows.f]\nfrom = \"x\"\nto = \"y\"\n";
+        let free =
+            "duration = \"10s\"\n[links.a]\nbetween = [\"x\", \"y\"]\n[flows.f]\nfrom = \"x\"\nto = \"y\"\n";
         let free = Budget::of(&Experiment::parse("a.toml", free, &[]).unwrap(), &order(1)).packets.round();
         assert_eq!(free, (1e10_f64 * 10.0 / 12_000.0).round(), "a network card's");
         let bursts = "app = { kind = \"onoff\", on = \"1s\", off = \"3s\", rate = \"12Mbit/s\" }";

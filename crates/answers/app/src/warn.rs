@@ -26,7 +26,8 @@ pub fn of_calls(run: &Run) -> Vec<(String, RunWarning)> {
     for variant in &run.variants {
         for flow in &variant.flows {
             let Some(heard) = flow.real_time else { continue };
-            let (Some(late), Some(buffer), Some(mos)) = (heard.late, heard.jitter_buffer_ms, heard.mos) else {
+            let (Some(late), Some(buffer), Some(mos)) = (heard.late, heard.jitter_buffer_ms, heard.mos)
+            else {
                 continue;
             };
             if late < LATE_SPEECH || late < heard.lost {
@@ -155,12 +156,17 @@ to = "b"
     #[test]
     fn a_score_that_the_jitter_buffer_limits_says_so() {
         let variant = |name: &str, late, lost| {
-            let heard = RealTime { late, lost, mos: Some(1.04), jitter_buffer_ms: Some(60.0), ..RealTime::default() };
+            let heard =
+                RealTime { late, lost, mos: Some(1.04), jitter_buffer_ms: Some(60.0), ..RealTime::default() };
             let flow = FlowResult { name: "call.up".into(), real_time: Some(heard), ..FlowResult::default() };
             VariantResult { name: name.into(), flows: vec![flow], ..VariantResult::default() }
         };
         let of = |variants: Vec<VariantResult>| of_calls(&Run { variants, ..Run::default() });
-        let said = of(vec![variant("deep", Some(0.4), 0.0), variant("worse", Some(0.714), 0.1), variant("fq", Some(0.0), 0.0)]);
+        let said = of(vec![
+            variant("deep", Some(0.4), 0.0),
+            variant("worse", Some(0.714), 0.1),
+            variant("fq", Some(0.0), 0.0),
+        ]);
         let text = "flows.\"call.up\".app.jitter_buffer: MOS 1.0 in worse is the jitter buffer's: 71.4 % of the speech came more \
                     than its 60 ms after the fastest packet and counts as lost; a larger one has it heard, later";
         assert_eq!(said.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>(), [text]);

@@ -94,6 +94,7 @@ fn flow(scenario: &Scenario, tally: &FlowTally) -> FlowResult {
             _ => FlowKind::Tcp,
         },
         rtt_ms: tally.rtt_ms,
+        rtt_acks_ms: tally.rtt_acks_ms,
         real_time: tally.real_time,
         timeouts: tally.timeouts,
         delivered_bytes: tally.delivered_bytes,

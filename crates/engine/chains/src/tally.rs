@@ -23,6 +23,8 @@ pub struct FlowTally {
     pub delivered_bytes: u64,
     /// Round-trip times of TCP over time.
     pub rtt_ms: RttSummary,
+    /// The same over ACKs.
+    pub rtt_acks_ms: RttSummary,
     /// What its datagrams met.
     pub real_time: Option<RealTime>,
     /// Data packets sent, retransmissions included.

@@ -147,7 +147,8 @@ impl Config for Shaper {
         let queue = self.queue().build(seed, name);
         match self.refill {
             Refill::Continuous => {
-                let peak = self.peak_rate.zip(self.peak_burst()).map(|(rate, burst)| Bucket::new(rate, burst));
+                let peak =
+                    self.peak_rate.zip(self.peak_burst()).map(|(rate, burst)| Bucket::new(rate, burst));
                 let gate = Continuous { bucket: Bucket::new(self.rate, self.burst()), peak };
                 Box::new(Server::new(queue, gate, Span::ZERO, SizeLimit::NONE))
             }

@@ -169,6 +169,7 @@ fn combine_flow(repeats: &[&FlowResult]) -> FlowResult {
         sent_packets: count(repeats, |f| f.sent_packets),
         retransmitted_packets: count(repeats, |f| f.retransmitted_packets),
         rtt_ms: rtt(repeats, |f| f.rtt_ms),
+        rtt_acks_ms: rtt(repeats, |f| f.rtt_acks_ms),
         timeouts: count(repeats, |f| f.timeouts),
         delivered_bytes: count(repeats, |f| f.delivered_bytes),
         completed: known(repeats, |f| f.completed),
@@ -265,7 +266,7 @@ impl Repeats {
     /// The difference `other` − `self` of a measure ([`paired`]) over the seeds that both have; `None` where not two seeds are
     /// common to both, or a repeat has no value.
     pub fn difference(&self, other: &Repeats, measure: &Measure) -> Option<Estimate> {
-        let name = measure.name();
+        let name = measure.kept_name();
         let (a, b) = (self.values.get(&name)?, other.values.get(&name)?);
         let pair = |(seed, a): (&u64, &f64)| {
             let at = other.seeds.iter().position(|s| s == seed)?;
@@ -277,7 +278,7 @@ impl Repeats {
 
     /// Mean and interval of a measure over the repeats; `None` where a repeat has no value.
     pub fn estimate(&self, measure: &Measure) -> Option<Estimate> {
-        self.values.get(&measure.name()).map(|values| estimate(values))
+        self.values.get(&measure.kept_name()).map(|values| estimate(values))
     }
 }
 

@@ -41,7 +41,7 @@ pub fn read_json(text: &str) -> Result<Run, ReadError> {
         // Results from before flows had kinds name the control `udp`, and a delay as if it were a round trip.
         if flow.cc == "udp" && flow.kind == FlowKind::Tcp {
             flow.kind = if flow.app == "probe" { FlowKind::Probe } else { FlowKind::Datagrams };
-            flow.rtt_ms = RttSummary::default();
+            (flow.rtt_ms, flow.rtt_acks_ms) = Default::default();
         }
     }
     Ok(run)

@@ -385,6 +385,11 @@ impl Measure {
         parts.into_iter().flatten().collect::<Vec<_>>().join(".")
     }
 
+    /// The name under which repeats keep it: a median has the quantity's own.
+    pub(crate) fn kept_name(&self) -> String {
+        Measure { statistic: self.statistic.filter(|s| *s != Statistic::P50), ..self.clone() }.name()
+    }
+
     /// What it is counted in.
     pub fn unit(&self) -> MeasureUnit {
         self.quantity.unit()
@@ -423,7 +428,14 @@ impl Measure {
 
     /// The value in a variant; `None` where nothing of the kind was measured. Times of which more is missing than the statistic
     /// allows (5 % of a p95) are infinite.
+    ///
+    /// Of repeats it is the mean of what each repeat had, where that was kept ([`crate::Repeats::values`]): which flow is the worst
+    /// may change from repeat to repeat. The longest queue, and other extremes, are those of all repeats.
     pub fn of(&self, v: &VariantResult) -> Option<f64> {
+        let kept = v.repeats.as_ref().filter(|_| self.quantity != Quantity::Queue);
+        if let Some(values) = kept.and_then(|r| r.values.get(&self.kept_name())) {
+            return (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+        }
         match &self.subject {
             Subject::Element(name) => self.of_elements(&elements(v, name)),
             Subject::Run if self.quantity.of_elements() => {

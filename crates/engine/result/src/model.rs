@@ -309,6 +309,9 @@ pub struct FlowResult {
     /// few ACKs, count for as long as they last. Absent without a sample, and of datagrams, whose delay is in `real_time`.
     #[serde(skip_serializing_if = "RttSummary::is_empty", default)]
     pub rtt_ms: RttSummary,
+    /// The same over ACKs, each sample once, to be compared with a capture's. Absent as above.
+    #[serde(skip_serializing_if = "RttSummary::is_empty", default)]
+    pub rtt_acks_ms: RttSummary,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Payload bytes delivered in the whole run, of the direction that `goodput_mbps` is of.

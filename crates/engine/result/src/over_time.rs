@@ -13,6 +13,8 @@ const TICK_NS: u64 = 10_000;
 pub struct RttMeter {
     /// Weighed by ticks.
     times: Histogram,
+    /// Each sample once.
+    acks: Histogram,
     min: Option<Span>,
     max: Span,
     last: Option<Time>,
@@ -34,6 +36,7 @@ impl RttMeter {
             return;
         }
         let ns = now.since(since).as_nanos() + self.rest;
+        self.acks.record(sample);
         // The first sample counts, however short it is.
         let first = u64::from(self.min.is_none());
         let ticks = (ns / TICK_NS).max(first);
@@ -47,6 +50,11 @@ impl RttMeter {
     #[inline]
     pub fn fetch(&self) -> u64 {
         self.times.fetch()
+    }
+
+    /// The distribution over ACKs, each sample once: what a capture shows.
+    pub fn over_acks(&self) -> RttSummary {
+        RttSummary::of(&self.acks)
     }
 
     /// The distribution over time; least and largest are exact.
@@ -73,6 +81,7 @@ mod tests {
         (1..=1000).for_each(|ms| meter.record(at_ms(ms), Span::from_millis(20), ALL));
         meter.record(at_ms(3000), Span::from_millis(2020), ALL);
         let r = meter.summary();
+        assert!(meter.over_acks().p99 < 21.0, "one of a thousand and one ACKs");
         assert!((r.p50 - 2020.0).abs() < 10.0 && (r.min - 20.0).abs() < 1e-9 && r.max == 2020.0, "{r:?}");
         // By hand: a second of 20 ms, then two of 2,020 ms.
         let mean = (1000.0 * 20.0 + 2000.0 * 2020.0) / 3000.0;

@@ -332,7 +332,11 @@ fn small_bucket(met: &Met) -> Option<Warning> {
 fn deep_bucket(met: &Met) -> Option<Warning> {
     let Stage::Policer(policer) = met.stage else { return None };
     let (key, burst) = policer.burst_by_key()?;
-    let written = [("burst", policer.burst), ("excess_burst", policer.excess_burst), ("peak_burst", policer.peak_burst)];
+    let written = [
+        ("burst", policer.burst),
+        ("excess_burst", policer.excess_burst),
+        ("peak_burst", policer.peak_burst),
+    ];
     let is_written = written.iter().any(|(name, bytes)| *name == key && bytes.is_some());
     let holds = policer.rate.time_for(burst.get());
     let seconds = holds.as_secs_f64();
@@ -351,7 +355,8 @@ fn peak(met: &Met) -> Option<Warning> {
     let Stage::Shaper(shaper) = met.stage else { return None };
     let same = shaper.peak_rate == Some(shaper.rate);
     let idle = if shaper.peak_burst() < Some(shaper.burst()) { "burst" } else { "peak_burst" };
-    let text = "it is no higher than `rate`: `{idle}` never comes to anything; leave `peak_rate` out, or raise it";
+    let text =
+        "it is no higher than `rate`: `{idle}` never comes to anything; leave `peak_rate` out, or raise it";
     let values = [("idle", idle.to_string())];
     same.then(|| Warning::new("no-peak", format!("{}.peak_rate", met.key), text, values))
 }

@@ -94,7 +94,8 @@ impl Collector {
         let whole = Whole { name, clock: Clock::Sim, scenario, only_flow: only, duration };
         let tallies = flows.flows.iter().zip(&self.rtts).map(|(flow, rtts)| {
             let active = flows.active(flow, end);
-            FlowTally { rtt_ms: rtts.summary(), active, ..tally(flows, flow, network) }
+            let (rtt_ms, rtt_acks_ms) = (rtts.summary(), rtts.over_acks());
+            FlowTally { rtt_ms, rtt_acks_ms, active, ..tally(flows, flow, network) }
         });
         let (tallies, elements) = (tallies.collect(), chains::elements(network.ways.iter()));
         if scenario.sample.is_zero() {
@@ -151,10 +152,12 @@ fn resent(flows: &SimFlows, flow: &TcpFlow) -> Vec<Resent> {
     let others = flow.ends().map(|end| &flows.ends[end.index()]).filter(|end| !std::ptr::eq(*end, main));
     let of = |(end, sender): (&Tcp, u32)| {
         let again = end.tx.again.iter().flatten();
-        let one = |a: &Again| Resent { time_s: end.in_run(a.at).as_secs_f64(), byte: a.seq, len: a.len, sender };
+        let one =
+            |a: &Again| Resent { time_s: end.in_run(a.at).as_secs_f64(), byte: a.seq, len: a.len, sender };
         again.map(one).collect::<Vec<Resent>>()
     };
-    let mut all: Vec<Resent> = [flows.main_end(flow)].into_iter().chain(others).zip(0..).flat_map(of).collect();
+    let mut all: Vec<Resent> =
+        [flows.main_end(flow)].into_iter().chain(others).zip(0..).flat_map(of).collect();
     all.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
     all
 }

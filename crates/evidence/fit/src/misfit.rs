@@ -62,7 +62,7 @@ pub fn simulated(v: &VariantResult, flows: &[FittedFlow]) -> LogFigures {
         flows.iter().any(|f| f.name == group && !f.backward)
     };
     let rows = v.flows.iter().filter(|f| forward(&f.name)).map(|f| {
-        let rtt = &f.rtt_ms;
+        let rtt = &f.rtt_acks_ms;
         let (sent, again) = (f.sent_packets as f64, f.retransmitted_packets as f64);
         ([rtt.min, rtt.p50, rtt.p95], sent, again, f.own_goodput_mbps())
     });

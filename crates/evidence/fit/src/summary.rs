@@ -26,7 +26,7 @@ pub fn of_result(v: &VariantResult) -> Result<ObservedPath, FitError> {
             data_packets: f.sent_packets,
             acks: f.sent_packets / 2 + 1,
             mss_bytes: f.mss_bytes.unwrap_or(FULL_SEGMENT),
-            rtt_ms: f.rtt_ms,
+            rtt_ms: f.rtt_acks_ms,
             retransmitted_packets: f.retransmitted_packets,
             timeouts: f.timeouts,
             ..Measures::default()

@@ -38,10 +38,11 @@ pub fn outcome(
 
 /// What was counted of a flow by the run's `end`.
 fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
-    let mut rtt_ms = f.rtts.lock().unwrap_or_else(PoisonError::into_inner).summary();
+    let meter = f.rtts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let (mut rtt_ms, mut rtt_acks_ms) = (meter.summary(), meter.over_acks());
     let min = f.min_rtt.load(Relaxed) as f64 / 1e6;
-    if !rtt_ms.is_empty() {
-        rtt_ms.min = rtt_ms.min.min(min);
+    for rtts in [&mut rtt_ms, &mut rtt_acks_ms].into_iter().filter(|r| !r.is_empty()) {
+        rtts.min = rtts.min.min(min);
     }
     let (real_time, lost_in_faults) = f.heard();
     let mut tally = FlowTally {
@@ -53,6 +54,7 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
         done: f.done(end),
         active: f.active(end),
         rtt_ms,
+        rtt_acks_ms,
         real_time,
         lost_in_faults,
         sent_packets: f.sent.load(Relaxed),

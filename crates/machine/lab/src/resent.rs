@@ -67,7 +67,9 @@ impl ResentWatch {
         let merged = |(flow, mut streams): (usize, Vec<SegmentStream>)| {
             streams.sort_by_key(|stream| std::cmp::Reverse(stream.sent));
             let numbered = streams.into_iter().zip(0..);
-            let of = |(stream, sender): (SegmentStream, u32)| stream.resent.into_iter().map(move |r| Resent { sender, ..r });
+            let of = |(stream, sender): (SegmentStream, u32)| {
+                stream.resent.into_iter().map(move |r| Resent { sender, ..r })
+            };
             let mut all: Vec<Resent> = numbered.flat_map(of).collect();
             all.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
             (flow, all)
@@ -103,11 +105,16 @@ mod tests {
     #[test]
     fn connections_of_a_flow_are_merged_by_time() {
         let stream = |sent, times: &[f64]| {
-            let resent = times.iter().map(|&time_s| Resent { time_s, byte: 0, len: 1000, sender: 0 }).collect();
+            let resent =
+                times.iter().map(|&time_s| Resent { time_s, byte: 0, len: 1000, sender: 0 }).collect();
             SegmentStream { first: 0, sent, resent }
         };
         let key = |n: u8| [n; 36];
-        let streams = [(key(1), (4, stream(10, &[2.0]))), (key(2), (4, stream(90, &[1.0, 3.0]))), (key(3), (5, stream(1, &[])))];
+        let streams = [
+            (key(1), (4, stream(10, &[2.0]))),
+            (key(2), (4, stream(90, &[1.0, 3.0]))),
+            (key(3), (5, stream(1, &[]))),
+        ];
         let found = ResentWatch { streams: streams.into() }.finish();
         let times: Vec<(f64, u32)> = found[&4].iter().map(|r| (r.time_s, r.sender)).collect();
         assert_eq!((times, found[&5].len()), (vec![(1.0, 0), (2.0, 1), (3.0, 0)], 0));

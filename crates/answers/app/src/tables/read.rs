@@ -366,7 +366,8 @@ fn read_resent(table: &ParquetTable, slots: &mut Slots<FlowSeries>) -> Result<()
         let lens: Vec<u32> = table.known(group, table.column("bytes"))?;
         let senders: Vec<u32> = table.known(group, table.column("sender"))?;
         for stretch in &g.stretches {
-            let row = |i: usize| Resent { time_s: times[i], byte: bytes[i], len: lens[i], sender: senders[i] };
+            let row =
+                |i: usize| Resent { time_s: times[i], byte: bytes[i], len: lens[i], sender: senders[i] };
             slots.all[stretch.of].resent.extend(stretch.rows.clone().map(row));
         }
     }

@@ -190,8 +190,9 @@ mod tests {
                 ..ElementPoint::default()
             });
         }
-        flow.resent =
-            (0..n / 2).map(|i| Resent { time_s: i as f64 / 5.0, byte: i * 2896, len: 1448, sender: i as u32 % 2 }).collect();
+        flow.resent = (0..n / 2)
+            .map(|i| Resent { time_s: i as f64 / 5.0, byte: i * 2896, len: 1448, sender: i as u32 % 2 })
+            .collect();
         let variant = VariantResult { name: "v".into(), ..Default::default() };
         Outcome { variant, flow_series: vec![flow], element_series: vec![element] }
     }

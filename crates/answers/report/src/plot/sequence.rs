@@ -31,7 +31,9 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         (false, Mark::Tick, colors.drop, "plot.resent"),
         (true, Mark::Cross, colors.state(TIMEOUT), "plot.resent-timeout"),
     ] {
-        let all = picked.iter().flat_map(|flow| flow.series.resent.iter().filter(|r| r.sender == 0).map(|r| (flow.series, r)));
+        let all = picked
+            .iter()
+            .flat_map(|flow| flow.series.resent.iter().filter(|r| r.sender == 0).map(|r| (flow.series, r)));
         let mine = all.filter(|(series, resent)| in_timeout(series, resent) == after_timeout);
         let points: Vec<Point> = mine.map(|(_, r)| (r.time_s, r.byte as f64 / 1e6)).collect();
         if !points.is_empty() {

@@ -52,7 +52,9 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     chart.legend.extend(Item::more(rest, look));
     let released = |s: &FlowSeries| {
         let limit = input.variant.flows.iter().find(|f| f.name == s.name).and_then(|f| f.limit_mbps);
-        limit.or(common_limit(input.variant)).is_some_and(|limit| is_released_at_once(s, &rates(s), width, limit))
+        limit
+            .or(common_limit(input.variant))
+            .is_some_and(|limit| is_released_at_once(s, &rates(s), width, limit))
     };
     if picked.iter().any(|flow| released(flow.series)) {
         chart.legend.push(Item::new(Swatch::None, look.text("plot.released")));

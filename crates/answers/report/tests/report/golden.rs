@@ -3,8 +3,8 @@
 
 use report::{GroupBy, Grouping, Style, text};
 use result::{
-    DelaySummary, ElementResult, Estimate, FlowRepeats, FlowKind, FlowResult, FlowSeries, Outcome, RealTime, Repeats,
-    RttSummary, Run, TimesSummary, VariantResult,
+    DelaySummary, ElementResult, Estimate, FlowKind, FlowRepeats, FlowResult, FlowSeries, Outcome, RealTime,
+    Repeats, RttSummary, Run, TimesSummary, VariantResult,
 };
 
 /// A flow whose goodput swings around `mbps` as a saw-tooth of `period` seconds.

@@ -428,8 +428,9 @@ fn a_million_samples_are_a_small_file() {
             ..FlowPoint::default()
         });
     }
-    s.resent =
-        (0..n).map(|i| Resent { time_s: f64::from(i) * 1e-5, byte: u64::from(i) * 10, len: 10, sender: 0 }).collect();
+    s.resent = (0..n)
+        .map(|i| Resent { time_s: f64::from(i) * 1e-5, byte: u64::from(i) * 10, len: 10, sender: 0 })
+        .collect();
     for kind in KINDS {
         let size = svg(&big, kind).len();
         assert!(size < 300_000, "{}: {size} bytes", kind.name());

@@ -95,13 +95,19 @@ fn the_bucket_that_is_named_is_the_one_that_decides() {
     let of = |name: &str, says: &str, keys: &str| due(&key(name), says, &[&stage(keys)], &[]);
     // Two-rate meters: what exceeds P is red, whatever C holds; what P takes and C does not is yellow and passes.
     let two = |more: &str| {
-        format!("kind = \"policer\", rate = \"20Mbit/s\", meter = \"trtcm\", peak_rate = \"40Mbit/s\", {more}")
+        format!(
+            "kind = \"policer\", rate = \"20Mbit/s\", meter = \"trtcm\", peak_rate = \"40Mbit/s\", {more}"
+        )
     };
     of("peak_burst", "a bucket of 1kB", &two("burst = \"30kB\", peak_burst = \"1000B\""));
     assert_eq!(warnings(&[&stage(&two("burst = \"1000B\", peak_burst = \"30kB\""))], ""), [""; 0]);
     of("burst", "a bucket of 1kB", &two("burst = \"1000B\", peak_burst = \"30kB\", yellow = \"drop\""));
     of("peak_burst", "4.0 s of 20Mbit/s", &two("burst = \"30kB\", peak_burst = \"10MB\""));
-    assert_eq!(warnings(&[&stage(&two("burst = \"10MB\", peak_burst = \"30kB\""))], ""), [""; 0], "P bounds it");
+    assert_eq!(
+        warnings(&[&stage(&two("burst = \"10MB\", peak_burst = \"30kB\""))], ""),
+        [""; 0],
+        "P bounds it"
+    );
     // One rate, three colours: C passes a packet on, else E does.
     let excess = |more: &str| format!("kind = \"policer\", rate = \"20Mbit/s\", meter = \"srtcm\", {more}");
     of("excess_burst", "a bucket of 1200B", &excess("burst = \"1000B\", excess_burst = \"1200B\""));
@@ -117,7 +123,11 @@ fn the_bucket_that_is_named_is_the_one_that_decides() {
     // Both fill at one rate: the larger of them is the idle one.
     let equal = |bursts: &str| shaper(&format!("peak_rate = \"20Mbit/s\", {bursts}"));
     of("peak_rate", "`burst` never comes to anything", &equal("burst = \"30kB\", peak_burst = \"3000B\""));
-    of("peak_rate", "`peak_burst` never comes to anything", &equal("burst = \"30kB\", peak_burst = \"60kB\""));
+    of(
+        "peak_rate",
+        "`peak_burst` never comes to anything",
+        &equal("burst = \"30kB\", peak_burst = \"60kB\""),
+    );
 }
 
 #[test]

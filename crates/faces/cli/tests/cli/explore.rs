@@ -132,7 +132,8 @@ fn numbers_are_those_of_longfat_run_to_the_last_bit() {
         let seed = (i % 2 == 1).then_some(20_261_126);
         let file = format!("scenarios/{name}.toml");
         let mut run = Command::new(LONGFAT);
-        run.args(["run", &file, "--repeat", "1", "--json", "--no-progress", "--force", "--out"]).arg(&place.0);
+        run.args(["run", &file, "--repeat", "1", "--json", "--no-progress", "--force", "--out"])
+            .arg(&place.0);
         run.args(variant.iter().flat_map(|v| ["--variant", v]));
         run.args(sets.iter().flat_map(|set| ["--set", set]));
         run.args(seed.iter().flat_map(|seed| ["--seed".into(), seed.to_string()])).current_dir(root());

@@ -178,7 +178,8 @@ fn a_quick_scenario_repeats_by_itself_and_a_long_one_says_that_it_does_not() {
     let (long, said) = of("long", &["--set", "duration=100s", "--set", "sample=1s", "--set", loses]);
     assert!(long["variants"][0]["repeats"].is_null());
     assert!(said.contains("warning: one run of each variant") && said.contains("`--repeat 3`"), "{said}");
-    let kinds: Vec<&str> = long["warned"].as_array().unwrap().iter().filter_map(|w| w["kind"].as_str()).collect();
+    let kinds: Vec<&str> =
+        long["warned"].as_array().unwrap().iter().filter_map(|w| w["kind"].as_str()).collect();
     assert!(kinds.contains(&"once"), "{kinds:?}");
 }
 

@@ -88,8 +88,20 @@ fn a_cell_is_what_run_gives() {
         let rate = format!("links.wan.forward.policer.rate={rate}");
         let count = format!("flows.up.count={count}");
         let variant = row["variant"].as_str().unwrap();
-        let args =
-            ["run", "line.toml", "--json", "--repeat", "1", "--set", &rate, "--set", &count, "--variant", variant, "--force"];
+        let args = [
+            "run",
+            "line.toml",
+            "--json",
+            "--repeat",
+            "1",
+            "--set",
+            &rate,
+            "--set",
+            &count,
+            "--variant",
+            variant,
+            "--force",
+        ];
         let run = &json(&place.longfat(&args))["variants"][0];
         let cell = &row["figures"];
         assert_eq!(cell["total_goodput_mbps"], run["total_goodput_mbps"], "{row}");
