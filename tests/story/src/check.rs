@@ -7,21 +7,29 @@ mod words;
 pub(crate) use changes::travel_ms;
 
 use crate::seen::{Seen, SeenRun};
-use crate::value::{ahead, groups, jain, kbit, measures_of, starved, value, worse};
-use report::story::{Better, Clause, Effect, Measure, Story, story};
-use std::collections::BTreeMap;
+use crate::value::{Number, ahead, chance, groups, jain, kbit, numbers_of, starved, sums, value, worse};
+use report::story::{Better, Clause, Effect, Story, story};
+use result::{Clock, FlowResult};
 use units::Goal;
+
+/// Variants named for something else than the goal, at most.
+const MOST_LEADING: usize = 2;
 
 /// What is wrong with the run's headline and with the story that it is made of.
 pub fn complaints(seen: &SeenRun) -> Vec<String> {
     let told = story(&[("", &seen.run)]);
     let mut list = seen.wrong.clone();
     list.extend(wrong(seen, &told));
-    let text = told.text(report::Lang::En).replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " ");
+    let plain = |text: String| text.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " ");
+    let text = plain(told.headline(report::Lang::En));
     let headline = seen.run.headline.as_deref().unwrap_or_default();
     match headline.strip_suffix(text.as_str()) {
         Some(before) => list.extend(distrust(seen, before)),
         None => list.push(format!("the result's headline is another: {headline:?}")),
+    }
+    let facts: Vec<String> = told.facts(report::Lang::En).into_iter().map(plain).collect();
+    if facts != seen.run.facts {
+        list.push(format!("the result's facts are others: {:?}", seen.run.facts));
     }
     list
 }
@@ -77,12 +85,18 @@ pub fn wrong(seen: &SeenRun, told: &Story) -> Vec<String> {
     if said.collect::<Vec<_>>() != extremes.into_iter().collect::<Vec<_>>() {
         list.push("not the worst and the best of those flows".into());
     }
-    let checks: Vec<Check> =
-        subjects.iter().map(|&baseline| Check { baseline, others: others(seen, baseline) }).collect();
+    let checks: Vec<Check> = subjects
+        .iter()
+        .map(|&baseline| Check { baseline, others: others(seen, baseline), all: &seen.seen })
+        .collect();
     list.extend(judged(seen, told, &checks));
     for (check, clauses) in checks.iter().zip(parts) {
         list.extend(check.goals(seen, clauses));
         list.extend(check.silence(clauses));
+        let twins = check.others.iter().any(|s| identical(check.baseline, s));
+        if twins != clauses.iter().any(|c| matches!(c, Clause::Same { .. })) {
+            list.push(format!("variants that are the same: {twins}"));
+        }
         for clause in clauses {
             let (en, zh) = (clause.say(report::Lang::En), clause.say(report::Lang::Zh));
             let mut found = check.clause(clause);
@@ -90,15 +104,19 @@ pub fn wrong(seen: &SeenRun, told: &Story) -> Vec<String> {
             list.extend(found.into_iter().map(|what| format!("{what}: {en:?}")));
         }
     }
+    list.extend(words::strange(&checks, told));
     list.extend(clocks::wrong(seen, told));
     list
 }
 
 /// How many statements a story makes.
 pub fn statements(told: &Story) -> usize {
-    let of =
-        |b: &Better| 1 + b.changes.len() + b.gains.len() + b.costs.len() + usize::from(b.loses.is_some());
-    told.clauses.iter().map(|c| if let Clause::Better(b) | Clause::AsGood(b) = c { of(b) } else { 1 }).sum()
+    let of = |b: &Better| 1 + b.changes.len() + b.gains.len() + b.costs.len();
+    let each = |c: &Clause| match c {
+        Clause::Better(b) | Clause::AsGood(b) | Clause::Leads(b) => of(b),
+        _ => 1,
+    };
+    told.clauses.iter().map(each).sum()
 }
 
 /// Each begins with what was carried.
@@ -116,11 +134,11 @@ fn subjects<'a>(seen: &'a SeenRun, baseline: &'a Seen) -> (Vec<&'a Seen>, Option
     if all.len() <= 3 {
         return (all, None);
     }
-    let known = |m: Measure| all.iter().all(|s| value(m, s).is_some());
+    let known = |n: &Number| all.iter().all(|s| value(n, s).is_some());
     let first = seen.run.goals.first().filter(|&&g| g != Goal::Goodput);
-    let found = first.and_then(|&g| Some((g, *measures_of(g).iter().find(|&&m| known(m))?)));
+    let found = first.and_then(|&g| Some((g, numbers_of(g).iter().find(|n| known(n))?)));
     let of = |s: &Seen| match found {
-        Some((_, m)) => value(m, s).unwrap_or(f64::NAN) * if ahead(m, 0.0, 1.0) { 1.0 } else { -1.0 },
+        Some((_, n)) => value(n, s).unwrap_or(f64::NAN) * if n.up() { 1.0 } else { -1.0 },
         None => s.flows.iter().map(|f| f.result.goodput_mbps).sum(),
     };
     let (mut worst, mut best) = (all[0], all[0]);
@@ -133,13 +151,13 @@ fn subjects<'a>(seen: &'a SeenRun, baseline: &'a Seen) -> (Vec<&'a Seen>, Option
 
 /// The stated goals that something was measured of, in the order in which the subjects have them.
 fn judged(seen: &SeenRun, told: &Story, checks: &[Check]) -> Option<String> {
-    let mut want: Vec<(Goal, Measure)> = Vec::new();
-    for (goal, measure) in checks.iter().flat_map(|c| c.wanted(seen)) {
+    let mut want: Vec<(Goal, Number)> = Vec::new();
+    for (goal, number) in checks.iter().flat_map(|c| c.wanted(seen)) {
         if want.iter().all(|w| w.0 != goal) {
-            want.push((goal, measure));
+            want.push((goal, number));
         }
     }
-    let got: Vec<(Goal, Measure)> = told.goals.iter().map(|g| (g.goal, g.measure)).collect();
+    let got: Vec<(Goal, Number)> = told.goals.iter().map(|g| (g.goal, Number::of(&g.measure))).collect();
     (got != want).then(|| format!("judged by {got:?}, should be {want:?}"))
 }
 
@@ -174,6 +192,8 @@ fn others<'a>(run: &'a SeenRun, baseline: &Seen) -> Vec<&'a Seen> {
 pub(crate) struct Check<'a> {
     pub baseline: &'a Seen,
     pub others: Vec<&'a Seen>,
+    /// All variants, those with other flows too.
+    pub all: &'a [Seen],
 }
 
 fn same(a: f64, b: f64) -> bool {
@@ -182,25 +202,58 @@ fn same(a: f64, b: f64) -> bool {
 
 impl Check<'_> {
     /// The stated goals that something was measured of, each with by what.
-    fn wanted(&self, seen: &SeenRun) -> Vec<(Goal, Measure)> {
+    fn wanted(&self, seen: &SeenRun) -> Vec<(Goal, Number)> {
         let all = || std::iter::once(self.baseline).chain(self.others.iter().copied());
-        let measured = |goal: Goal| {
-            all().find_map(|s| measures_of(goal).iter().copied().find(|&m| value(m, s).is_some()))
-        };
-        let mut want: Vec<(Goal, Measure)> =
+        let measured =
+            |goal: Goal| all().find_map(|s| numbers_of(goal).iter().find(|n| value(n, s).is_some()).cloned());
+        let mut want: Vec<(Goal, Number)> =
             seen.run.goals.iter().filter_map(|&g| Some((g, measured(g)?))).collect();
-        if want.is_empty() {
-            want.extend(measured(Goal::Goodput).map(|m| (Goal::Goodput, m)));
+        // Probes alone carry nothing that counts: they measure.
+        for goal in [Goal::Goodput, Goal::Delay] {
+            if want.is_empty() {
+                want.extend(measured(goal).map(|n| (goal, n)));
+            }
         }
         want
     }
 
-    /// The others that have a value; none where the baseline has none and that is not the worst there is.
-    fn compared(&self, m: Measure) -> impl Iterator<Item = &&Seen> {
-        use Measure::*;
-        let worst = [TcpGoodput, UdpGoodput, Completion, Response, Page].contains(&m);
-        let some = worst || value(m, self.baseline).is_some();
-        self.others.iter().filter(move |s| some && value(m, s).is_some())
+    /// The others that have a value and are not the same; none where the baseline has none and that is not the worst there
+    /// is.
+    fn compared(&self, n: &Number) -> Vec<Tried<'_>> {
+        use Number::*;
+        let worst = [Tcp, Datagrams, Completion, Response, Page].contains(n);
+        let some = worst || value(n, self.baseline).is_some();
+        let others = self.others.iter().copied().filter(|s| some && !identical(self.baseline, s));
+        let one = |it| {
+            let (was, is) = (self.was(n), value(n, it)?);
+            let open = (ahead(n, was, is) || ahead(n, is, was)) && chance(n, self.baseline, it);
+            let (gains, costs) = self.effects(n, it);
+            Some(Tried { it, was, is, open, gains, costs })
+        };
+        others.filter_map(one).collect()
+    }
+
+    /// What is noticeably better in another variant, and what is worse, by all that is not the goal.
+    fn effects(&self, goal: &Number, it: &Seen) -> (Vec<Own>, Vec<Own>) {
+        let b = self.baseline;
+        let both = |n: &Number| Some((value(n, b)?, value(n, it)?));
+        let mut all: Vec<Own> =
+            Number::ALL.into_iter().filter_map(|n| both(&n).map(|(w, i)| (n, w, i))).collect();
+        // What was sent again tells the same as what was lost.
+        let known = both(&Number::TcpLoss).is_some();
+        all.retain(|e| e.0 != Number::Resent || !known);
+        all.extend(poorest(b, it));
+        all.retain(|(n, was, is)| {
+            n != goal && (worse(n, *was, *is) || worse(n, *is, *was)) && !chance(n, b, it)
+        });
+        let said: Vec<Number> = all.iter().map(|e| e.0.clone()).chain([goal.clone()]).collect();
+        all.retain(|e| match e.0 {
+            Number::OneWay => !said.contains(&Number::Mos),
+            Number::Datagrams => !said.contains(&Number::DatagramLoss),
+            Number::Flow(_) => !said.contains(&Number::Jain),
+            _ => true,
+        });
+        all.into_iter().partition(|(n, was, is)| worse(n, *is, *was))
     }
 
     /// Who got nothing is told.
@@ -210,26 +263,70 @@ impl Check<'_> {
         (told != due).then(|| format!("flows that got nothing: {due}, told: {told}"))
     }
 
-    /// What is said of each goal.
+    /// What is said of each goal: the best, who is as good, that there is none, who leads, what is open.
     fn goals(&self, seen: &SeenRun, clauses: &[Clause]) -> Vec<String> {
-        let want = self.wanted(seen);
         let mut list = Vec::new();
-        for &(goal, measure) in &want {
-            let first = clauses.iter().find(|c| c.goal() == Some(goal));
-            if let Some(Clause::Better(b)) = first {
-                let better =
-                    |s: &&&Seen| ahead(measure, b.effect.is, value(measure, s).unwrap_or(b.effect.is));
-                list.extend(
-                    self.others.iter().find(better).map(|s| format!("{goal:?}: {} is better", s.name)),
-                );
+        for (goal, number) in self.wanted(seen) {
+            let tried = self.compared(&number);
+            let said: Vec<&Clause> = clauses.iter().filter(|c| c.goal() == Some(goal)).collect();
+            if tried.is_empty() || said.is_empty() {
+                if tried.is_empty() != said.is_empty() {
+                    list.push(format!("{goal:?}: {} clauses for {} others", said.len(), tried.len()));
+                }
+                continue;
             }
-            let compared = self.compared(measure).count();
-            let said = clauses.iter().filter(|c| c.goal() == Some(goal)).count();
-            if (said > 0) != (compared > 0) {
-                list.push(format!("{goal:?}: {said} clauses for {compared} others"));
+            list.extend(self.first(&number, &tried, &said).into_iter().map(|w| format!("{goal:?}: {w}")));
+            list.extend(leading(&tried, &said).into_iter().map(|w| format!("{goal:?}: {w}")));
+            let open: Vec<(String, f64)> =
+                tried.iter().filter(|t| t.open).map(|t| (t.it.name.clone(), t.is)).collect();
+            let told: Vec<(String, f64)> = said
+                .iter()
+                .filter_map(
+                    |c| if let Clause::Open { variants, .. } = c { Some(variants.clone()) } else { None },
+                )
+                .flatten()
+                .collect();
+            if told.len() != open.len() || !told.iter().zip(&open).all(|(a, b)| a.0 == b.0 && same(a.1, b.1))
+            {
+                list.push(format!("{goal:?}: open by the repeats are {open:?}, told: {told:?}"));
             }
         }
         list
+    }
+
+    /// The best and what is gentler; else what is as good; else that there is nothing.
+    fn first(&self, n: &Number, tried: &[Tried], said: &[&Clause]) -> Vec<String> {
+        let better: Vec<&Tried> = tried.iter().filter(|t| !t.open && ahead(n, t.was, t.is)).collect();
+        let told = |c: &&&Clause| matches!(c, Clause::Better(_) | Clause::AsGood(_) | Clause::Best { .. });
+        let told: Vec<&Clause> = said.iter().filter(told).copied().collect();
+        let Some(best) = top(n, better.iter().copied()) else {
+            let free = |t: &&Tried| (t.open || !ahead(n, t.is, t.was)) && t.costs.is_empty();
+            let most = tried.iter().filter(free).map(|t| t.gains.len()).max().unwrap_or(0);
+            return match (told[..].first(), most) {
+                (Some(Clause::Best { others, all, .. }), 0) => {
+                    let counted = *others == tried.len() && (!all || *others == self.others.len());
+                    if counted && told.len() == 1 {
+                        vec![]
+                    } else {
+                        vec!["another number of variants".into()]
+                    }
+                }
+                (Some(Clause::AsGood(b)), 1..) if b.gains.len() == most && told.len() == 1 => vec![],
+                (other, most) => vec![format!("{most} gains without costs, told: {other:?}")],
+            };
+        };
+        let fewer = || better.iter().copied().filter(|t| t.costs.len() < best.costs.len());
+        let free = top(n, fewer().filter(|t| t.costs.is_empty()));
+        let gentle = free.or_else(|| top(n, fewer().filter(|t| !ahead(n, t.is, best.is))));
+        let want: Vec<(f64, usize)> =
+            [Some(best), gentle].into_iter().flatten().map(|t| (t.is, t.costs.len())).collect();
+        let got: Vec<(f64, usize)> = told
+            .iter()
+            .filter_map(|c| if let Clause::Better(b) = c { Some((b.effect.is, b.costs.len())) } else { None })
+            .collect();
+        let fits = |(a, b): (&(f64, usize), &(f64, usize))| near(Some(a.0), Some(b.0)) && a.1 == b.1;
+        let all = want.len() == told.len() && got.len() == want.len() && got.iter().zip(&want).all(fits);
+        if all { vec![] } else { vec![format!("{} is the best: {want:?}, told: {got:?}", best.it.name)] }
     }
 
     fn clause(&self, clause: &Clause) -> Vec<String> {
@@ -253,13 +350,13 @@ impl Check<'_> {
                 let mean = limit.is_some() && b.scenario.links.iter().any(kinds);
                 hold(*varies == mean, "a mean, or none");
                 hold(*variant == b.name, "another baseline");
-                hold(near(*tcp, value(Measure::TcpGoodput, b)), "TCP carried otherwise");
-                hold(near(*udp, value(Measure::UdpGoodput, b)), "datagrams carried otherwise");
+                hold(near(*tcp, value(&Number::Tcp, b)), "TCP carried otherwise");
+                hold(near(*udp, value(&Number::Datagrams, b)), "datagrams carried otherwise");
                 hold(near(*limit, b.limit), "another limit");
             }
             Clause::Has { variant, measure, value: v } => {
                 hold(*variant == b.name, "another baseline");
-                hold(near(Some(*v), value(*measure, b)), "another value");
+                hold(near(Some(*v), value(&Number::of(measure), b)), "another value");
             }
             Clause::Starved { flow, more, mbps, seconds, most } => {
                 let (all, silent) = starved(b);
@@ -293,10 +390,8 @@ impl Check<'_> {
                 hold(*dropped as f64 >= 0.0005 * *came as f64, "next to nothing");
             }
             Clause::Lost { share } => {
-                let (lost, sent) = b.flows.iter().fold((0, 0), |(l, s), f| {
-                    (l + f.result.lost_packets.unwrap_or(0), s + f.result.sent_packets)
-                });
-                hold(same(*share, lost as f64 / sent as f64) && *share >= 0.001, "another share");
+                let lost = value(&Number::TcpLoss, b).or(value(&Number::DatagramLoss, b));
+                hold(near(Some(*share), lost) && *share >= 0.1, "another share");
             }
             Clause::BlackHole { element, size_bytes, mtu_bytes, .. } => {
                 let too_big = self.element(element).and_then(|e| e.too_big);
@@ -335,10 +430,9 @@ impl Check<'_> {
             Clause::Queued { least_ms, p95_ms, element, packets, .. } => {
                 let tcp =
                     || b.flows.iter().map(|f| &f.result).filter(|f| f.cc != "udp" && f.rtt_ms.max > 0.0);
-                let sent: u64 = tcp().map(|f| f.sent_packets).sum();
-                let least: f64 = tcp().map(|f| f.rtt_ms.min * f.sent_packets as f64).sum();
-                hold(same(*least_ms, least / sent as f64), "another shortest round trip");
-                hold(near(Some(*p95_ms), value(Measure::Rtt, b)), "another p95");
+                let of_one = tcp().any(|f| same(f.rtt_ms.min, *least_ms) && same(f.rtt_ms.p95, *p95_ms));
+                hold(of_one, "least and p95 are not of one flow");
+                hold(near(Some(*p95_ms), value(&Number::Rtt, b)), "another p95");
                 hold(p95_ms - least_ms >= 10.0 && *p95_ms >= 1.5 * least_ms, "no queue to speak of");
                 let it = b.elements.iter().find(|e| e.name == *element);
                 hold(it.is_some_and(|e| e.queue == *packets) && *packets > 0, "another queue");
@@ -370,14 +464,35 @@ impl Check<'_> {
                     r().any(|f| f.rtt_ms.p95 - f.rtt_ms.min >= 10.0 && f.rtt_ms.p95 >= 1.5 * f.rtt_ms.min);
                 hold(!stood, "a queue stood");
             }
-            Clause::Better(better) => list.extend(self.better(better)),
-            Clause::AsGood(better) => list.extend(self.as_good(better)),
-            Clause::Best { goal, others, .. } => {
-                let measure = self.measure(*goal);
-                let tried: Vec<&&Seen> = self.compared(measure).collect();
-                hold(tried.len() == *others, "another number of variants");
-                hold(!tried.iter().any(|s| self.is_ahead(measure, s)), "another does better");
+            Clause::Better(better) | Clause::AsGood(better) => list.extend(self.recommended(better, false)),
+            Clause::Leads(better) => {
+                hold(!better.gains.is_empty(), "leads by nothing");
+                list.extend(self.recommended(better, true));
             }
+            // Held against all that is tried by the goal.
+            Clause::Best { .. } => {}
+            Clause::Open { measure, was, repeats, .. } => {
+                hold(near(*was, value(&Number::of(measure), b)), "another mean of the baseline");
+                hold(b.result.repeats.as_ref().is_some_and(|r| r.n == *repeats), "another number of repeats");
+            }
+            Clause::Same { baseline, variants, changes } => {
+                let all: Vec<&&Seen> = self.others.iter().filter(|s| identical(b, s)).collect();
+                let names = all.iter().map(|s| &s.name);
+                hold(*baseline == b.name && names.eq(variants), "others are the same");
+                if let Some(first) = all.first() {
+                    list.extend(changes::wrong(b, first, changes));
+                }
+            }
+            Clause::OtherFlows { variant, effect } => {
+                hold(!self.others.iter().any(|s| s.name == *variant), "it has the same flows");
+                let number = Number::of(&effect.measure);
+                let noticed = worse(&number, effect.was, effect.is) || worse(&number, effect.is, effect.was);
+                let is = self.all.iter().find(|s| s.name == *variant).and_then(|s| value(&number, s));
+                hold(noticed && near(Some(effect.was), value(&number, b)), "other values, or no such flow");
+                hold(near(Some(effect.is), is), "the flow gets something else");
+            }
+            Clause::Held { holder, .. } => hold(b.result.held_by.contains(holder), "no such holder"),
+            Clause::Unheld { .. } => hold(b.result.held_by.is_empty(), "something holds it"),
             Clause::ClocksGoodput { .. } | Clause::ClocksCount { .. } => {}
         }
         list
@@ -392,105 +507,122 @@ impl Check<'_> {
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     }
 
-    fn measure(&self, goal: Goal) -> Measure {
-        let known = |s: &Seen| measures_of(goal).iter().copied().find(|&m| value(m, s).is_some());
-        known(self.baseline).or(self.others.iter().find_map(|s| known(s))).unwrap_or(measures_of(goal)[0])
-    }
-
     /// The baseline's value; the worst there is where it has none.
-    fn was(&self, m: Measure) -> f64 {
-        value(m, self.baseline).unwrap_or(if ahead(m, 0.0, 1.0) { 0.0 } else { f64::INFINITY })
+    fn was(&self, n: &Number) -> f64 {
+        value(n, self.baseline).unwrap_or(if n.up() { 0.0 } else { f64::INFINITY })
     }
 
-    fn is_ahead(&self, m: Measure, s: &Seen) -> bool {
-        value(m, s).is_some_and(|is| ahead(m, self.was(m), is))
-    }
-
-    /// What is the same for all recommendations: its numbers, and that it hides nothing.
-    fn recommended(&self, b: &Better) -> (Vec<String>, Option<&Seen>) {
+    /// Its numbers are right, all that it gains and costs to speak of is there, and all that it changed.
+    fn recommended(&self, b: &Better, leads: bool) -> Vec<String> {
         let mut list = Vec::new();
         let Some(it) = self.others.iter().copied().find(|s| s.name == b.variant && s.at == b.at[1]) else {
-            return (vec!["no variant that is compared".into()], None);
+            return vec!["no variant that is compared".into()];
         };
-        let m = b.effect.measure;
-        if m != self.measure(b.goal)
-            || !near(Some(b.effect.is), value(m, it))
-            || !same(b.effect.was, self.was(m))
+        let number = Number::of(&b.effect.measure);
+        if !numbers_of(b.goal).contains(&number)
+            || !near(Some(b.effect.is), value(&number, it))
+            || !same(b.effect.was, self.was(&number))
         {
             list.push("other values of the goal".into());
         }
-        for (effects, costs) in [(&b.gains, false), (&b.costs, true)] {
+        let (gains, costs) = self.effects(&number, it);
+        for (told, own, what) in [(&b.gains, gains, GAINS), (&b.costs, costs, "costs")] {
+            let is =
+                |e: &Effect, o: &Own| Number::of(&e.measure) == o.0 && same(e.was, o.1) && same(e.is, o.2);
             list.extend(
-                effects.iter().filter(|e| !self.effect_holds(e, it, costs)).map(|e| format!("{e:?}")),
+                told.iter().filter(|e| !own.iter().any(|o| is(e, o))).map(|e| format!("{what} not: {e:?}")),
             );
-        }
-        let told: Vec<Measure> = b.costs.iter().map(|e| e.measure).chain([m]).collect();
-        for hidden in Measure::ALL.into_iter().filter(|&x| x != m && !told.contains(&x)) {
-            let implied = match hidden {
-                Measure::SlowestRtt => told.contains(&Measure::Rtt),
-                Measure::OneWay => told.contains(&Measure::Mos),
-                Measure::UdpGoodput => told.contains(&Measure::UdpLoss),
-                _ => false,
-            };
-            if let (Some(was), Some(is), false) = (value(hidden, self.baseline), value(hidden, it), implied)
-                && worse(hidden, was, is)
-            {
-                list.push(format!("does not tell that {hidden:?} goes from {was} to {is}"));
-            }
-        }
-        let pays = |told: &Measure| [Measure::FlowGoodput, Measure::Jain].contains(told);
-        if !told.iter().any(pays)
-            && poorest(self.baseline, it).is_some_and(|(_, was, is)| worse(Measure::FlowGoodput, was, is))
-        {
-            list.push("does not tell which flow pays".into());
-        }
-        let lost = value(Measure::TcpLoss, it);
-        if b.loses.is_some_and(|l| !near(Some(l), lost)) {
-            list.push("loses another share".into());
-        }
-        let loss_told = b.gains.iter().chain(&b.costs).any(|e| e.measure == Measure::TcpLoss);
-        if b.loses.is_none() && !loss_told && lost.is_some_and(|l| l >= 0.0005) {
-            list.push("does not tell what it loses".into());
+            // One that leads is told with what it is the best by.
+            let all = what != GAINS || !leads;
+            let untold = own.iter().filter(|o| all && !told.iter().any(|e| is(e, o)));
+            list.extend(untold.map(|o| format!("{what}, untold: {o:?}")));
         }
         list.extend(changes::wrong(self.baseline, it, &b.changes));
-        (list, Some(it))
+        list
     }
+}
 
-    fn effect_holds(&self, e: &Effect, it: &Seen, cost: bool) -> bool {
-        let (was, is) = match &e.flow {
-            Some(flow) => match (sums(self.baseline).get(flow), sums(it).get(flow)) {
-                (Some(&was), Some(&is)) => (Some(was), Some(is)),
-                _ => return false,
-            },
-            None => (value(e.measure, self.baseline), value(e.measure, it)),
+/// What another variant is better at.
+const GAINS: &str = "gains";
+
+/// A number in the baseline and in another variant.
+type Own = (Number, f64, f64);
+
+/// Another variant by one goal.
+struct Tried<'a> {
+    it: &'a Seen,
+    was: f64,
+    is: f64,
+    /// It differs, but not beyond what chance does.
+    open: bool,
+    gains: Vec<Own>,
+    costs: Vec<Own>,
+}
+
+/// The best of these; of equals the one that costs least.
+fn top<'a, 'b>(n: &Number, list: impl Iterator<Item = &'a Tried<'b>>) -> Option<&'a Tried<'b>>
+where
+    'b: 'a,
+{
+    let mut best: Option<&Tried> = None;
+    for t in list {
+        let above = best.is_none_or(|b| {
+            let more = if n.up() { t.is > b.is } else { t.is < b.is };
+            more || (t.is == b.is && t.costs.len() < b.costs.len())
+        });
+        best = if above { Some(t) } else { best };
+    }
+    best
+}
+
+/// Who is the best by something else than the goal, noticeably better by it than those named: each is told, with what for.
+fn leading(tried: &[Tried], said: &[&Clause]) -> Vec<String> {
+    let named: Vec<&Tried> = said
+        .iter()
+        .filter_map(|c| match c {
+            Clause::Better(b) | Clause::AsGood(b) => tried.iter().find(|t| t.it.name == b.variant),
+            _ => None,
+        })
+        .collect();
+    let gain = |t: &Tried, n: &Number| t.gains.iter().find(|g| g.0 == *n).map(|g| g.2);
+    let mut want: Vec<(String, Vec<Number>)> = Vec::new();
+    for n in Number::ALL {
+        let all = || tried.iter().filter_map(|t| Some((t, gain(t, &n)?)));
+        let Some(best) = all().map(|x| x.1).reduce(|a, b| if n.up() { a.max(b) } else { a.min(b) }) else {
+            continue;
         };
-        let numbers = near(Some(e.was), was) && near(Some(e.is), is);
-        numbers && if cost { worse(e.measure, e.was, e.is) } else { worse(e.measure, e.is, e.was) }
+        let Some((first, _)) = all().find(|x| x.1 == best) else { continue };
+        let is_named = named.iter().any(|t| t.it.name == first.it.name);
+        let matched = named.iter().filter_map(|t| gain(t, &n)).any(|other| !worse(&n, best, other));
+        if is_named || matched {
+            continue;
+        }
+        match want.iter_mut().find(|w| w.0 == first.it.name) {
+            Some((_, list)) => list.push(n),
+            None => want.push((first.it.name.clone(), vec![n])),
+        }
     }
+    want.truncate(MOST_LEADING);
+    let told: Vec<(String, Vec<Number>)> = said
+        .iter()
+        .filter_map(|c| match c {
+            Clause::Leads(b) => {
+                Some((b.variant.clone(), b.gains.iter().map(|e| Number::of(&e.measure)).collect()))
+            }
+            _ => None,
+        })
+        .collect();
+    if want == told { vec![] } else { vec![format!("{want:?} lead, told: {told:?}")] }
+}
 
-    fn better(&self, b: &Better) -> Vec<String> {
-        let (mut list, it) = self.recommended(b);
-        let Some(it) = it else { return list };
-        if !self.is_ahead(b.effect.measure, it) {
-            list.push("no better than the baseline".into());
-        }
-        list
-    }
-
-    fn as_good(&self, b: &Better) -> Vec<String> {
-        let (mut list, it) = self.recommended(b);
-        let m = b.effect.measure;
-        if it.is_none() || ahead(m, b.effect.is, b.effect.was) {
-            list.push("not as good".into());
-        }
-        if self.others.iter().any(|s| self.is_ahead(m, s)) {
-            list.push("another does better".into());
-        }
-        if !b.costs.is_empty() || b.gains.is_empty() {
-            list.push("costs something, or gains nothing".into());
-        }
-        list
-    }
+/// Whether two variants are the same to the last digit.
+fn identical(a: &Seen, b: &Seen) -> bool {
+    let flows = |s: &Seen| -> Vec<FlowResult> {
+        s.flows.iter().map(|f| FlowResult { limit_mbps: None, ..f.result.clone() }).collect()
+    };
+    let times = |s: &Seen| (s.result.completion_s, s.result.response_s, s.result.page_s);
+    let simulated = |s: &Seen| s.result.clock == Clock::Sim && !s.alone;
+    simulated(a) && simulated(b) && times(a) == times(b) && flows(a) == flows(b)
 }
 
 fn near(a: Option<f64>, b: Option<f64>) -> bool {
@@ -500,29 +632,13 @@ fn near(a: Option<f64>, b: Option<f64>) -> bool {
     }
 }
 
-/// TCP goodput by the scenario's flows.
-fn sums(s: &Seen) -> BTreeMap<String, f64> {
-    let mut sums = BTreeMap::new();
-    for f in s.flows.iter().filter(|f| f.result.cc != "udp") {
-        let of = |name: &str| {
-            f.result.name == name
-                || f.result
-                    .name
-                    .strip_prefix(name)
-                    .and_then(|r| r.strip_prefix('-'))
-                    .is_some_and(|n| n.parse::<u32>().is_ok())
-        };
-        // The longest name that fits is the flow's own.
-        let names = s.scenario.flows.iter().map(|f| f.name.as_str()).filter(|n| of(n));
-        let name = names.max_by_key(|n| n.len()).unwrap_or_default();
-        *sums.entry(name.to_string()).or_insert(0.0) += f.result.goodput_mbps;
-    }
-    sums
-}
-
 /// The scenario's flow that lost the largest share, if there are several.
-fn poorest(was: &Seen, is: &Seen) -> Option<(String, f64, f64)> {
+fn poorest(was: &Seen, is: &Seen) -> Option<Own> {
     let (was, is) = (sums(was), sums(is));
-    let each = was.iter().filter(|x| *x.1 > 0.0).filter_map(|(n, &w)| Some((n.clone(), w, *is.get(n)?)));
-    each.min_by(|a, b| (a.2 / a.1).total_cmp(&(b.2 / b.1))).filter(|_| was.len() > 1)
+    let each = was
+        .iter()
+        .filter(|x| *x.1 > 0.0)
+        .map(|(name, &w)| (Number::Flow(name.clone()), w, is.get(name).copied().unwrap_or(0.0)));
+    let most = each.min_by(|a, b| (a.2 / a.1).total_cmp(&(b.2 / b.1)));
+    most.filter(|e| was.len() > 1 && e.2 < e.1)
 }

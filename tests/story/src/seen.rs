@@ -120,7 +120,7 @@ fn seen(
     let mut run = outcomes.run();
     let (own, both) = (run.variants.len(), beside.is_some());
     run.variants.extend(beside.into_iter().flatten());
-    run.headline = report::headline(&run);
+    (run.headline, run.facts) = report::headline(&run);
     let run = read_json(&to_json(&run)).expect("JSON that was just written");
     assert!(own == experiment.variants.len() && (!both || run.variants.len() == 2 * own), "{text}");
     let mut wrong = Vec::new();
@@ -194,6 +194,7 @@ fn variant_seen(
         });
     }
     if let [repeat] = repeats {
+        crate::value::hold_jain(variant, &mut complain);
         crate::times::hold_together(variant, scenario, &repeat.series.flows, &mut complain);
     }
     let elements: Vec<SeenElement> = variant

@@ -1,8 +1,8 @@
-//! Values of a variant, and whether two differ, written anew.
+//! Numbers of a variant, and whether two differ, by code of the checker's own.
 
 use crate::seen::{Seen, SeenFlow};
-use report::story::Measure;
-use result::FlowSeries;
+use result::{FlowKind, FlowResult, FlowSeries, Measure, TimesSummary, VariantResult};
+use std::collections::BTreeMap;
 use transport::App;
 use units::Goal;
 
@@ -46,94 +46,242 @@ pub fn repaired(s: &FlowSeries) -> f64 {
     if all > 0.0 { repairing / all } else { 0.0 }
 }
 
-fn tcp(s: &Seen) -> impl Iterator<Item = &SeenFlow> {
-    s.flows.iter().filter(|f| f.result.cc != "udp")
+/// A number of a variant, by names of the checker's own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Number {
+    /// The worst call's.
+    Mos,
+    /// p95, s.
+    Page,
+    /// p95, s.
+    Response,
+    /// p95, s.
+    Completion,
+    /// p95 one-way, ms: the slowest call's, else the slowest datagram flow's.
+    OneWay,
+    /// p95 there and back, ms: the slowest probe's.
+    Ping,
+    /// p95, ms: the slowest TCP flow's.
+    Rtt,
+    /// Of all TCP flows, Mbit/s.
+    Tcp,
+    /// Of all datagram flows but probes, Mbit/s.
+    Datagrams,
+    /// Of all TCP packets, %.
+    TcpLoss,
+    /// Of all TCP packets, %.
+    Resent,
+    /// The worst datagram flow's, %.
+    DatagramLoss,
+    /// Jain's index.
+    Jain,
+    /// Of one flow of the scenario, all its connections, Mbit/s.
+    Flow(String),
 }
 
-fn udp(s: &Seen) -> impl Iterator<Item = &SeenFlow> {
-    s.flows.iter().filter(|f| f.result.cc == "udp")
+impl Number {
+    /// What variants are compared by, what matters most first.
+    pub const ALL: [Number; 13] = [
+        Number::Mos,
+        Number::Page,
+        Number::Response,
+        Number::Completion,
+        Number::OneWay,
+        Number::Ping,
+        Number::Rtt,
+        Number::Tcp,
+        Number::Datagrams,
+        Number::TcpLoss,
+        Number::Resent,
+        Number::DatagramLoss,
+        Number::Jain,
+    ];
+
+    /// As results and expectations spell it.
+    pub fn name(&self) -> String {
+        match self {
+            Number::Mos => "mos".into(),
+            Number::Page => "page.p95".into(),
+            Number::Response => "response.p95".into(),
+            Number::Completion => "completion.p95".into(),
+            Number::OneWay => "delay.p95".into(),
+            Number::Ping => "probe.p95".into(),
+            Number::Rtt => "rtt.p95".into(),
+            Number::Tcp => "tcp.goodput".into(),
+            Number::Datagrams => "udp.goodput".into(),
+            Number::TcpLoss => "tcp.lost".into(),
+            Number::Resent => "tcp.resent_share".into(),
+            Number::DatagramLoss => "udp.lost".into(),
+            Number::Jain => "jain".into(),
+            Number::Flow(name) => format!("{name}.goodput"),
+        }
+    }
+
+    /// The number that a measure of the result stands for.
+    ///
+    /// # Panics
+    /// It is none that a headline compares.
+    pub fn of(measure: &Measure) -> Number {
+        let name = measure.name();
+        let known = Number::ALL.into_iter().find(|n| n.name() == name);
+        let flow = || name.strip_suffix(".goodput").map(|flow| Number::Flow(flow.into()));
+        known.or_else(flow).unwrap_or_else(|| panic!("no headline compares {name}"))
+    }
+
+    /// Larger is better.
+    pub fn up(&self) -> bool {
+        matches!(self, Number::Tcp | Number::Datagrams | Number::Flow(_) | Number::Mos | Number::Jain)
+    }
 }
 
-fn largest(list: impl Iterator<Item = f64>) -> Option<f64> {
-    list.fold(None, |most, x| Some(most.map_or(x, |m: f64| m.max(x))))
+fn of_kind(s: &Seen, kind: FlowKind) -> impl Iterator<Item = &FlowResult> {
+    s.flows.iter().map(|f| &f.result).filter(move |f| f.kind == kind)
 }
 
-/// Parts of sums of packets; `None` where one is not known or nothing was sent.
-fn share<'a>(
-    flows: impl Iterator<Item = &'a SeenFlow>,
-    of: impl Fn(&SeenFlow) -> Option<u64>,
+fn tcp(s: &Seen) -> impl Iterator<Item = &FlowResult> {
+    of_kind(s, FlowKind::Tcp)
+}
+
+/// Datagram flows; probes among them only where one was measured alone.
+fn datagrams(s: &Seen) -> impl Iterator<Item = &FlowResult> {
+    let probes = of_kind(s, FlowKind::Probe).filter(|_| s.alone);
+    of_kind(s, FlowKind::Datagrams).chain(probes)
+}
+
+fn sum<'a>(flows: impl Iterator<Item = &'a FlowResult>) -> Option<f64> {
+    flows.map(|f| f.goodput_mbps).reduce(|a, b| a + b)
+}
+
+/// Percent of the packets sent; `None` where a part is not known or nothing was sent.
+fn percent<'a>(
+    flows: impl Iterator<Item = &'a FlowResult>,
+    of: impl Fn(&FlowResult) -> Option<u64>,
 ) -> Option<f64> {
     let (mut part, mut whole) = (0, 0);
     for flow in flows {
         part += of(flow)?;
-        whole += flow.result.sent_packets;
+        whole += flow.sent_packets;
     }
-    (whole > 0).then(|| part as f64 / whole as f64)
+    (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
 }
 
-fn lost(f: &SeenFlow) -> Option<u64> {
-    f.result.lost_packets
+fn p95<'a>(flows: impl Iterator<Item = &'a FlowResult>) -> Option<f64> {
+    flows
+        .filter_map(|f| f.real_time)
+        .filter(|r| r.delay_ms.max > 0.0)
+        .map(|r| r.delay_ms.p95)
+        .reduce(f64::max)
 }
 
-/// The value of a measure.
-pub fn value(m: Measure, s: &Seen) -> Option<f64> {
-    let has = |of: usize| of > 0;
+/// The number in a variant; `None` where nothing of the kind was measured.
+pub fn value(n: &Number, s: &Seen) -> Option<f64> {
     let alone = s.flows.first().filter(|_| s.alone).map(|f| &f.result);
-    match m {
-        Measure::TcpGoodput => has(tcp(s).count()).then(|| tcp(s).map(|f| f.result.goodput_mbps).sum()),
-        Measure::UdpGoodput => has(udp(s).count()).then(|| udp(s).map(|f| f.result.goodput_mbps).sum()),
-        Measure::FlowGoodput => None,
-        Measure::Rtt => {
-            let known: Vec<&SeenFlow> = tcp(s).filter(|f| f.result.rtt_ms.max > 0.0).collect();
-            let sent: u64 = known.iter().map(|f| f.result.sent_packets).sum();
-            let sum: f64 = known.iter().map(|f| f.result.rtt_ms.p95 * f.result.sent_packets as f64).sum();
-            (sent > 0).then(|| sum / sent as f64)
+    match n {
+        Number::Tcp => sum(tcp(s)),
+        Number::Datagrams => sum(datagrams(s)),
+        Number::Flow(name) => sums(s).get(name).copied(),
+        Number::Rtt => tcp(s).filter(|f| f.rtt_ms.max > 0.0).map(|f| f.rtt_ms.p95).reduce(f64::max),
+        Number::OneWay => {
+            let calls = || of_kind(s, FlowKind::Datagrams).filter(|f| f.app == "voice");
+            if calls().count() > 0 { p95(calls()) } else { p95(of_kind(s, FlowKind::Datagrams)) }
         }
-        Measure::SlowestRtt => {
-            let known = tcp(s).filter(|f| f.result.rtt_ms.max > 0.0);
-            if tcp(s).count() > 1 { largest(known.map(|f| f.result.rtt_ms.p95)) } else { None }
+        Number::Ping => p95(of_kind(s, FlowKind::Probe)),
+        Number::Mos => s.flows.iter().filter_map(|f| f.result.real_time.and_then(|r| r.mos)).reduce(f64::min),
+        Number::TcpLoss => percent(tcp(s), |f| f.lost_packets),
+        Number::Resent => percent(tcp(s), |f| Some(f.retransmitted_packets)),
+        Number::DatagramLoss => {
+            datagrams(s).filter_map(|f| f.real_time).map(|r| 100.0 * r.lost).reduce(f64::max)
         }
-        Measure::OneWay => {
-            let calls = |f: &&SeenFlow| ["voice", "probe"].contains(&f.result.app.as_str());
-            let p95 = |f: &SeenFlow| {
-                let all = f.result.real_time.map_or(f.result.rtt_ms, |r| r.delay_ms);
-                (all.max > 0.0).then_some(all.p95)
-            };
-            if has(udp(s).filter(calls).count()) {
-                largest(udp(s).filter(calls).filter_map(p95))
-            } else {
-                largest(udp(s).filter_map(p95))
-            }
-        }
-        Measure::Mos => {
-            largest(udp(s).filter_map(|f| f.result.real_time.and_then(|r| r.mos)).map(|m| -m)).map(|m| -m)
-        }
-        Measure::TcpLoss => share(tcp(s), lost),
-        Measure::Resent => {
-            let known = tcp(s).all(|f| lost(f).is_some());
-            if known { None } else { share(tcp(s), |f| Some(f.result.retransmitted_packets)) }
-        }
-        Measure::UdpLoss => share(udp(s), lost),
-        Measure::Completion => match alone {
+        Number::Completion => match alone {
             Some(f) => f.completion_s.or(if f.unfinished { Some(f64::INFINITY) } else { None }),
-            None => s.result.completion_s.map(|t| {
-                let all = t.count + t.unfinished;
-                if t.count == 0 || t.unfinished * 20 > all { f64::INFINITY } else { t.p95 }
+            None => s.result.completion_s.and_then(|t| match (t.count, t.unfinished) {
+                (0, 0) => None,
+                (count, unfinished) if unfinished * 20 > count + unfinished => Some(f64::INFINITY),
+                _ => Some(t.p95),
             }),
         },
-        Measure::Response => times(alone.map_or(s.result.response_s, |f| f.response_s)),
-        Measure::Page => times(alone.map_or(s.result.page_s, |f| f.page_s)),
-        Measure::Jain => groups(s).iter().map(|g| jain(g)).min_by(f64::total_cmp),
+        Number::Response => times(alone.map_or(s.result.response_s, |f| f.response_s)),
+        Number::Page => times(alone.map_or(s.result.page_s, |f| f.page_s)),
+        // Held against the flows' goodputs where the run is read.
+        Number::Jain => s.result.jain_index.filter(|_| !s.alone),
     }
 }
 
-fn times(t: Option<result::TimesSummary>) -> Option<f64> {
+/// Of exchanges the last is cut short by the run's end, which says nothing of the others.
+fn times(t: Option<TimesSummary>) -> Option<f64> {
     let t = t?;
     match (t.count, t.unfinished) {
         (0, 0) => None,
         (0, _) => Some(f64::INFINITY),
         _ => Some(t.p95),
     }
+}
+
+/// TCP goodput by the scenario's flows.
+pub fn sums(s: &Seen) -> BTreeMap<String, f64> {
+    let mut sums = BTreeMap::new();
+    for f in tcp(s) {
+        let of = |name: &str| {
+            let number = f.name.strip_prefix(name).and_then(|r| r.strip_prefix('-'));
+            f.name == name || number.is_some_and(|n| n.parse::<u32>().is_ok())
+        };
+        // The longest name that fits is the flow's own.
+        let names = s.scenario.flows.iter().map(|f| f.name.as_str()).filter(|n| of(n));
+        let name = names.max_by_key(|n| n.len()).unwrap_or_default();
+        *sums.entry(name.to_string()).or_insert(0.0) += f.goodput_mbps;
+    }
+    sums
+}
+
+/// The mean difference of two variants in a number and half its 95 % interval, over the seeds that both ran with; `None`
+/// where there are not two.
+pub fn paired(n: &Number, was: &Seen, is: &Seen) -> Option<[f64; 2]> {
+    let name = match was.flows.first().filter(|_| was.alone) {
+        Some(f) => format!("{}.{}", f.result.name, n.name().rsplit("tcp.").next()?.rsplit("udp.").next()?),
+        None => n.name(),
+    };
+    let of = |s: &Seen| -> Option<BTreeMap<u64, f64>> {
+        let repeats = s.result.repeats.as_ref()?;
+        Some(repeats.seeds.iter().copied().zip(repeats.values.get(&name)?.iter().copied()).collect())
+    };
+    let (a, b) = (of(was)?, of(is)?);
+    let d: Vec<f64> = a.iter().filter_map(|(seed, a)| Some(b.get(seed)? - a)).collect();
+    if d.len() < 2 {
+        return None;
+    }
+    let count = d.len() as f64;
+    let mean = d.iter().sum::<f64>() / count;
+    let variance = d.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    Some([mean, student(d.len() - 1) * (variance / count).sqrt()])
+}
+
+/// The 97.5 % quantile of Student's t, by bisection of its integral.
+fn student(degrees: usize) -> f64 {
+    let v = degrees as f64;
+    let density = |x: f64| (1.0 + x * x / v).powf(-(v + 1.0) / 2.0);
+    // Simpson's rule after x = tan u, which makes the tail finite.
+    let area = |to: f64| {
+        let (steps, end) = (400, to.atan());
+        let h = end / f64::from(steps);
+        let f = |i: i32| {
+            let u = h * f64::from(i);
+            density(u.tan()) / u.cos().powi(2)
+        };
+        let inner: f64 = (1..steps).map(|i| f(i) * if i % 2 == 1 { 4.0 } else { 2.0 }).sum();
+        (f(0) + inner + f(steps)) * h / 3.0
+    };
+    let half = area(1e9);
+    let (mut low, mut high) = (0.0, 100.0);
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        if area(middle) < 0.95 * half { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// Whether repeats leave open which of two variants has more.
+pub fn chance(n: &Number, was: &Seen, is: &Seen) -> bool {
+    paired(n, was, is).is_some_and(|[mean, half]| mean.abs() <= half)
 }
 
 /// (Σx)² / (n Σx²) of the goodputs.
@@ -145,6 +293,10 @@ pub fn jain(group: &[&SeenFlow]) -> f64 {
     if squares > 0.0 { sum * sum / (group.len() as f64 * squares) } else { 1.0 }
 }
 
+fn tcp_seen(s: &Seen) -> impl Iterator<Item = &SeenFlow> {
+    s.flows.iter().filter(|f| f.result.kind == FlowKind::Tcp)
+}
+
 /// Flows that wanted all they could get and met on a direction of a link, under the same limit, for the same time.
 pub fn groups(s: &Seen) -> Vec<Vec<&SeenFlow>> {
     let mut all = Vec::new();
@@ -154,7 +306,7 @@ pub fn groups(s: &Seen) -> Vec<Vec<&SeenFlow>> {
     for way in ways {
         // What came to its end wanted no more.
         let wants = |f: &&SeenFlow| f.greedy && f.result.completion_s.is_none();
-        let here: Vec<&SeenFlow> = tcp(s).filter(|f| wants(f) && f.ways.contains(&way)).collect();
+        let here: Vec<&SeenFlow> = tcp_seen(s).filter(|f| wants(f) && f.ways.contains(&way)).collect();
         for limit in here.iter().map(|f| kbit(f.limit)) {
             let same: Vec<&SeenFlow> = here.iter().copied().filter(|f| kbit(f.limit) == limit).collect();
             let longest = same.iter().map(|f| f.result.active_s).fold(0.0, f64::max);
@@ -166,6 +318,20 @@ pub fn groups(s: &Seen) -> Vec<Vec<&SeenFlow>> {
         }
     }
     all
+}
+
+/// Holds the index of a single run against its flows: TCP's, or all where there is none. Of transfers it is of their rates.
+pub fn hold_jain(variant: &VariantResult, complain: &mut impl FnMut(String)) {
+    let tcp = variant.flows.iter().any(|f| f.kind == FlowKind::Tcp);
+    let shares: Vec<&FlowResult> = variant.flows.iter().filter(|f| !tcp || f.kind == FlowKind::Tcp).collect();
+    let ends = shares.iter().any(|f| f.completion_s.is_some() || f.unfinished);
+    let Some(told) = variant.jain_index.filter(|_| !ends) else { return };
+    let sum: f64 = shares.iter().map(|f| f.goodput_mbps).sum();
+    let squares: f64 = shares.iter().map(|f| f.goodput_mbps.powi(2)).sum();
+    let own = if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 };
+    if (told - own).abs() > 1e-9 {
+        complain(format!("Jain's index is {told}, by the flows {own}"));
+    }
 }
 
 /// Flows that had a second at least and got nothing at all, or less than a hundredth of what another of their group did; and
@@ -194,26 +360,20 @@ pub fn kbit(limit: Option<f64>) -> Option<i64> {
     limit.map(|l| (l * 1e3).round() as i64)
 }
 
-/// Larger is better.
-fn up(m: Measure) -> bool {
-    use Measure::*;
-    [TcpGoodput, UdpGoodput, FlowGoodput, Mos, Jain].contains(&m)
-}
-
 /// Better by more than 5 %.
-pub fn ahead(m: Measure, was: f64, is: f64) -> bool {
-    if up(m) { was < 0.95 * is } else { is < 0.95 * was }
+pub fn ahead(n: &Number, was: f64, is: f64) -> bool {
+    if n.up() { was < 0.95 * is } else { is < 0.95 * was }
 }
 
 /// Noticeably worse.
-pub fn worse(m: Measure, was: f64, is: f64) -> bool {
-    use Measure::*;
+pub fn worse(n: &Number, was: f64, is: f64) -> bool {
+    use Number::*;
     let (good, bad) = (was, is);
-    match m {
-        TcpGoodput | UdpGoodput => bad < 0.95 * good,
-        FlowGoodput => good > 0.0 && bad * 1.2 <= good,
-        Rtt | SlowestRtt | OneWay => bad - good >= 10.0 && bad >= 1.2 * good,
-        TcpLoss | Resent | UdpLoss => bad - good >= 0.01,
+    match n {
+        Tcp | Datagrams => bad < 0.95 * good,
+        Flow(_) => good > 0.0 && bad * 1.2 <= good,
+        Rtt | Ping | OneWay => bad - good >= 10.0 && bad >= 1.2 * good,
+        TcpLoss | Resent | DatagramLoss => bad - good >= 1.0,
         Completion | Response | Page => bad > good && bad >= 1.2 * good,
         Mos => good - bad >= 0.3,
         Jain => good - bad >= 0.1,
@@ -221,12 +381,24 @@ pub fn worse(m: Measure, was: f64, is: f64) -> bool {
 }
 
 /// What a goal may be measured by.
-pub fn measures_of(goal: Goal) -> &'static [Measure] {
+pub fn numbers_of(goal: Goal) -> &'static [Number] {
     match goal {
-        Goal::Goodput => &[Measure::TcpGoodput, Measure::UdpGoodput],
-        Goal::Delay => &[Measure::OneWay, Measure::Rtt],
-        Goal::Completion => &[Measure::Completion, Measure::Response],
-        Goal::Page => &[Measure::Page],
-        Goal::Fairness => &[Measure::Jain],
+        Goal::Goodput => &[Number::Tcp, Number::Datagrams],
+        Goal::Delay => &[Number::OneWay, Number::Ping, Number::Rtt],
+        Goal::Completion => &[Number::Completion, Number::Response],
+        Goal::Page => &[Number::Page],
+        Goal::Fairness => &[Number::Jain],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::student;
+
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        for (degrees, t) in [(1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (30, 2.042)] {
+            assert!((student(degrees) - t).abs() < 6e-4, "{degrees}: {}", student(degrees));
+        }
     }
 }

@@ -17,7 +17,7 @@ fn main() -> ExitCode {
         // Controls that few kernels have.
         let text = draw(seed).0.replace("\"vegas\"", "\"reno\"").replace("\"bbr3\"", "\"bbr\"");
         let seen = if seed.is_multiple_of(2) { play_both(&text) } else { play(&text, 1, Clock::Kernel) };
-        println!("{seed}: {}", seen.run.headline.as_deref().unwrap_or("-"));
+        println!("{seed}: {} {}", seen.run.headline.as_deref().unwrap_or("-"), seen.run.facts.join(" "));
         said += statements(&story(&[("", &seen.run)])) + untrusted(&seen);
         doubtful += untrusted(&seen);
         for complaint in complaints(&seen) {

@@ -2,61 +2,98 @@
 
 use super::Check;
 use crate::numbers::{Printed, numbers, unquoted};
-use crate::value::value;
-use report::story::{Better, Clause, Effect, Measure};
+use crate::value::{Number, value};
+use report::story::{Clause, Effect, Story};
+
+/// Gains that one fact names.
+const MOST_GAINS: usize = 3;
+/// Variants that a list names.
+const MOST_NAMES: usize = 3;
 
 /// What is wrong with a clause in English and in Chinese.
 pub fn wrong(check: &Check, clause: &Clause, en: &str, zh: &str) -> Vec<String> {
+    // What holds the flows is held against runs elsewhere.
+    if matches!(clause, Clause::Held { .. }) {
+        return Vec::new();
+    }
     let want = expected(check, clause);
     let mut list = Vec::new();
     for text in [en, zh] {
-        let bare = unquoted(text);
-        let (how, rest) = match clause {
-            Clause::Better(_) | Clause::AsGood(_) => split(&bare),
-            _ => ("", bare.as_str()),
-        };
-        let found = numbers(rest);
-        if !same_numbers(&found, &want) {
+        let found = numbers(&unquoted(text));
+        let Some(left) = without(&found, &want) else {
             list.push(format!("numbers {found:?} should be {want:?} in {text:?}"));
-        }
-        if let Clause::Better(b) | Clause::AsGood(b) = clause {
-            let known = super::changes::numbers_of(check, b);
-            let strange = numbers(how).into_iter().find(|n| !known.iter().any(|&k| n.is(k)));
-            list.extend(strange.map(|n| format!("{n:?} is no setting, in {text:?}")));
-        }
+            continue;
+        };
+        // What a variant changed has numbers too.
+        let known = match clause {
+            Clause::Better(b) | Clause::AsGood(b) => super::changes::numbers_of(check, b),
+            _ => Vec::new(),
+        };
+        let strange = left.into_iter().find(|n| !known.iter().any(|&k| n.is(k)));
+        list.extend(strange.map(|n| format!("{n:?} is no number of it, in {text:?}")));
     }
     for name in names(clause) {
-        if !en.contains(name) || !zh.contains(name) {
+        if !en.contains(&name) || !zh.contains(&name) {
             list.push(format!("{name} is not named"));
         }
     }
     list
 }
 
-/// What a variant changed, and what follows from it: its name, between brackets, has gone with the quotes.
-fn split(bare: &str) -> (&str, &str) {
-    let at = bare.find("()").map(|i| i + 2).or(bare.find("（）").map(|i| i + "（）".len())).unwrap_or(0);
-    bare.split_at(at)
+/// Numbers in the headline and the facts that no clause has.
+pub fn strange(checks: &[Check], told: &Story) -> Vec<String> {
+    let mut known: Vec<f64> = Vec::new();
+    for check in checks {
+        for clause in &told.clauses {
+            if let Clause::Held { .. } = clause {
+                return Vec::new();
+            }
+            known.extend(expected(check, clause));
+            if let Clause::Better(b) | Clause::AsGood(b) = clause {
+                known.extend(super::changes::numbers_of(check, b));
+            }
+        }
+    }
+    let mut list = Vec::new();
+    for lang in [report::Lang::En, report::Lang::Zh] {
+        for text in std::iter::once(told.headline(lang)).chain(told.facts(lang)) {
+            let found = numbers(&unquoted(&text)).into_iter().find(|n| !known.iter().any(|&k| n.is(k)));
+            list.extend(found.map(|n| format!("{n:?} is of no clause, in {text:?}")));
+        }
+    }
+    list
 }
 
-/// Each is found once, in any order: languages have their own.
-fn same_numbers(found: &[Printed], want: &[f64]) -> bool {
+/// What is found beyond what is wanted; `None` where something wanted is missing. In any order: languages have their own. Of
+/// several that fit the one with most digits is it: 2 may be a setting where 2.24 is a result.
+fn without(found: &[Printed], want: &[f64]) -> Option<Vec<Printed>> {
     let mut left: Vec<Printed> = found.to_vec();
     for &x in want {
-        let Some(at) = left.iter().position(|n| n.is(x)) else { return false };
-        left.remove(at);
+        let fits = (0..left.len()).filter(|&i| left[i].is(x));
+        left.remove(fits.min_by(|&a, &b| left[a].within.total_cmp(&left[b].within))?);
     }
-    left.is_empty()
+    Some(left)
 }
 
-fn names(clause: &Clause) -> Vec<&str> {
-    match clause {
+fn names(clause: &Clause) -> Vec<String> {
+    let names: Vec<&str> = match clause {
         Clause::Nothing { variant } | Clause::Carries { variant, .. } | Clause::Has { variant, .. } => {
             vec![variant]
         }
-        Clause::Better(b) | Clause::AsGood(b) => std::iter::once(b.variant.as_str())
-            .chain(b.costs.iter().filter_map(|e| e.flow.as_deref()))
-            .collect(),
+        Clause::Better(b) | Clause::AsGood(b) | Clause::Leads(b) => {
+            let pays = b.costs.iter().filter_map(|e| match Number::of(&e.measure) {
+                Number::Flow(name) => Some(name),
+                _ => None,
+            });
+            return std::iter::once(b.variant.clone()).chain(pays).collect();
+        }
+        Clause::Open { variants, .. } => {
+            return variants.iter().take(MOST_NAMES).map(|v| v.0.clone()).collect();
+        }
+        Clause::Same { baseline, variants, .. } => {
+            return variants.iter().take(MOST_NAMES).chain([baseline]).cloned().collect();
+        }
+        Clause::OtherFlows { variant, .. } => vec![variant],
         Clause::Unfair { most, least } => vec![&most.0, &least.0],
         Clause::Starved { flow, most, .. } => vec![flow, &most.0],
         // What nobody wrote is not named.
@@ -71,7 +108,8 @@ fn names(clause: &Clause) -> Vec<&str> {
         Clause::ClocksGoodput { variant, flow, .. } => vec![variant, flow],
         Clause::ClocksCount { variant, .. } => vec![variant],
         _ => Vec::new(),
-    }
+    };
+    names.into_iter().map(Into::into).collect()
 }
 
 /// The numbers, as they are printed: shares in percent.
@@ -79,11 +117,11 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
     let b = check.baseline;
     match clause {
         Clause::Carries { .. } => {
-            let (tcp, udp) = (value(Measure::TcpGoodput, b), value(Measure::UdpGoodput, b));
+            let (tcp, udp) = (value(&Number::Tcp, b), value(&Number::Datagrams, b));
             let share = b.limit.map(|l| (tcp.unwrap_or(0.0) + udp.unwrap_or(0.0)) / l * 100.0);
             [tcp, udp, share].into_iter().flatten().collect()
         }
-        Clause::Has { measure, .. } => printed(*measure, value(*measure, b).unwrap_or(f64::NAN)),
+        Clause::Has { measure, .. } => printed(value(&Number::of(measure), b).unwrap_or(f64::NAN)),
         Clause::Starved { more, mbps, seconds, most, .. } => {
             let what = seconds.unwrap_or(mbps * 1e3);
             (*more > 0).then_some(*more as f64).into_iter().chain([what, most.1]).collect()
@@ -97,9 +135,8 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
             let it = b.elements.iter().find(|e| e.name == *element);
             it.map(|e| e.dropped as f64 / e.came as f64 * 100.0).into_iter().collect()
         }
-        Clause::Lost { share } | Clause::Waited { share, .. } | Clause::Repaired { share, .. } => {
-            vec![share * 100.0]
-        }
+        Clause::Lost { share } => vec![*share],
+        Clause::Waited { share, .. } | Clause::Repaired { share, .. } => vec![share * 100.0],
         Clause::BlackHole { size_bytes, mtu_bytes, .. } => {
             vec![f64::from(*size_bytes), f64::from(*mtu_bytes)]
         }
@@ -109,12 +146,24 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
         }
         Clause::Queued { least_ms, p95_ms, packets, .. } => vec![*least_ms, *p95_ms, *packets as f64],
         Clause::Unfair { most, least } => vec![most.1, least.1],
-        Clause::Better(better) => {
-            let mut list = goal(&better.effect);
-            list.extend(rest(better));
-            list
+        Clause::Better(b) => {
+            [goal(&b.effect), both(&b.gains, MOST_GAINS), both(&b.costs, usize::MAX)].concat()
         }
-        Clause::AsGood(better) => rest(better),
+        // The headline has the first gain, a fact the others.
+        Clause::AsGood(b) => both(&b.gains, 1 + MOST_GAINS),
+        Clause::Leads(b) => [both(&b.gains, usize::MAX), both(&b.costs, usize::MAX)].concat(),
+        Clause::Open { was, variants, repeats, .. } => {
+            let rest = variants.len().saturating_sub(MOST_NAMES);
+            let more = (rest > 0).then_some(rest as f64);
+            let each = variants.iter().take(MOST_NAMES).flat_map(|v| printed(v.1));
+            each.chain(more).chain(was.iter().flat_map(|w| printed(*w))).chain([*repeats as f64]).collect()
+        }
+        Clause::Same { variants, .. } => {
+            let rest = variants.len().saturating_sub(MOST_NAMES);
+            (rest > 0).then_some(rest as f64).into_iter().collect()
+        }
+        Clause::OtherFlows { effect, .. } => both(std::slice::from_ref(effect), 1),
+        Clause::Unheld { tried } => vec![*tried as f64],
         // The one other variant is not counted.
         Clause::Best { others, all, .. } => {
             if *all && *others == 1 {
@@ -125,13 +174,13 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
         }
         Clause::ClocksGoodput { first, second, .. } => vec![*first, *second],
         Clause::ClocksCount { first, second, .. } => vec![*first as f64, *second as f64],
-        Clause::Nothing { .. } | Clause::Clean => Vec::new(),
+        Clause::Nothing { .. } | Clause::Clean | Clause::Held { .. } => Vec::new(),
     }
 }
 
 fn goal(e: &Effect) -> Vec<f64> {
-    if ![Measure::TcpGoodput, Measure::UdpGoodput].contains(&e.measure) {
-        return [printed(e.measure, e.is), printed(e.measure, e.was)].concat();
+    if ![Number::Tcp, Number::Datagrams].contains(&Number::of(&e.measure)) {
+        return printed(e.is);
     }
     let ratio = e.is / e.was;
     match e.was {
@@ -141,19 +190,12 @@ fn goal(e: &Effect) -> Vec<f64> {
     }
 }
 
-fn rest(b: &Better) -> Vec<f64> {
-    let each = |e: &Effect| [printed(e.measure, e.is), printed(e.measure, e.was)].concat();
-    let mut list: Vec<f64> = b.gains.iter().flat_map(each).collect();
-    list.extend(b.loses.map(|l| l * 100.0));
-    list.extend(b.costs.iter().flat_map(each));
-    list
+/// The values of so many effects, in both variants.
+fn both(effects: &[Effect], most: usize) -> Vec<f64> {
+    effects.iter().take(most).flat_map(|e| [printed(e.is), printed(e.was)].concat()).collect()
 }
 
 /// A value that is infinite is said without a number.
-fn printed(m: Measure, x: f64) -> Vec<f64> {
-    match m {
-        _ if x.is_infinite() => Vec::new(),
-        Measure::TcpLoss | Measure::Resent | Measure::UdpLoss => vec![x * 100.0],
-        _ => vec![x],
-    }
+fn printed(x: f64) -> Vec<f64> {
+    if x.is_infinite() { Vec::new() } else { vec![x] }
 }
