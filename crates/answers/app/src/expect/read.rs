@@ -173,7 +173,10 @@ impl ExpectationReader<'_> {
             }
             (MeasureUnit::Percent, None) if plain(text) == Some(0.0) => Ok(0.0),
             // 1 would be all packets to one reader and one in a hundred to another.
-            (MeasureUnit::Percent, None) => Err(bad(format!("a share needs its unit: write {text}%"))),
+            (MeasureUnit::Percent, None) => Err(bad(match plain(text) {
+                Some(_) => format!("a share needs its unit: write {text}%"),
+                None => format!("`{text}` is not a share: write for example 0.1%"),
+            })),
             (unit @ (MeasureUnit::Millis | MeasureUnit::Seconds), _) => {
                 let span = text.parse::<Span>().map_err(|e| bad(e.to_string()))?;
                 Ok(if unit == MeasureUnit::Seconds { span.as_secs_f64() } else { span.as_millis_f64() })

@@ -150,8 +150,13 @@ fn numbers_are_those_of_longfat_run_to_the_last_bit() {
         let explored = &page["results"][0]["run"]["variants"][0];
         let of_variant = |v: &&Value| v["name"] == explored["name"];
         let expected = by_run["variants"].as_array().expect("variants").iter().find(of_variant);
+        let mut expected = expected.expect("the variant").clone();
+        // A page that answers while a slider moves does not look for what holds the flows.
+        for key in ["held_by", "holder_search"] {
+            expected.as_object_mut().expect("a variant").remove(key);
+        }
         // JSON's shortest form of a double reads back to the same bits.
-        assert_eq!(Some(explored), expected, "{name} {variant:?} {sets:?} {seed:?}");
+        assert_eq!(*explored, expected, "{name} {variant:?} {sets:?} {seed:?}");
     }
 }
 
