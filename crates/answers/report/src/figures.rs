@@ -9,7 +9,7 @@ pub use group::{GroupBy, GroupFigures, MANY_FLOWS, groups};
 pub(crate) use quantile::{ascending, five_numbers, quantile};
 
 use result::{ElementResult, Estimate, FlowKind, FlowResult, VariantResult};
-use result::{Measure, Quantity, Run, Statistic};
+use result::{Measure, Quantity, Run, Statistic, Subject};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -269,9 +269,16 @@ impl<'a> Row<'a> {
         let limit = self.limit().filter(|&limit| limit > 0.0);
         let of = of_flows(&self.flows(), &self.compared());
         // What the whole run keeps pooled, and whose delay counts, is the measure's to say.
+        let run = |measure: Measure| {
+            let value = measure.of(variant).filter(|value| value.is_finite());
+            value.filter(|_| self.flow.is_none())
+        };
         let whole = |quantity, statistic, of: Option<f64>| match self.flow {
             Some(_) => of,
-            None => Measure::at(quantity, statistic).of(variant).filter(|value| value.is_finite()),
+            None => run(Measure::at(quantity, statistic)),
+        };
+        let share = |subject, quantity| {
+            run(Measure::new(quantity).of_subject(subject)).map(|percent| percent / 100.0)
         };
         let parts = variant.tcp_goodput_mbps.zip(variant.udp_goodput_mbps);
         let parts = parts.filter(|_| self.flow.is_none() && together);
@@ -291,6 +298,10 @@ impl<'a> Row<'a> {
             response_p95_s: whole(Quantity::Response, Statistic::P95, of.response_p95_s),
             page_p50_s: whole(Quantity::Page, Statistic::P50, of.page_p50_s),
             page_p95_s: whole(Quantity::Page, Statistic::P95, of.page_p95_s),
+            lost: share(Subject::Tcp, Quantity::Lost).or(of.lost),
+            datagrams_lost: share(Subject::Datagrams, Quantity::Lost).or(of.datagrams_lost),
+            jitter_ms: run(Measure::new(Quantity::Jitter)).or(of.jitter_ms),
+            mos: run(Measure::new(Quantity::Mos)).or(of.mos),
             rtt_p50_ms: whole(Quantity::Rtt, Statistic::P50, of.rtt_p50_ms),
             rtt_p95_ms: whole(Quantity::Rtt, Statistic::P95, of.rtt_p95_ms),
             rtt_mean_ms: whole(Quantity::Rtt, Statistic::Mean, of.rtt_mean_ms),

@@ -1,6 +1,6 @@
 //! A run as JSON, and back.
 
-use crate::{FlowKind, RttSummary, Run, SCHEMA};
+use crate::{FlowKind, Run, SCHEMA};
 use serde::{Deserialize, Serialize};
 
 /// Why a text is no result.
@@ -50,7 +50,7 @@ pub fn read_json(text: &str) -> Result<Run, ReadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ElementResult, FlowResult, VariantResult};
+    use crate::{ElementResult, FlowResult, RttSummary, VariantResult};
 
     fn run() -> Run {
         let flow = FlowResult {

@@ -429,13 +429,9 @@ impl Measure {
     /// The value in a variant; `None` where nothing of the kind was measured. Times of which more is missing than the statistic
     /// allows (5 % of a p95) are infinite.
     ///
-    /// Of repeats it is the mean of what each repeat had, where that was kept ([`crate::Repeats::values`]): which flow is the worst
-    /// may change from repeat to repeat. The longest queue, and other extremes, are those of all repeats.
+    /// Of a variant with repeats it is that of its flows' means: of the worst flow, the flow whose mean is worst. What each repeat
+    /// had by itself is in [`crate::Repeats::values`].
     pub fn of(&self, v: &VariantResult) -> Option<f64> {
-        let kept = v.repeats.as_ref().filter(|_| self.quantity != Quantity::Queue);
-        if let Some(values) = kept.and_then(|r| r.values.get(&self.kept_name())) {
-            return (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
-        }
         match &self.subject {
             Subject::Element(name) => self.of_elements(&elements(v, name)),
             Subject::Run if self.quantity.of_elements() => {

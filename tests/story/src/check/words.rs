@@ -165,8 +165,8 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
         Clause::OtherFlows { effect, .. } => both(std::slice::from_ref(effect), 1),
         Clause::Unheld { tried } => vec![*tried as f64],
         // The one other variant is not counted.
-        Clause::Best { others, all, .. } => {
-            if *all && *others == 1 {
+        Clause::Best { others, .. } => {
+            if *others == 1 {
                 vec![]
             } else {
                 vec![*others as f64]

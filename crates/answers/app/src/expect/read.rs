@@ -2,7 +2,7 @@
 
 use super::{Expected, Relation};
 use crate::CommandError;
-use result::measure::MeasureError;
+use result::measure::{MeasureError, is_connection_of};
 use result::{Measure, MeasureUnit, Quantity, Statistic, Subject};
 use scenario::{DocumentError, Experiment, RefusalCause, Variant};
 use std::ops::Range;
@@ -108,7 +108,7 @@ impl ExpectationReader<'_> {
         self.known(&measure, range.clone(), variants)?;
         // A probe's delay is there and back, which has a name of its own.
         if let (Subject::Flow(name), Quantity::Delay) = (&measure.subject, measure.quantity)
-            && flows().any(|f| f.name == *name && matches!(f.app, App::Probe { .. }))
+            && flows().any(|f| is_connection_of(name, &f.name) && matches!(f.app, App::Probe { .. }))
         {
             measure.quantity = Quantity::Probe;
         }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::figures::Row;
 use result::topology::{PathLink, PathStage};
-use result::{ElementResult, FlowResult, Holder, Measure, Quantity, Subject, TimesSummary};
+use result::{ElementResult, FlowResult, Holder, HolderEffect, Measure, Quantity, Subject, TimesSummary};
 use units::{Goal, Span};
 
 /// What the baseline got, by the first goal.
@@ -19,7 +19,7 @@ pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause
     let (row, variant) = (&baseline.row, baseline.name.clone());
     let carried = |subject| value_of(&Measure::new(Quantity::Goodput).of_subject(subject), row);
     let (tcp, udp) = (carried(Subject::Tcp), carried(Subject::Datagrams));
-    if tcp.unwrap_or(0.0) + udp.unwrap_or(0.0) <= 0.0 {
+    if row.flows().iter().all(|f| f.goodput_mbps <= 0.0) {
         return vec![Clause::Nothing { variant }];
     }
     let carries = || Clause::Carries {
@@ -89,7 +89,7 @@ fn varies(row: &Row) -> bool {
 /// What hurts by these goals: what runs without it measured, then what was seen, the first goal's first.
 pub(super) fn facts(row: &Row, goals: &[JudgedBy]) -> Vec<Clause> {
     let mut list = held(row);
-    let measured = !list.is_empty();
+    let measured = list.iter().any(|c| matches!(c, Clause::Held { .. }));
     for judged in goals {
         let found = match judged.goal {
             Goal::Goodput => vec![dropped(row), time_lost(row), queued(row), unfair(row)],
@@ -105,25 +105,44 @@ pub(super) fn facts(row: &Row, goals: &[JudgedBy]) -> Vec<Clause> {
             }
         }
     }
+    // A queue that stands says more than that no single change helps.
+    if list.iter().any(|c| matches!(c, Clause::Queued { .. })) {
+        list.retain(|c| !matches!(c, Clause::Unheld { .. }));
+    }
     if list.is_empty() {
         list.extend(nothing_special(row));
     }
     list
 }
 
-/// What holds the row's flows, the largest cost first, two at most.
+/// What holds the row's flows, the largest cost first, two places at most. One whose numbers of the run itself do not show
+/// what the others do is left out.
 fn held(row: &Row) -> Vec<Clause> {
     let of = |h: &&Holder| {
-        row.flow.is_none() || h.flow.is_none() || h.flow.as_deref() == row.flow.map(|f| &*f.name)
+        let mine = row.flow.is_none() || h.flow.is_none() || h.flow.as_deref() == row.flow.map(|f| &*f.name);
+        mine && h.effects.first().is_some_and(gains)
     };
-    let mut holders = row.variant.held_by.iter().filter(of).peekable();
-    if holders.peek().is_none() {
-        let search =
-            row.variant.holder_search.as_ref().filter(|s| s.unknown.is_none() && s.left_out.is_empty());
+    let mut holders: Vec<&Holder> = Vec::new();
+    for holder in row.variant.held_by.iter().filter(of) {
+        if holders.iter().all(|h| h.place != holder.place) && holders.len() < MOST_HOLDERS {
+            holders.push(holder);
+        }
+    }
+    if holders.is_empty() {
+        // Of flows that were measured alone the search is of all.
+        let search = row.variant.holder_search.as_ref().filter(|_| row.flow.is_none());
+        let search = search.filter(|s| s.unknown.is_none() && s.left_out.is_empty() && !s.tried.is_empty());
         return search.map(|s| Clause::Unheld { tried: s.tried.len() }).into_iter().collect();
     }
-    let held = holders.take(MOST_HOLDERS).enumerate();
+    let held = holders.into_iter().enumerate();
     held.map(|(i, holder)| Clause::Held { holder: holder.clone(), most: i == 0 }).collect()
+}
+
+/// Whether the number without the suspect is the better one.
+fn gains(e: &HolderEffect) -> bool {
+    let Ok(measure) = Measure::parse(&e.measure, |_| false) else { return false };
+    let [without, with] = [e.without, e.with].map(|x| x.unwrap_or(f64::INFINITY));
+    measure.is_better(without, with)
 }
 
 fn nothing_special(row: &Row) -> Option<Clause> {

@@ -210,8 +210,9 @@ fn goals(stated: &[Goal], baseline: &NamedVariant, others: &[&NamedVariant]) -> 
         Some(JudgedBy { goal, measure, baseline: value })
     };
     let found = |goals: &[Goal]| -> Vec<JudgedBy> { goals.iter().filter_map(|&g| measured(g)).collect() };
-    let goals = found(stated);
-    if goals.is_empty() { found(&[Goal::Goodput]) } else { goals }
+    // Probes alone carry nothing that counts: they measure.
+    let each = [stated, &[Goal::Goodput], &[Goal::Delay]];
+    each.into_iter().map(found).find(|goals| !goals.is_empty()).unwrap_or_default()
 }
 
 /// The headline of a run and its facts, in English: [`Run::headline`], [`Run::facts`]. What was measured and is not to be

@@ -256,7 +256,10 @@ fn transfers_are_judged_by_when_they_end() {
     let told = tell_for(&goal, vec![times("a", 8.0, 1), times("b", 4.1, 3)], Lang::En);
     has(&told, &["8.00 s (p95), 1 of 20 transfers did not end", "the other variant does no better"]);
     let told = tell_for(&goal, vec![times("a", 8.0, 3), times("b", 9.1, 0)], Lang::En);
-    has(&told, &["take more time than was left (p95), 3 of 20", "“b” has transfers that take 9.10 s (p95)"]);
+    has(
+        &told,
+        &["take longer than the run lasted (p95), 3 of 20", "“b” has transfers that take 9.10 s (p95)"],
+    );
     // As a cost of something else.
     let mut faster = times("b", 16.0, 0);
     faster.flows[0].goodput_mbps = 6.0;
@@ -499,7 +502,7 @@ fn several_goals_are_a_table() {
     assert_eq!(cells(0), ["goodput", "4.00 Mbit/s", "slow", "19.2 Mbit/s"]);
     assert_eq!(cells(1), ["p95 delay", "31 ms", "", ""]);
     // The headline is about the first goal; what the others say stands in the table.
-    has(&plain(&told.headline(Lang::En)), &["; for goodput, “slow” carries 19.2 Mbit/s"]);
+    has(&plain(&told.headline(Lang::En)), &["for goodput, “slow” carries 19.2 Mbit/s"]);
     lacks(&plain(&told.text(Lang::En)), &["for delay"]);
     let table = plain(&table(&told, crate::Style::default()));
     has(&table, &["goal", "best", "19.2 Mbit/s\n  0 % of TCP's packets are lost instead of 1.20 %\n"]);
@@ -558,7 +561,7 @@ fn a_change_is_named_with_its_settings() {
     });
     has(&told, &["a relay at edge"]);
     // What a result does not tell is told by the name alone.
-    has(&better(&|_| ()), &["; for goodput, “b” carries 8.00"]);
+    has(&better(&|_| ()), &["for goodput, “b” carries 8.00"]);
 }
 
 #[test]
@@ -620,8 +623,8 @@ fn what_flows_hosts_and_the_run_change_is_named() {
         (
             &[],
             &[("hosts", "a", "stack.sack", "false"), ("hosts", "b", "stack.sack", "false")],
-            "; SACK switched off",
-            "；停用 SACK",
+            "SACK switched off",
+            "停用 SACK",
         ),
         (
             &[],
@@ -638,7 +641,7 @@ fn what_flows_hosts_and_the_run_change_is_named() {
         (
             &[],
             &[("", "", "duration", "20s")],
-            "; duration of the run 20 s instead of 10 s",
+            "duration of the run 20 s instead of 10 s",
             "运行时长取 20 s 而不是 10 s",
         ),
         (

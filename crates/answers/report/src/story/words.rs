@@ -149,7 +149,13 @@ impl Clause {
         let one = |rank| vec![(rank, self.say(lang))];
         match self {
             // What else does better: itself, whatever the headline has not said.
-            Clause::Better(_) | Clause::AsGood(_) if !advised => vec![(3, self.short(lang))],
+            Clause::Better(b) | Clause::AsGood(b) if !advised => {
+                let costs: Vec<String> = b.costs.iter().map(|e| effect(e, lang)).collect();
+                let said = self.short(lang);
+                let costs = (!costs.is_empty())
+                    .then(|| fill("story.costs", lang, &[("costs", &joined(costs, lang))]));
+                vec![(3, said + &costs.unwrap_or_default())]
+            }
             Clause::Better(b) | Clause::AsGood(b) => {
                 let mut list = Vec::new();
                 let is_said = how_short(b, lang) == how(&b.changes, &b.variant, lang);
@@ -177,7 +183,7 @@ impl Clause {
             Clause::Nothing { .. } | Clause::Carries { .. } | Clause::Has { .. } => one(0),
             Clause::Starved { .. } | Clause::BlackHole { .. } | Clause::Extremes { .. } => one(0),
             // That a line of twice the rate carries more is what everybody expects.
-            Clause::Held { holder, most: true } if holder.kind == HolderKind::Rate => Vec::new(),
+            Clause::Held { holder, most: true } if is_rate_of_goodput(holder) => Vec::new(),
             Clause::Held { most: true, .. } | Clause::Unheld { .. } => one(1),
             Clause::ClocksGoodput { .. } | Clause::ClocksCount { .. } => one(1),
             Clause::Open { .. } | Clause::Held { .. } | Clause::Leads(_) => one(3),
@@ -235,7 +241,10 @@ impl Clause {
             }
             Clause::Lost { share } => fill("story.lost", &[("share", &percent(*share / 100.0))]),
             Clause::Held { holder, .. } => held(holder, lang),
-            Clause::Unheld { tried } => fill("story.unheld", &[("n", &tried.to_string())]),
+            Clause::Unheld { tried } => {
+                let key = if *tried == 1 { "story.unheld.one" } else { "story.unheld" };
+                fill(key, &[("n", &tried.to_string())])
+            }
             Clause::Leads(b) => leads(b, lang),
             Clause::Open { measure, was, variants, repeats, .. } => {
                 open(measure, *was, variants, *repeats, lang)
@@ -277,6 +286,7 @@ impl Clause {
                 let key = match (*all, *others) {
                     (true, 1) => "story.best.one",
                     (true, _) => "story.best",
+                    (false, 1) => "story.best.comparable.one",
                     (false, _) => "story.best.comparable",
                 };
                 fill(key, &[("n", &others.to_string())])
@@ -377,6 +387,12 @@ fn what(measure: &Measure) -> &'static str {
         Quantity::Jain => "story.what.jain",
         _ => "story.what.goodput",
     }
+}
+
+/// A rate that more goodput would need.
+fn is_rate_of_goodput(holder: &Holder) -> bool {
+    let goodput = holder.effects.first().is_some_and(|e| e.measure.ends_with(Quantity::Goodput.name()));
+    holder.kind == HolderKind::Rate && goodput
 }
 
 /// What holds the flows, and where: "random loss at wan.forward.noise".

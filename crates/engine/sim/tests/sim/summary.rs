@@ -54,9 +54,13 @@ fn the_tightest_limit() {
     // What changes is no limit to measure against.
     let trace = "{ kind = \"rate-trace\", steps = [{ at = \"0s\", rate = \"10Mbit/s\" }, { at = \"1s\", rate = \"50Mbit/s\" }] }";
     assert_eq!(with(trace), (None, vec![None]));
-    // Each flow has a bucket of its own: no limit of all together.
+    // Each flow has a bucket of its own: all together have as many times that.
     let each = "{ kind = \"policer\", rate = \"5Mbit/s\", per_flow = true }";
-    assert_eq!(with(each), (Some(100.0), vec![Some(5.0)]));
+    assert_eq!(with(each), all(5.0));
+    let thirty = format!("{}\ncount = 30", bulk("cubic"));
+    assert_eq!(limits(&format!("{link}, {each}"), &thirty).0, Some(100.0));
+    let three = format!("{}\ncount = 3", bulk("cubic"));
+    assert_eq!(limits(&format!("{link}, {each}"), &three).0, Some(15.0));
 }
 
 /// Limits that not all flows meet are theirs alone; the direction that carries more counts.

@@ -93,7 +93,7 @@ fn at_the_sender_retransmissions_losses_timeouts_and_rtt_are_exact() {
                 assert_eq!((c.unique_bytes, c.acked_bytes), (20_000_000, 20_000_000), "{label}");
                 // Every packet that was sent again and is not lost was needless.
                 assert_eq!(c.spurious, c.retransmitted_packets - c.lost_down, "{label}");
-                close(&label, mean_ms(&t), f.rtt_ms.mean, 2.0);
+                close(&label, mean_ms(&t), f.rtt_acks_ms.mean, 2.0);
             }
         }
     }
@@ -118,7 +118,7 @@ fn behind_the_bottleneck_losses_are_before_the_capture() {
             assert_eq!((t.counts.lost_up, t.counts.lost_down), (holes, 0), "{name} at {host}");
             assert_eq!(t.counts.retransmitted_packets, holes, "{name} at {host}");
             assert_eq!(t.counts.reordered, 0);
-            close(name, mean_ms(&t), r.flow().rtt_ms.mean, 2.0);
+            close(name, mean_ms(&t), r.flow().rtt_acks_ms.mean, 2.0);
         }
     }
 }
@@ -135,7 +135,7 @@ fn before_the_bottleneck_the_middle_sees_what_the_sender_sees() {
         assert_eq!(c.timeouts, f.timeouts);
         // After an outage the way to the sender is known only once its packets come again.
         let within = if stage == OUTAGE { 3.0 } else { 2.0 };
-        close("rtt", mean_ms(&t), f.rtt_ms.mean, within);
+        close("rtt", mean_ms(&t), f.rtt_acks_ms.mean, within);
         close("up", t.handshake.up.unwrap().as_millis_f64(), 20.0, 1.0);
         close("down", t.handshake.down.unwrap().as_millis_f64(), 20.0, 1.0);
     }
@@ -245,7 +245,7 @@ fn without_sack_losses_are_told_by_the_acks() {
                 close("losses", (found + wrong) as f64, (found + missed) as f64, within);
                 let most = if stack.contains("timestamps") { found / 4 } else { found / 20 };
                 assert!(missed <= most && wrong <= most, "{name} {stack} {seed}: {missed} {wrong}");
-                close("rtt", mean_ms(&t), r.flow().rtt_ms.mean, 2.0);
+                close("rtt", mean_ms(&t), r.flow().rtt_acks_ms.mean, 2.0);
             }
         }
     }
@@ -285,6 +285,6 @@ fn an_application_that_pauses_is_idle_wherever_the_capture_is() {
         // While it writes, slower than the link, what it has written has left but for moments.
         let limited = ms(&t, PauseKind::AppLimited);
         assert!((17_000.0..20_100.0).contains(&limited), "at {host}: limited {limited} ms");
-        close("rtt", t.rtt.quantile(0.5).unwrap().as_millis_f64(), r.flow().rtt_ms.p50, 5.0);
+        close("rtt", t.rtt.quantile(0.5).unwrap().as_millis_f64(), r.flow().rtt_acks_ms.p50, 5.0);
     }
 }
