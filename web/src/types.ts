@@ -687,6 +687,8 @@ export interface FlowResult {
   response_s?: TimesSummary;
   /** Retransmissions among `sent_packets`. */
   retransmitted_packets: number;
+  /** The same over ACKs, each sample once, to be compared with a capture's. Absent as above. */
+  rtt_acks_ms?: RttSummary;
   /** Round-trip times of TCP over time: a sample stands for the time since the one before, so that slow times, which have few ACKs, count for as long as they last. Absent without a sample, and of datagrams, whose delay is in `real_time`. */
   rtt_ms?: RttSummary;
   /** Data packets sent, retransmissions included. */
@@ -767,7 +769,7 @@ export interface Holder {
   effects: HolderEffect[];
   /** The flow that it holds, where flows were measured one at a time. */
   flow?: string;
-  /** How many times better the first goal is met without it: goodput 4 instead of 1 Mbit/s and a delay of 20 instead of 80 ms are both 4. The geometric mean over `runs`; 1000 at most. */
+  /** How many times better the first goal is met without it: goodput 4 instead of 1 Mbit/s and a delay of 20 instead of 80 ms are both 4. The geometric mean over `runs`; a million at most, and less than 1 kbit/s counts as that. */
   gain: number;
   /** What kind it is. */
   kind: HolderKind;
@@ -1199,6 +1201,8 @@ export interface QuicFacts {
 export interface RealTime {
   /** One-way delay; for probes there and back. */
   delay_ms: RttSummary;
+  /** The jitter buffer in force, ms, for `voice` flows: the scenario's `jitter_buffer`, else 60. It is fixed; one that adapts, as most phones have, would trade lateness for delay. */
+  jitter_buffer_ms?: number;
   /** Interarrival jitter J (RFC 3550 section 6.4.1), its mean over all packets but the first, ms. */
   jitter_ms: number;
   /** Share of packets that came too late to be played, 0 to 1, for `voice` flows: after the fastest packet's delay and the jitter buffer. */

@@ -132,6 +132,9 @@ impl Policer {
     }
 }
 
+/// A bucket's key in the scenario, and its size.
+type NamedBucket = (&'static str, Bytes);
+
 impl Policer {
     /// The largest packet that ever passes it; `None`: any.
     pub fn largest(&self) -> Option<Bytes> {
@@ -173,7 +176,7 @@ impl Policer {
     }
 
     /// Both buckets, each with its key, and whether green and yellow packets pass; `None` where red ones do.
-    fn judging(&self) -> Option<([(&'static str, Bytes); 2], [bool; 2])> {
+    fn judging(&self) -> Option<([NamedBucket; 2], [bool; 2])> {
         let passes = |action: Action| action != Action::Drop;
         if passes(self.red) {
             return None;

@@ -66,7 +66,9 @@ impl PathLimits {
 /// run lasts counts with the largest of its rates. What nothing limits is as fast as the network card that the simulator puts
 /// where a path takes no time.
 pub fn most_sent(scenario: &Scenario, wanted: &[f64]) -> f64 {
-    let mut sharing: BTreeMap<Option<(usize, bool, usize)>, (f64, f64)> = BTreeMap::new();
+    /// Link, direction and position of a stage.
+    type StageKey = (usize, bool, usize);
+    let mut sharing: BTreeMap<Option<StageKey>, (f64, f64)> = BTreeMap::new();
     for (flow, wanted) in scenario.flows.iter().zip(wanted) {
         let (mut tightest, mut shared) = (None, f64::INFINITY);
         let mut own = *wanted;

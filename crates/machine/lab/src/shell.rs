@@ -182,6 +182,9 @@ struct ShellJob<'a> {
     writable: Vec<PathBuf>,
 }
 
+/// Reports what died meanwhile, and whether there is still a network.
+type Look<'a> = dyn FnMut(&mut dyn FnMut(Tell)) -> bool + 'a;
+
 impl ShellJob<'_> {
     fn run(&self, tell: &mut dyn FnMut(Tell)) -> Result<i32, LabError> {
         let network = LabNetwork::build(self.scenario)?;
@@ -278,7 +281,7 @@ impl ShellJob<'_> {
         names: &str,
         identity: &Identity,
         tell: &mut dyn FnMut(Tell),
-        look: &mut dyn FnMut(&mut dyn FnMut(Tell)) -> bool,
+        look: &mut Look<'_>,
     ) -> Result<i32, LabError> {
         let name = &self.scenario.hosts[self.host].name;
         let hint = |key: &str, value: String| (OsString::from(key), OsString::from(value));

@@ -151,7 +151,7 @@ fn top<'a>(measure: &Measure, list: &[&'a Better]) -> Option<&'a Better> {
     };
     let order =
         |a: &&Better, b: &&Better| value(a).total_cmp(&value(b)).then(a.costs.len().cmp(&b.costs.len()));
-    list.iter().copied().min_by(|a, b| order(&a, &b))
+    list.iter().copied().min_by(|a, b| order(a, b))
 }
 
 /// What a baseline got that got nothing of it; `None` where nothing measured is not the worst.

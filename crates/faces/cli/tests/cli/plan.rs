@@ -102,8 +102,7 @@ fn a_folder_of_results_is_planned_for() {
     let set = longfat(&["plan", "results", "--set", "duration=1s"]);
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(planned.variant, "fit");
-    let names = planned.cures.iter().map(|c| &c.name).chain(planned.screened.iter());
-    assert!(names.into_iter().any(|name| name == "bbr"));
+    assert!(planned.cures.iter().chain(&planned.screened).any(|c| c.name == "bbr"));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("there are: default"));
     assert_eq!((wrong.status.code(), set.status.code()), (Some(2), Some(2)));
 }

@@ -243,7 +243,8 @@ impl Place {
         let child = self.longfat(&run).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
         let daemon = || marked().into_iter().find(|&pid| name_of(pid) == "charon");
         if !within(Duration::from_secs(5), || daemon().is_some()) {
-            eprintln!("SKIPPED: no daemon here");
+            let out = child.wait_with_output().expect("its end");
+            eprintln!("SKIPPED: no daemon here: {}", String::from_utf8_lossy(&out.stderr));
             return;
         }
         // Tunnels, sessions and routes take 2 s or so, and there are 6 s after that.

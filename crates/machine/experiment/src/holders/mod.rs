@@ -251,8 +251,8 @@ impl<'a> Finder<'a> {
         if small {
             self.add_baseline(&mut comparison, budget);
         }
-        let tests: [&dyn Fn(&[Tried]) -> Vec<Removal>; 3] =
-            [&|_| suspects.clone(), &|tried| together(tried), &|_| found(true)];
+        type Next<'a> = &'a dyn Fn(&[Tried]) -> Vec<Removal>;
+        let tests: [Next<'_>; 3] = [&|_| suspects.clone(), &|tried| together(tried), &|_| found(true)];
         let mut all: Vec<Tried> = Vec::new();
         for removals in tests {
             let from = all.len();
