@@ -286,7 +286,8 @@ impl<'a> Engine<'a> {
         self.punctuality.ran = Span::from_nanos(clock::monotonic() - begun);
         self.punctuality.bunched = self.bunches.dropped;
         let elements = chains::elements(self.ways.iter().map(|w| &w.along));
-        let resent = self.watch.map(ResentWatch::finish).unwrap_or_default();
+        let plan = self.plan;
+        let resent = self.watch.map(|w| w.finish(|flow| plan.flows[flow].is_iperf3())).unwrap_or_default();
         Ok(EngineReport { elements, series: self.series, resent, punctuality: self.punctuality })
     }
 

@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 use units::Time;
 
 /// One direction of a connection.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct SegmentStream {
     /// Sequence number of its first payload byte.
     first: u32,
     /// Payload bytes sent so far, each counted once.
     sent: u64,
     resent: Vec<Resent>,
+    /// How many streams of the run began before it.
+    opened: usize,
 }
 
 impl SegmentStream {
@@ -49,7 +51,9 @@ impl ResentWatch {
             let first = seq.wrapping_add(1);
             let new = self.streams.get(&between).is_none_or(|(_, s)| s.first != first);
             if told && new {
-                self.streams.insert(between, (leg.flow, SegmentStream { first, ..SegmentStream::default() }));
+                let opened = self.streams.len();
+                let stream = SegmentStream { first, opened, ..SegmentStream::default() };
+                self.streams.insert(between, (leg.flow, stream));
             }
         } else if len > 0
             && let Some((_, stream)) = self.streams.get_mut(&between)
@@ -58,13 +62,19 @@ impl ResentWatch {
         }
     }
 
-    /// Each flow's retransmissions, of all its connections; number 0 is the one that carried most.
-    pub fn finish(self) -> BTreeMap<usize, Vec<Resent>> {
+    /// Each flow's retransmissions, of all its connections; number 0 is the one that carried most. Where `has_control` says that a
+    /// flow's program opens a connection to talk about the others first, as iperf3 does, that one is not among them.
+    pub fn finish(self, has_control: impl Fn(usize) -> bool) -> BTreeMap<usize, Vec<Resent>> {
         let mut flows: BTreeMap<usize, Vec<SegmentStream>> = BTreeMap::new();
         for (flow, stream) in self.streams.into_values() {
             flows.entry(flow).or_default().push(stream);
         }
         let merged = |(flow, mut streams): (usize, Vec<SegmentStream>)| {
+            if has_control(flow) {
+                // Both directions of the first.
+                streams.sort_by_key(|stream| stream.opened);
+                streams.drain(..streams.len().min(2));
+            }
             streams.sort_by_key(|stream| std::cmp::Reverse(stream.sent));
             let numbered = streams.into_iter().zip(0..);
             let of = |(stream, sender): (SegmentStream, u32)| {
@@ -107,7 +117,7 @@ mod tests {
         let stream = |sent, times: &[f64]| {
             let resent =
                 times.iter().map(|&time_s| Resent { time_s, byte: 0, len: 1000, sender: 0 }).collect();
-            SegmentStream { first: 0, sent, resent }
+            SegmentStream { first: 0, sent, resent, opened: 90 - sent as usize }
         };
         let key = |n: u8| [n; 36];
         let streams = [
@@ -115,8 +125,12 @@ mod tests {
             (key(2), (4, stream(90, &[1.0, 3.0]))),
             (key(3), (5, stream(1, &[]))),
         ];
-        let found = ResentWatch { streams: streams.into() }.finish();
+        let streams = || streams.each_ref().map(|(key, (flow, s))| (*key, (*flow, s.clone())));
+        let found = ResentWatch { streams: streams().into() }.finish(|_| false);
         let times: Vec<(f64, u32)> = found[&4].iter().map(|r| (r.time_s, r.sender)).collect();
         assert_eq!((times, found[&5].len()), (vec![(1.0, 0), (2.0, 1), (3.0, 0)], 0));
+        // The first two are what iperf3 talks by.
+        let found = ResentWatch { streams: streams().into() }.finish(|flow| flow == 4);
+        assert!(found[&4].is_empty());
     }
 }
