@@ -21,7 +21,9 @@ test("numbers are the command line's to the last bit", async () => {
       const { run } = JSON.parse(pieces[1]).results[0];
       const asked = variant ?? run.variants[0].name;
       // JSON's shortest form of a double reads back to the same bits.
-      assert.deepEqual(run.variants[0], native.variants.find((v) => v.name === asked), `${name} ${asked} ${sets} ${seed}`);
+      // A page that answers while a slider moves does not look for what holds the flows.
+      const { held_by, holder_search, ...expected } = native.variants.find((v) => v.name === asked);
+      assert.deepEqual(run.variants[0], expected, `${name} ${asked} ${sets} ${seed}`);
     }
   }
 });
