@@ -75,18 +75,20 @@ fn leads(named: &[Clause], list: &[Better]) -> Vec<Clause> {
             _ => None,
         })
         .collect();
-    let gain = |b: &Better, m: &Measure| b.gains.iter().find(|e| e.measure == *m).map(|e| e.is);
+    fn gain<'b>(b: &'b Better, m: &Measure) -> Option<&'b Effect> {
+        b.gains.iter().find(|e| e.measure == *m)
+    }
     let mut first: Vec<(usize, Effect)> = Vec::new();
     for measure in compared() {
         let all = list.iter().enumerate().filter_map(|(i, b)| Some((i, b, gain(b, &measure)?)));
-        let best = all.reduce(|a, b| if measure.is_better(b.2, a.2) { b } else { a });
-        let Some((i, b, is)) = best else { continue };
-        let known = named.iter().filter_map(|n| gain(n, &measure));
+        let best = all.reduce(|a, b| if measure.is_better(b.2.is, a.2.is) { b } else { a });
+        let Some((i, b, effect)) = best else { continue };
+        let mut known = named.iter().filter_map(|n| gain(n, &measure));
         let is_named = named.iter().any(|n| n.at == b.at);
-        if is_named || known.into_iter().any(|other| noticed(&measure, other, is) != Some(true)) {
+        if is_named || known.any(|other| noticed(&measure, other.is, effect.is) != Some(true)) {
             continue;
         }
-        first.extend(b.gains.iter().find(|e| e.measure == measure).map(|e| (i, e.clone())));
+        first.push((i, effect.clone()));
     }
     let mut leading: Vec<usize> = first.iter().map(|(i, _)| *i).collect();
     leading.dedup();
@@ -149,9 +151,8 @@ fn top<'a>(measure: &Measure, list: &[&'a Better]) -> Option<&'a Better> {
     let value = |b: &Better| {
         if measure.better() == Some(result::measure::Direction::Larger) { -b.effect.is } else { b.effect.is }
     };
-    let order =
-        |a: &&Better, b: &&Better| value(a).total_cmp(&value(b)).then(a.costs.len().cmp(&b.costs.len()));
-    list.iter().copied().min_by(|a, b| order(a, b))
+    let costs = |b: &Better| b.costs.len();
+    list.iter().copied().min_by(|a, b| value(a).total_cmp(&value(b)).then(costs(a).cmp(&costs(b))))
 }
 
 /// What a baseline got that got nothing of it; `None` where nothing measured is not the worst.

@@ -2,7 +2,7 @@
 
 use super::{ALIKE, NOTICED_DELAY_MS, NOTICED_JAIN, NOTICED_LOSS, NOTICED_MOS, NOTICED_TIMES};
 use crate::figures::Row;
-use result::{Estimate, Measure, Quantity, Statistic, Subject};
+use result::{Measure, Quantity, Statistic, Subject};
 
 /// What two variants are compared by, what matters most to users first.
 pub(crate) fn compared() -> Vec<Measure> {
@@ -62,18 +62,12 @@ pub(crate) fn value_of(measure: &Measure, row: &Row) -> Option<f64> {
     }
 }
 
-/// The difference of two rows over the seeds that both ran with: `None` where there is no such, and what they differ by is
-/// all that is known of it.
-pub(crate) fn difference(measure: &Measure, was: &Row, is: &Row) -> Option<Estimate> {
+/// Whether repeats leave open which of the two has more: 0 is within the interval of their differences, paired by seed.
+pub(crate) fn is_chance(measure: &Measure, was: &Row, is: &Row) -> bool {
+    let (Some(a), Some(b)) = (&was.variant.repeats, &is.variant.repeats) else { return false };
     let measure = match was.flow {
-        Some(flow) => Measure { subject: Subject::Flow(flow.name.clone()), ..measure.clone() },
+        Some(flow) => measure.clone().of_subject(Subject::Flow(flow.name.clone())),
         None => measure.clone(),
     };
-    let (a, b) = (was.variant.repeats.as_ref()?, is.variant.repeats.as_ref()?);
-    a.difference(b, &measure)
-}
-
-/// Whether repeats leave open which of the two has more: 0 is within the interval of their paired differences.
-pub(crate) fn is_chance(measure: &Measure, was: &Row, is: &Row) -> bool {
-    difference(measure, was, is).is_some_and(|d| d.mean.abs() <= d.ci95)
+    a.difference(b, &measure).is_some_and(|d| d.mean.abs() <= d.ci95)
 }

@@ -135,8 +135,8 @@ impl Clause {
             Clause::AsGood(b) => {
                 let (how, what) = (how_short(b, lang), text(same(&b.effect.measure), lang));
                 let said = fill("story.better.same", lang, &[("how", &how), ("what", what)]);
-                let gains: Vec<String> = b.gains.iter().take(1).map(|e| effect(e, lang)).collect();
-                said + &fill("story.gains", lang, &[("gains", &joined(gains, lang))])
+                let first = &b.gains[..b.gains.len().min(1)];
+                said + &fill("story.gains", lang, &[("gains", &listed(first, lang))])
             }
             other => other.worded(lang),
         };
@@ -150,11 +150,7 @@ impl Clause {
         match self {
             // What else does better: itself, whatever the headline has not said.
             Clause::Better(b) | Clause::AsGood(b) if !advised => {
-                let costs: Vec<String> = b.costs.iter().map(|e| effect(e, lang)).collect();
-                let said = self.short(lang);
-                let costs = (!costs.is_empty())
-                    .then(|| fill("story.costs", lang, &[("costs", &joined(costs, lang))]));
-                vec![(3, said + &costs.unwrap_or_default())]
+                vec![(3, with_costs(self.short(lang), b, lang))]
             }
             Clause::Better(b) | Clause::AsGood(b) => {
                 let mut list = Vec::new();
@@ -164,16 +160,14 @@ impl Clause {
                     list.push((2, fill("story.fact.change", lang, &places)));
                 }
                 // The first gain of what is as good is in the headline.
-                let said = usize::from(matches!(self, Clause::AsGood(_)));
-                let gains: Vec<String> =
-                    b.gains.iter().skip(said).take(MOST_GAINS).map(|e| effect(e, lang)).collect();
+                let said = usize::from(matches!(self, Clause::AsGood(_))).min(b.gains.len());
+                let gains = &b.gains[said..b.gains.len().min(said + MOST_GAINS)];
                 if !gains.is_empty() {
-                    let gains = joined(gains, lang);
+                    let gains = listed(gains, lang);
                     list.push((4, fill("story.fact.gains", lang, &[("name", &name(b)), ("gains", &gains)])));
                 }
-                let costs: Vec<String> = b.costs.iter().map(|e| effect(e, lang)).collect();
-                if !costs.is_empty() {
-                    let costs = joined(costs, lang);
+                if !b.costs.is_empty() {
+                    let costs = listed(&b.costs, lang);
                     list.push((1, fill("story.fact.costs", lang, &[("name", &name(b)), ("costs", &costs)])));
                 }
                 list
@@ -412,9 +406,9 @@ fn held(holder: &Holder, lang: Lang) -> String {
     let Ok(measure) = Measure::parse(&first.measure, |_| false) else { return what };
     let number = |x: Option<f64>| value(&measure, x.unwrap_or(f64::INFINITY), lang);
     let (without, with) = (number(first.without), number(first.with));
-    let label = &measure.label()[usize::from(lang == Lang::Zh)];
+    let label = label(&measure, lang);
     let how = text(&format!("holder.{}.without", holder.kind.name()), lang);
-    let places = [("what", &*what), ("label", label), ("without", &without), ("how", how), ("with", &with)];
+    let places = [("what", &*what), ("label", &label), ("without", &without), ("how", how), ("with", &with)];
     let mut said = fill("story.held.fact", lang, &places);
     if let Some(drops) = holder.drops.filter(|d| d.packets > 0) {
         let key = match (drops.packets, drops.events) {
@@ -429,12 +423,34 @@ fn held(holder: &Holder, lang: Lang) -> String {
 
 /// A variant that is the best by something else, and what it costs.
 fn leads(b: &Better, lang: Lang) -> String {
-    let list = |effects: &[Effect]| joined(effects.iter().map(|e| effect(e, lang)).collect(), lang);
-    let said = fill("story.fact.leads", lang, &[("name", &quoted(&b.variant)), ("gains", &list(&b.gains))]);
+    let places = [("name", &*quoted(&b.variant)), ("gains", &listed(&b.gains, lang))];
+    with_costs(fill("story.fact.leads", lang, &places), b, lang)
+}
+
+/// A sentence, and behind it what the variant costs, if anything.
+fn with_costs(said: String, b: &Better, lang: Lang) -> String {
     if b.costs.is_empty() {
         return said;
     }
-    said + &fill("story.costs", lang, &[("costs", &list(&b.costs))])
+    said + &fill("story.costs", lang, &[("costs", &listed(&b.costs, lang))])
+}
+
+/// Several gains or costs.
+fn listed(effects: &[Effect], lang: Lang) -> String {
+    joined(effects.iter().map(|e| effect(e, lang)).collect(), lang)
+}
+
+/// The first of several names, and how many more there are.
+fn first_of(names: impl ExactSizeIterator<Item = String>, lang: Lang) -> String {
+    let rest = names.len().saturating_sub(MOST_OPEN);
+    let list = joined(names.take(MOST_OPEN).collect(), lang);
+    if rest > 0 { list + &fill("story.more", lang, &[("n", &rest.to_string())]) } else { list }
+}
+
+/// A measure as the language calls it.
+fn label(measure: &Measure, lang: Lang) -> String {
+    let [en, zh] = measure.label();
+    if lang == Lang::Zh { zh } else { en }
 }
 
 /// Variants that differ by no more than chance does.
@@ -446,23 +462,16 @@ fn open(
     lang: Lang,
 ) -> String {
     let one = |(name, is): &(String, f64)| format!("{} ({})", quoted(name), value(measure, *is, lang));
-    let names: Vec<String> = variants.iter().take(MOST_OPEN).map(one).collect();
-    let rest = variants.len().saturating_sub(MOST_OPEN);
-    let mut list = joined(names, lang);
-    if rest > 0 {
-        list += &fill("story.more", lang, &[("n", &rest.to_string())]);
-    }
+    let list = first_of(variants.iter().map(one), lang);
     let was = was.map(|w| value(measure, w, lang)).unwrap_or_default();
-    let label = &measure.label()[usize::from(lang == Lang::Zh)];
-    let places = [("list", &*list), ("was", &was), ("measure", label), ("n", &repeats.to_string())];
+    let label = label(measure, lang);
+    let places = [("list", &*list), ("was", &was), ("measure", &label), ("n", &repeats.to_string())];
     fill("story.open", lang, &places)
 }
 
 /// Variants that changed nothing, and why.
 fn unchanged(baseline: &str, variants: &[String], changes: &[Change], lang: Lang) -> String {
-    let list = joined(variants.iter().take(MOST_OPEN).map(|n| quoted(n)).collect(), lang);
-    let rest = variants.len().saturating_sub(MOST_OPEN);
-    let list = if rest > 0 { list + &fill("story.more", lang, &[("n", &rest.to_string())]) } else { list };
+    let list = first_of(variants.iter().map(|n| quoted(n)), lang);
     let about = |word: &str| {
         changes.iter().any(|c| match c {
             Change::Set { key, .. } | Change::Setting { key, .. } => key.contains(word),
