@@ -2,7 +2,7 @@
 //! are [`Measure`]s; here are the differences between them, with the same seeds.
 
 use crate::model::{PlanFigures, PlanRange, UserFigures, VoiceCost};
-use result::measure::{Direction, of_goal};
+use result::measure::of_goal;
 use result::{Measure, Quantity, Statistic, Subject, VariantResult, estimate};
 use scenario::{PathLimits, Scenario};
 use std::cmp::Ordering;
@@ -244,8 +244,7 @@ fn change(
     if !beyond_chance || !exceeds(noticed(quantity)) {
         return None;
     }
-    let larger = measure.better() == Some(Direction::Larger);
-    let is_better = (by.mean > 0.0) == larger;
+    let is_better = (by.mean > 0.0) == measure.is_better_large();
     let ruins = !user.is_empty() && !is_better && exceeds(ruined(quantity));
     Some(Change { measure, user, now: before, then: after, is_better, ruins })
 }

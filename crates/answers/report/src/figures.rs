@@ -277,9 +277,7 @@ impl<'a> Row<'a> {
             Some(_) => of,
             None => run(Measure::at(quantity, statistic)),
         };
-        let share = |subject, quantity| {
-            run(Measure::new(quantity).of_subject(subject)).map(|percent| percent / 100.0)
-        };
+        let lost = run(Measure::new(Quantity::Lost).of_subject(Subject::Datagrams));
         let parts = variant.tcp_goodput_mbps.zip(variant.udp_goodput_mbps);
         let parts = parts.filter(|_| self.flow.is_none() && together);
         let boxes = variant.repeats.as_ref().filter(|r| r.n > 1 && self.flow.is_none() && together);
@@ -298,15 +296,8 @@ impl<'a> Row<'a> {
             response_p95_s: whole(Quantity::Response, Statistic::P95, of.response_p95_s),
             page_p50_s: whole(Quantity::Page, Statistic::P50, of.page_p50_s),
             page_p95_s: whole(Quantity::Page, Statistic::P95, of.page_p95_s),
-            lost: share(Subject::Tcp, Quantity::Lost).or(of.lost),
-            datagrams_lost: share(Subject::Datagrams, Quantity::Lost).or(of.datagrams_lost),
+            datagrams_lost: lost.map(|percent| percent / 100.0).or(of.datagrams_lost),
             jitter_ms: run(Measure::new(Quantity::Jitter)).or(of.jitter_ms),
-            mos: run(Measure::new(Quantity::Mos)).or(of.mos),
-            rtt_p50_ms: whole(Quantity::Rtt, Statistic::P50, of.rtt_p50_ms),
-            rtt_p95_ms: whole(Quantity::Rtt, Statistic::P95, of.rtt_p95_ms),
-            rtt_mean_ms: whole(Quantity::Rtt, Statistic::Mean, of.rtt_mean_ms),
-            probe_p50_ms: whole(Quantity::Probe, Statistic::P50, of.probe_p50_ms),
-            probe_p95_ms: whole(Quantity::Probe, Statistic::P95, of.probe_p95_ms),
             delay_p50_ms: whole(Quantity::Delay, Statistic::P50, of.delay_p50_ms),
             delay_p95_ms: whole(Quantity::Delay, Statistic::P95, of.delay_p95_ms),
             goodput_box: boxes.and_then(|v| five_numbers(v.get("goodput")?.iter().copied())),

@@ -2,6 +2,7 @@
 //!
 //! `experiment::holders` fills this; what "switched off" means for each kind stands in the table at its head.
 
+use crate::Measure;
 use serde::{Deserialize, Serialize};
 
 /// What a flow can be held by.
@@ -128,6 +129,18 @@ pub struct HolderEffect {
     /// The number without the suspect's effect. Absent as above.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub without: Option<f64>,
+}
+
+impl HolderEffect {
+    /// The measure that `measure` names; `None` of a result whose measures this version does not know.
+    pub fn parsed_measure(&self) -> Option<Measure> {
+        Measure::parse(&self.measure, |_| false).ok()
+    }
+
+    /// The numbers with and without the effect; an absent one is infinite.
+    pub fn numbers(&self) -> [f64; 2] {
+        [self.with, self.without].map(|x| x.unwrap_or(f64::INFINITY))
+    }
 }
 
 /// Something that holds the flows: without its effect the goal is met better.

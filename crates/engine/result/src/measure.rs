@@ -400,6 +400,11 @@ impl Measure {
         self.quantity.better()
     }
 
+    /// Whether a larger value is the better one.
+    pub fn is_better_large(&self) -> bool {
+        self.better() == Some(Direction::Larger)
+    }
+
     /// Whether `a` is better than `b`.
     pub fn is_better(&self, a: f64, b: f64) -> bool {
         match self.better() {
@@ -579,7 +584,7 @@ impl Measure {
 
     /// The worst of several; of minima the least.
     fn worst(&self, all: Vec<f64>) -> Option<f64> {
-        let least = self.better() == Some(Direction::Larger) || self.statistic == Some(Statistic::Min);
+        let least = self.is_better_large() || self.statistic == Some(Statistic::Min);
         let all = all.into_iter();
         if least { all.min_by(f64::total_cmp) } else { all.max_by(f64::total_cmp) }
     }

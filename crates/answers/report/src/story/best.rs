@@ -148,9 +148,7 @@ fn flow_goodput(name: &str) -> Measure {
 
 /// The best by the goal; of equals the one that costs least.
 fn top<'a>(measure: &Measure, list: &[&'a Better]) -> Option<&'a Better> {
-    let value = |b: &Better| {
-        if measure.better() == Some(result::measure::Direction::Larger) { -b.effect.is } else { b.effect.is }
-    };
+    let value = |b: &Better| if measure.is_better_large() { -b.effect.is } else { b.effect.is };
     let costs = |b: &Better| b.costs.len();
     list.iter().copied().min_by(|a, b| value(a).total_cmp(&value(b)).then(costs(a).cmp(&costs(b))))
 }

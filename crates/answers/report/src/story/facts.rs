@@ -140,9 +140,8 @@ fn held(row: &Row) -> Vec<Clause> {
 
 /// Whether the number without the suspect is the better one.
 fn gains(e: &HolderEffect) -> bool {
-    let Ok(measure) = Measure::parse(&e.measure, |_| false) else { return false };
-    let [without, with] = [e.without, e.with].map(|x| x.unwrap_or(f64::INFINITY));
-    measure.is_better(without, with)
+    let [with, without] = e.numbers();
+    e.parsed_measure().is_some_and(|measure| measure.is_better(without, with))
 }
 
 fn nothing_special(row: &Row) -> Option<Clause> {

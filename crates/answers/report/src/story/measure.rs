@@ -45,8 +45,7 @@ pub(crate) fn noticed(measure: &Measure, was: f64, is: f64) -> Option<bool> {
 
 /// Whether `is` meets a goal better than `was` by more than both clocks agree.
 pub(crate) fn is_ahead(measure: &Measure, was: f64, is: f64) -> bool {
-    let larger = measure.better() == Some(result::measure::Direction::Larger);
-    if larger { (1.0 - ALIKE) * is > was } else { is < (1.0 - ALIKE) * was }
+    if measure.is_better_large() { (1.0 - ALIKE) * is > was } else { is < (1.0 - ALIKE) * was }
 }
 
 /// The value in a row; `None` where nothing of the kind was measured.

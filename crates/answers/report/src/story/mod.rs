@@ -54,7 +54,7 @@ use crate::strings::Lang;
 use measure::value_of;
 use named::{NamedVariant, comparable, named};
 use phrases::capital;
-use result::measure::{Direction, of_goal};
+use result::measure::of_goal;
 use result::{Measure, Run};
 use units::Goal;
 
@@ -185,7 +185,7 @@ fn extremes<'a, 'b>(flows: &[&'b NamedVariant<'a>], stated: &[Goal]) -> (Goal, [
         |measure: &Measure| flows.iter().map(|n| value_of(measure, &n.row)).collect::<Option<Vec<f64>>>();
     let known = stated.iter().take(1).flat_map(|&g| of_goal(g).into_iter().map(move |m| (g, m)));
     let mut known = known.filter(|(g, _)| *g != Goal::Goodput);
-    let found = known.find_map(|(g, m)| Some((g, m.better() == Some(Direction::Larger), of(&m)?)));
+    let found = known.find_map(|(g, m)| Some((g, m.is_better_large(), of(&m)?)));
     let goodput = || (Goal::Goodput, true, flows.iter().map(|n| n.row.goodput()).collect());
     let (goal, up, values) = found.unwrap_or_else(goodput);
     let good = |i: &usize| if up { values[*i] } else { -values[*i] };

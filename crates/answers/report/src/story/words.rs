@@ -385,8 +385,8 @@ fn what(measure: &Measure) -> &'static str {
 
 /// A rate that more goodput would need.
 fn is_rate_of_goodput(holder: &Holder) -> bool {
-    let goodput = holder.effects.first().is_some_and(|e| e.measure.ends_with(Quantity::Goodput.name()));
-    holder.kind == HolderKind::Rate && goodput
+    let measure = holder.effects.first().and_then(|e| e.parsed_measure());
+    holder.kind == HolderKind::Rate && measure.is_some_and(|m| m.quantity == Quantity::Goodput)
 }
 
 /// What holds the flows, and where: "random loss at wan.forward.noise".
@@ -403,9 +403,8 @@ fn holder_name(holder: &Holder, lang: Lang) -> String {
 fn held(holder: &Holder, lang: Lang) -> String {
     let what = holder_name(holder, lang);
     let Some(first) = holder.effects.first() else { return what };
-    let Ok(measure) = Measure::parse(&first.measure, |_| false) else { return what };
-    let number = |x: Option<f64>| value(&measure, x.unwrap_or(f64::INFINITY), lang);
-    let (without, with) = (number(first.without), number(first.with));
+    let Some(measure) = first.parsed_measure() else { return what };
+    let [with, without] = first.numbers().map(|x| value(&measure, x, lang));
     let label = label(&measure, lang);
     let how = text(&format!("holder.{}.without", holder.kind.name()), lang);
     let places = [("what", &*what), ("label", &label), ("without", &without), ("how", how), ("with", &with)];

@@ -1,17 +1,16 @@
 //! The numbers that gains are of.
 
 use super::{LEAST_MBPS, MAX_GAIN};
-use result::measure::{Direction, of_goal};
+use result::measure::of_goal;
 use result::{Measure, Quantity, Statistic, Subject, VariantResult};
 use units::Goal;
 
 /// How many times better the second variant is than the first; 1 where either has no value.
 pub(super) fn gain(measure: &Measure, with: &VariantResult, without: &VariantResult) -> f64 {
     let (Some(with), Some(without)) = (measure.of(with), measure.of(without)) else { return 1.0 };
-    let large = measure.better() == Some(Direction::Larger);
     let least = if measure.quantity == Quantity::Goodput { LEAST_MBPS } else { 0.0 };
     let (with, without) = (with.max(least), without.max(least));
-    let (good, bad) = if large { (without, with) } else { (with, without) };
+    let (good, bad) = if measure.is_better_large() { (without, with) } else { (with, without) };
     if good == bad {
         return 1.0;
     }
