@@ -73,6 +73,10 @@ pub const AIMS: [Goal; 5] = [Goal::Goodput, Goal::Delay, Goal::Completion, Goal:
 pub const GOODPUT: usize = 0;
 /// The round trip of TCP; of datagrams alone their delay.
 pub const ROUND_TRIP: usize = 1;
+/// Completion times.
+const COMPLETION: usize = 2;
+/// Page times.
+const PAGE: usize = 3;
 /// Jain's index.
 pub const FAIRNESS: usize = 4;
 /// The share of packets sent again, %.
@@ -331,8 +335,8 @@ pub fn figures(yardstick: &Yardstick, runs: &Samples) -> PlanFigures {
         judged: known(runs, |r| r.judged).unwrap_or_default(),
         goodput_mbps: aim(GOODPUT).unwrap_or_default(),
         p95_delay_ms: aim(ROUND_TRIP).unwrap_or_default(),
-        completion_s: aim(2),
-        page_s: aim(3),
+        completion_s: aim(COMPLETION),
+        page_s: aim(PAGE),
         fairness: aim(FAIRNESS),
         resent: aim(RESENT).map_or(0.0, |r| r.mean / 100.0),
         users: yardstick.users.iter().enumerate().map(user).collect(),

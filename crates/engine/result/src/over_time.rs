@@ -15,8 +15,6 @@ pub struct RttMeter {
     times: Histogram,
     /// Each sample once.
     acks: Histogram,
-    min: Option<Span>,
-    max: Span,
     last: Option<Time>,
     /// Time that came after the last whole tick, nanoseconds.
     rest: u64,
@@ -36,20 +34,12 @@ impl RttMeter {
             return;
         }
         let ns = now.since(since).as_nanos() + self.rest;
-        self.acks.record(sample);
         // The first sample counts, however short it is.
-        let first = u64::from(self.min.is_none());
+        let first = u64::from(self.acks.samples() == 0);
         let ticks = (ns / TICK_NS).max(first);
         self.rest = ns.saturating_sub(ticks * TICK_NS);
+        self.acks.record(sample);
         self.times.record_many(sample, u32::try_from(ticks).unwrap_or(u32::MAX));
-        self.min = Some(self.min.map_or(sample, |least| least.min(sample)));
-        self.max = self.max.max(sample);
-    }
-
-    /// Reads what the next sample is likely to touch, so that it is in the cache.
-    #[inline]
-    pub fn fetch(&self) -> u64 {
-        self.times.fetch()
     }
 
     /// The distribution over ACKs, each sample once: what a capture shows.
@@ -57,10 +47,10 @@ impl RttMeter {
         RttSummary::of(&self.acks)
     }
 
-    /// The distribution over time; least and largest are exact.
+    /// The distribution over time. Least and largest are those of all samples: one closer to the next than a tick has no weight.
     pub fn summary(&self) -> RttSummary {
-        let Some(min) = self.min else { return RttSummary::default() };
-        RttSummary { min: min.as_millis_f64(), max: self.max.as_millis_f64(), ..RttSummary::of(&self.times) }
+        let RttSummary { min, max, .. } = self.over_acks();
+        RttSummary { min, max, ..RttSummary::of(&self.times) }
     }
 }
 
