@@ -238,7 +238,7 @@ fn simulated(tree: &DrawnTree, shown: &str, seconds: u64) -> Result<Vec<f64>, St
     let (from, to) = (Span::from_millis(500 * seconds), Span::from_millis(1500 * seconds));
     let duration = Some(to);
     let cc = Control::named("reno").ok_or("reno is not there")?;
-    let assumed = Assumed { rtt: Span::from_millis(1), duration, cc };
+    let assumed = Assumed { rtt: Some(Span::from_millis(1)), line: None, duration, cc };
     let imported =
         import::import(&source, Some(ImportFormat::Tc), &assumed).map_err(|e| format!("{e}\n{shown}"))?;
     if let Some(n) = imported.not_understood.first() {

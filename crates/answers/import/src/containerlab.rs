@@ -24,6 +24,8 @@ const MOST: usize = 500;
 
 impl Foreign for Containerlab {
     const TITLE: &'static str = "containerlab topology";
+    const LOOKS_FOR: &'static str =
+        "tc or `containerlab tools netem set` in `exec`, and `impairments` of links";
 
     fn looks_like(text: &str) -> usize {
         let keys = ["topology:", "nodes:", "links:", "kind:", "endpoints:", "- endpoints:", "image:"];
@@ -106,7 +108,14 @@ fn topology_of(topology: &Yaml, reading: &mut Reading) -> Draft {
             ));
         }
         let between = [a.clone(), b.clone()];
-        draft.links.push(DraftLink { name, between, forward, backward, of_assumed_length: false });
+        draft.links.push(DraftLink {
+            name,
+            between,
+            forward,
+            backward,
+            of_assumed_length: false,
+            leaks: false,
+        });
     }
     for (node, model) in &models {
         for device in model.devices() {
@@ -283,7 +292,7 @@ topology:
         let beside = |_: &str| Err("none".to_string());
         let source =
             ImportSource { name: "wan.clab.yml", text: LAB, own_name: None, values: &[], beside: &beside };
-        let assumed = Assumed { rtt: Span::from_millis(20), duration: None, cc: Control::default() };
+        let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
         assert_eq!(ImportFormat::of(LAB), Some(ImportFormat::Containerlab));
         let imported = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"));
         let links = &imported.experiment.variants[0].scenario.links;
@@ -294,7 +303,7 @@ topology:
         assert_eq!(kinds(&links[0].backward), ["link", "delay"]);
         assert_eq!(kinds(&links[1].forward), ["link", "delay"]);
         let missed: Vec<usize> = imported.not_understood.iter().map(|n| n.line).collect();
-        assert_eq!(missed, [8, 25, 25], "{:?}", imported.not_understood);
+        assert_eq!(missed, [8, 25], "{:?}", imported.not_understood);
         assert_eq!(imported.experiment.variants[0].scenario.flows.len(), 4);
     }
 
@@ -303,7 +312,7 @@ topology:
         let beside = |_: &str| Err("none".to_string());
         let text = "topology:\n  nodes: [a\n  links: }\n";
         let source = ImportSource { name: "x", text, own_name: None, values: &[], beside: &beside };
-        let assumed = Assumed { rtt: Span::ZERO, duration: None, cc: Control::default() };
+        let assumed = Assumed { rtt: Some(Span::ZERO), line: None, duration: None, cc: Control::default() };
         let e = import(&source, Some(ImportFormat::Containerlab), &assumed).unwrap_err();
         assert!(e.to_string().contains("line "), "{e}");
     }

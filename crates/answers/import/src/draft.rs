@@ -1,6 +1,6 @@
 //! A scenario in the making: links whose stages remember the lines they came from.
 
-use crate::ImportError;
+use crate::{ImportError, Reading, number};
 use congestion::Control;
 use path::{Delay, Link, Stage, StageLimit};
 use scenario::{DuplexLink, Experiment, Flow, Host, NamedStage, Scenario, Unrest, Variant};
@@ -11,12 +11,33 @@ use units::{Rate, Span};
 /// What a configuration does not say and a scenario needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Assumed {
-    /// Round-trip time of the empty path.
-    pub rtt: Span,
+    /// Round-trip time of the empty path; `None`: [`USUAL_RTT`], where the configuration itself delays nothing.
+    pub rtt: Option<Span>,
+    /// Rate of an interface whose own speed limits and is not written anywhere; `None`: [`USUAL_LINE`].
+    pub line: Option<Rate>,
     /// How long a run takes; `None`: as long as the configuration lasts, or 10 s.
     pub duration: Option<Span>,
     /// Congestion control of the flows.
     pub cc: Control,
+}
+
+/// The round-trip time of a path of which nothing is known: a metropolitan one.
+pub const USUAL_RTT: Span = Span::from_millis(20);
+
+/// The rate of an interface of which nothing is known.
+pub const USUAL_LINE: Rate = Rate::from_bps(1_000_000_000);
+
+/// How a limiter pays for a packet, which decides what a small bucket does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Credit {
+    /// Linux `htb`, `tbf`, `police`: tokens are counted when a timer fires or a packet comes, and a packet larger than the
+    /// bucket never passes (`tbf`, `police`).
+    #[default]
+    KernelTimer,
+    /// Routers: credit is carried over, so that a packet larger than the bucket passes.
+    CarriesOver,
+    /// cake, dummynet, a netem rate: packets are scheduled one by one, there is no bucket.
+    NoBucket,
 }
 
 /// A stage and where it came from.
@@ -34,13 +55,29 @@ pub struct DraftStage {
     pub parts: BTreeMap<String, usize>,
     /// The file whose text was read into it, as the scenario is to name it.
     pub file: Option<String>,
+    /// How it pays for a packet.
+    pub credit: Credit,
 }
 
 impl DraftStage {
     /// A stage without parts.
     pub fn new(name: &str, line: usize, says: impl Into<String>, stage: impl Into<Stage>) -> DraftStage {
         let (name, says, stage) = (name.to_string(), says.into(), stage.into());
-        DraftStage { name, stage, line, says, parts: BTreeMap::new(), file: None }
+        DraftStage { name, stage, line, says, parts: BTreeMap::new(), file: None, credit: Credit::default() }
+    }
+
+    /// The stage with another way to pay for packets.
+    pub fn with_credit(self, credit: Credit) -> DraftStage {
+        DraftStage { credit, ..self }
+    }
+
+    /// Whether it makes packets late by a time that is written.
+    fn delays(&self) -> bool {
+        match &self.stage {
+            Stage::Link(link) => !link.delay.is_zero(),
+            Stage::Delay(_) | Stage::Jitter(_) | Stage::Reorder(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -55,8 +92,38 @@ pub struct DraftLink {
     pub forward: Vec<DraftStage>,
     /// From the second to the first.
     pub backward: Vec<DraftStage>,
-    /// Whether it takes its share of the assumed round-trip time: nothing said how long it is.
+    /// Whether it takes its share of an assumed round-trip time: nothing said how long it is.
     pub of_assumed_length: bool,
+    /// Whether traffic may pass its limits: it then needs a line of its own rate behind them.
+    pub leaks: bool,
+}
+
+/// An interface of a box (a router, a host) whose configuration is read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BoxPort {
+    /// The interface's name.
+    pub name: String,
+    /// What packets meet on their way out of it.
+    pub out: Vec<DraftStage>,
+    /// What packets meet on their way into the box.
+    pub into: Vec<DraftStage>,
+    /// Classes of what leaves; empty: one flow.
+    pub out_flows: Vec<PortFlow>,
+    /// Classes of what comes in; empty: one flow.
+    pub into_flows: Vec<PortFlow>,
+    /// Whether some of its traffic passes all its limits (HTB's direct queue).
+    pub leaks: bool,
+}
+
+/// A class of a port's traffic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortFlow {
+    /// Its name; the port's and the direction's are put before it.
+    pub name: String,
+    /// Its codepoint, by which classes know it.
+    pub dscp: u8,
+    /// What of the configuration it stands for.
+    pub says: String,
 }
 
 impl DraftLink {
@@ -69,7 +136,7 @@ impl DraftLink {
     ) -> DraftLink {
         let (forward, backward) = if inward { (vec![], stages) } else { (stages, vec![]) };
         let between = [here.into(), beyond.into()];
-        DraftLink { name, between, forward, backward, of_assumed_length: true }
+        DraftLink { name, between, forward, backward, of_assumed_length: true, leaks: false }
     }
 }
 
@@ -143,7 +210,122 @@ fn named(name: &str, taken: &mut Vec<String>) -> String {
     name
 }
 
+/// One direction through a box: its stages, the port they are called by, `in` or `out`, and its classes.
+struct Through<'a> {
+    stages: Vec<DraftStage>,
+    names: Vec<(&'a BoxPort, &'static str)>,
+}
+
+impl<'a> Through<'a> {
+    /// In at one port and out at the other; `None` is the box itself.
+    fn of(enter: Option<&'a BoxPort>, leave: Option<&'a BoxPort>) -> Through<'a> {
+        let stages = enter.iter().flat_map(|p| &p.into).chain(leave.iter().flat_map(|p| &p.out));
+        let enters = enter.filter(|p| !p.into.is_empty()).map(|p| (p, "in"));
+        let leaves = leave.filter(|p| !p.out.is_empty()).map(|p| (p, "out"));
+        Through { stages: stages.cloned().collect(), names: enters.into_iter().chain(leaves).collect() }
+    }
+
+    /// A flow for each class of either port, or one.
+    fn flows(&self, from: &str, to: &str) -> Vec<DraftFlow> {
+        let mut flows: Vec<DraftFlow> = Vec::new();
+        for (port, direction) in &self.names {
+            let classes = if *direction == "out" { &port.out_flows } else { &port.into_flows };
+            for class in classes {
+                if flows.iter().any(|f| f.dscp == class.dscp) {
+                    continue;
+                }
+                let name = format!("{}-{direction}-{}", port.name, class.name);
+                flows.push(DraftFlow::bulk(name, from, to, class.dscp, class.says.clone()));
+            }
+        }
+        if let (true, Some((port, direction))) = (flows.is_empty(), self.names.last()) {
+            flows.push(DraftFlow::bulk(format!("{}-{direction}", port.name), from, to, 0, ""));
+        }
+        flows
+    }
+}
+
 impl Draft {
+    /// The paths through a box, `here`. With one port a path begins or ends in the box; with two ports packets come in at one
+    /// and leave at the other, and both directions are one link; with more the box is the hub of a link for each.
+    pub fn of_box(here: &str, ports: Vec<BoxPort>) -> Draft {
+        let ports: Vec<BoxPort> =
+            ports.into_iter().filter(|p| !p.out.is_empty() || !p.into.is_empty()).collect();
+        let mut draft = Draft::default();
+        match ports.as_slice() {
+            [a, b] => {
+                let name = format!("{}-{}", a.name, b.name);
+                let ends = [format!("beyond-{}", a.name), format!("beyond-{}", b.name)];
+                draft.link(
+                    name,
+                    ends,
+                    Through::of(Some(a), Some(b)),
+                    Through::of(Some(b), Some(a)),
+                    a.leaks || b.leaks,
+                );
+            }
+            ports => {
+                for port in ports {
+                    let ends = [here.to_string(), format!("beyond-{}", port.name)];
+                    let (out, into) = (Through::of(None, Some(port)), Through::of(Some(port), None));
+                    draft.link(port.name.clone(), ends, out, into, port.leaks);
+                }
+            }
+        }
+        draft
+    }
+
+    fn link(&mut self, name: String, between: [String; 2], forward: Through, backward: Through, leaks: bool) {
+        self.flows.extend(forward.flows(&between[0], &between[1]));
+        self.flows.extend(backward.flows(&between[1], &between[0]));
+        let (forward, backward) = (forward.stages, backward.stages);
+        self.links.push(DraftLink { name, between, forward, backward, of_assumed_length: true, leaks });
+    }
+
+    /// Leaves out stages and classes of lines whose values were refused, and the flows of such classes.
+    pub(crate) fn leave_out_refused(&mut self, reading: &Reading) {
+        if reading.refused.is_empty() {
+            return;
+        }
+        let mut lost_dscp = Vec::new();
+        for stages in self.links.iter_mut().flat_map(|l| [&mut l.forward, &mut l.backward]) {
+            for stage in stages.iter_mut() {
+                if let Stage::Htb(htb) = &mut stage.stage {
+                    lost_dscp.extend(without_refused(htb, &stage.parts, reading));
+                }
+            }
+            stages.retain(|s| {
+                !reading.is_refused(s.line) && !matches!(&s.stage, Stage::Htb(htb) if htb.classes.is_empty())
+            });
+        }
+        self.links.retain(|l| !l.forward.is_empty() || !l.backward.is_empty());
+        let links = &self.links;
+        self.flows.retain(|f| {
+            let crossed = |l: &DraftLink| {
+                let stages = if l.between[0] == f.from { &l.forward } else { &l.backward };
+                l.between.contains(&f.from) && l.between.contains(&f.to) && !stages.is_empty()
+            };
+            !lost_dscp.contains(&f.dscp)
+                && (links.iter().any(crossed) || links.iter().all(|l| !l.between.contains(&f.to)))
+        });
+    }
+
+    /// Says what a scenario needs and the configuration does not have: a length, a line's rate.
+    pub(crate) fn assume_what_is_missing(&self, assumed: &Assumed, reading: &mut Reading) {
+        let rtt = assumed.rtt.unwrap_or(USUAL_RTT);
+        if self.links.iter().any(|l| l.of_assumed_length && assumed.lengthens(l)) && !rtt.is_zero() {
+            reading.assume(format!(
+                "a round-trip time of {rtt}, half in each direction (--rtt): nothing in the file says it"
+            ));
+        }
+        let unlimited = |l: &DraftLink| l.leaks || [&l.forward, &l.backward].iter().any(|s| needs_line(s));
+        if self.links.iter().any(unlimited) {
+            let line = number::rate(assumed.line.unwrap_or(USUAL_LINE).as_bps());
+            reading
+                .assume(format!("a line of {line} (--line): no rate is written where nothing else limits"));
+        }
+    }
+
     /// All stages.
     pub fn stages(&self) -> impl Iterator<Item = &DraftStage> {
         self.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward))
@@ -153,16 +335,13 @@ impl Draft {
     /// of the assumed round-trip time stands in each direction.
     ///
     /// # Errors
-    /// [`ImportError::Nothing`] where no link has a stage, [`ImportError::NoScenario`] where a stage's own check fails.
+    /// [`ImportError::NoScenario`] where a stage's own check fails.
     pub fn experiment(
         &self,
         name: &str,
         description: String,
         assumed: &Assumed,
     ) -> Result<Experiment, ImportError> {
-        if self.stages().next().is_none() {
-            return Err(ImportError::Nothing);
-        }
         for stage in self.stages() {
             stage.stage.check().map_err(|p| {
                 let why = format!("line {}: {}: {}", stage.line, p.key, p.message);
@@ -184,8 +363,8 @@ impl Draft {
                 name: named(&link.name, &mut link_names),
                 customer: None,
                 between: [index(&link.between[0]), index(&link.between[1])],
-                forward: way(&link.forward, link.of_assumed_length, assumed),
-                backward: way(&link.backward, link.of_assumed_length, assumed),
+                forward: direction(&link.forward, link, assumed),
+                backward: direction(&link.backward, link, assumed),
             })
             .collect();
         let mut flow_names = Vec::new();
@@ -226,8 +405,28 @@ impl Draft {
     }
 }
 
-/// What carries packets where nothing limits them: a scenario whose flows know no end of speed takes for ever.
-const LINE: Rate = Rate::from_bps(1_000_000_000);
+impl Assumed {
+    /// Whether a link gets an assumed length: it was given by the user, or the configuration itself delays nothing there.
+    fn lengthens(&self, link: &DraftLink) -> bool {
+        self.rtt.is_some() || !link.forward.iter().chain(&link.backward).any(DraftStage::delays)
+    }
+}
+
+/// Leaves out classes that were refused and what is below them; returns the codepoints that only they took.
+fn without_refused(htb: &mut path::Htb, lines: &BTreeMap<String, usize>, reading: &Reading) -> Vec<u8> {
+    let refused = |name: &str| lines.get(name).is_some_and(|line| reading.is_refused(*line));
+    let mut left_out: Vec<String> = Vec::new();
+    let mut dscp = Vec::new();
+    htb.classes.retain(|class| {
+        let lost = refused(&class.name) || class.parent.as_ref().is_some_and(|p| left_out.contains(p));
+        if lost {
+            left_out.push(class.name.clone());
+            dscp.extend(&class.dscp);
+        }
+        !lost
+    });
+    dscp
+}
 
 /// Whether some stage limits the rate.
 fn limited(stages: &[DraftStage]) -> bool {
@@ -237,8 +436,13 @@ fn limited(stages: &[DraftStage]) -> bool {
     stages.iter().any(limits)
 }
 
+/// Whether a direction has stages and none that limits: a flow without an end of speed would take for ever to simulate.
+fn needs_line(stages: &[DraftStage]) -> bool {
+    !stages.is_empty() && !limited(stages)
+}
+
 /// A direction's stages; a line where nothing limits, and the length of the path, come last.
-fn way(stages: &[DraftStage], of_assumed_length: bool, assumed: &Assumed) -> Vec<NamedStage> {
+fn direction(stages: &[DraftStage], link: &DraftLink, assumed: &Assumed) -> Vec<NamedStage> {
     let mut taken = Vec::new();
     let mut all: Vec<NamedStage> = (stages.iter())
         .map(|s| NamedStage {
@@ -248,23 +452,60 @@ fn way(stages: &[DraftStage], of_assumed_length: bool, assumed: &Assumed) -> Vec
             assumed: false,
         })
         .collect();
-    if !stages.is_empty() && !limited(stages) {
-        let line = Link { rate: Some(LINE), ..Link::default() };
-        all.push(NamedStage {
-            name: named("line", &mut taken),
-            stage: line.into(),
-            file: None,
-            assumed: false,
-        });
+    let mut add = |name: &str, stage: Stage| {
+        all.push(NamedStage { name: named(name, &mut taken), stage, file: None, assumed: false });
+    };
+    if needs_line(stages) || link.leaks && !stages.is_empty() {
+        let rate = assumed.line.unwrap_or(USUAL_LINE);
+        add("line", Link { rate: Some(rate), ..Link::default() }.into());
     }
-    if of_assumed_length && !assumed.rtt.is_zero() {
-        let delay = Span::from_nanos(assumed.rtt.as_nanos() / 2);
-        all.push(NamedStage {
-            name: named("delay", &mut taken),
-            stage: Delay { delay }.into(),
-            file: None,
-            assumed: false,
-        });
+    let rtt = assumed.rtt.unwrap_or(USUAL_RTT);
+    if link.of_assumed_length && assumed.lengthens(link) && !rtt.is_zero() {
+        let delay = Span::from_nanos(rtt.as_nanos() / 2);
+        add("delay", Delay { delay, packets: None }.into());
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use path::Shaper;
+
+    fn port(name: &str, out: Option<u64>, into: Option<u64>) -> BoxPort {
+        let stage = |mbps: Option<u64>| {
+            let shaper = |mbps| Shaper::new(Rate::from_bps(mbps * 1_000_000));
+            mbps.map(|m| DraftStage::new("shape", 1, "", shaper(m))).into_iter().collect()
+        };
+        BoxPort { name: name.into(), out: stage(out), into: stage(into), ..BoxPort::default() }
+    }
+
+    fn rates(stages: &[DraftStage]) -> Vec<u64> {
+        let rate = |s: &DraftStage| match &s.stage {
+            Stage::Shaper(s) => s.rate.as_bps() / 1_000_000,
+            _ => 0,
+        };
+        stages.iter().map(rate).collect()
+    }
+
+    #[test]
+    fn two_ports_of_a_box_are_one_path_with_two_directions() {
+        let draft = Draft::of_box("here", vec![port("wan", Some(10), Some(50)), port("lan", Some(40), None)]);
+        let [link] = draft.links.as_slice() else { panic!("{:?}", draft.links) };
+        // From the WAN: policed on the way in, then shaped on the way out to the LAN.
+        assert_eq!((rates(&link.forward), rates(&link.backward)), (vec![50, 40], vec![10]));
+        let flows: Vec<_> = draft.flows.iter().map(|f| (f.name.as_str(), f.from.as_str())).collect();
+        assert_eq!(flows, [("lan-out", "beyond-wan"), ("wan-out", "beyond-lan")]);
+    }
+
+    #[test]
+    fn one_port_is_a_link_with_two_directions_and_three_are_a_star() {
+        let draft = Draft::of_box("here", vec![port("eth0", Some(10), Some(50)), port("eth1", None, None)]);
+        assert_eq!(draft.links.len(), 1);
+        assert_eq!((rates(&draft.links[0].forward), rates(&draft.links[0].backward)), (vec![10], vec![50]));
+        assert_eq!(draft.flows.len(), 2);
+        let star = Draft::of_box("here", ["a", "b", "c"].map(|name| port(name, Some(1), None)).into());
+        assert_eq!(star.links.len(), 3);
+        assert!(star.links.iter().all(|l| l.between[0] == "here" && l.backward.is_empty()));
+    }
 }

@@ -18,6 +18,7 @@ const MOST: usize = 600;
 
 impl Foreign for Ibox {
     const TITLE: &'static str = "iBox profile";
+    const LOOKS_FOR: &'static str = "`config` with `uplink` and `downlink`";
 
     fn looks_like(text: &str) -> usize {
         let keys = [
@@ -74,6 +75,7 @@ fn profile(root: &Value, text: &str, reading: &mut Reading) -> Draft {
         forward: Vec::new(),
         backward: Vec::new(),
         of_assumed_length: false,
+        leaks: false,
     };
     let mut draft = Draft { duration: Some(Span::from_secs(30)), ..Draft::default() };
     for (n, key) in ["uplink", "downlink"].into_iter().enumerate() {
@@ -171,7 +173,7 @@ mod tests {
         let beside = |_: &str| Err("none".to_string());
         let source =
             ImportSource { name: "p.json", text: PROFILE, own_name: None, values: &[], beside: &beside };
-        let assumed = Assumed { rtt: Span::from_millis(20), duration: None, cc: Control::default() };
+        let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
         assert_eq!(ImportFormat::of(PROFILE), Some(ImportFormat::Ibox));
         let imported = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"));
         let s = &imported.experiment.variants[0].scenario;

@@ -1,6 +1,6 @@
 //! From a text to a scenario.
 
-use crate::finding::{ImportError, LintFinding, NotUnderstood, Reading};
+use crate::finding::{ImportError, ImportFact, LintFinding, NotUnderstood, Reading};
 use crate::{Assumed, Draft, ImportFormat, lint};
 use scenario::Experiment;
 use serde::Serialize;
@@ -32,6 +32,10 @@ pub struct Imported {
     pub experiment: Experiment,
     /// The scenario as a file: commented TOML.
     pub toml: String,
+    /// Values that matter and could not be read, by line; what they belong to is left out of the scenario.
+    pub refused: Vec<NotUnderstood>,
+    /// What counters in the text show, by line.
+    pub facts: Vec<ImportFact>,
     /// What did not become part of it, by line.
     pub not_understood: Vec<NotUnderstood>,
     /// What is wrong with the configuration, by line.
@@ -58,7 +62,14 @@ pub fn import(
     }
     let format = format.or_else(|| ImportFormat::of(source.text)).ok_or(ImportError::UnknownFormat)?;
     let mut reading = Reading::default();
-    let draft = format.read(source, assumed, &mut reading)?;
+    let mut draft = format.read(source, assumed, &mut reading)?;
+    draft.leave_out_refused(&reading);
+    if draft.stages().next().is_none() {
+        reading.sort();
+        let first = reading.refused.first().or(reading.not_understood.first()).cloned();
+        return Err(ImportError::Nothing { looked_for: format.looks_for(), first });
+    }
+    draft.assume_what_is_missing(assumed, &mut reading);
     lint::lint(&draft, &mut reading);
     let stem = source.name.rsplit(['/', '\\']).next().unwrap_or_default();
     let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
@@ -67,8 +78,19 @@ pub fn import(
     reading.sort();
     let toml = head(source.name, format, &draft, &reading) + &experiment.to_toml();
     let (lines, understood) = reading.counts();
-    let Reading { not_understood, lint, assumed, .. } = reading;
-    let imported = Imported { format, experiment, toml, not_understood, lint, assumed, lines, understood };
+    let Reading { refused, facts, not_understood, lint, assumed, .. } = reading;
+    let imported = Imported {
+        format,
+        experiment,
+        toml,
+        refused,
+        facts,
+        not_understood,
+        lint,
+        assumed,
+        lines,
+        understood,
+    };
     imported.check(source)?;
     Ok(imported)
 }
@@ -88,15 +110,18 @@ impl Imported {
         }
     }
 
-    /// As JSON: `schema`, `format`, `scenario` (the TOML), `not_understood`, `lint`, `assumed`, `lines`, `understood`.
+    /// As JSON: `schema`, `format`, `scenario` (the TOML), `refused`, `facts`, `lint`, `not_understood`, `assumed`, `lines`,
+    /// `understood`.
     pub fn to_json(&self) -> String {
         #[derive(Serialize)]
         struct ImportJson<'a> {
             schema: &'static str,
             format: &'static str,
             scenario: &'a str,
-            not_understood: &'a [NotUnderstood],
+            refused: &'a [NotUnderstood],
+            facts: &'a [ImportFact],
             lint: &'a [LintFinding],
+            not_understood: &'a [NotUnderstood],
             assumed: &'a [String],
             lines: usize,
             understood: usize,
@@ -105,8 +130,10 @@ impl Imported {
             schema: "longfat-import/1",
             format: self.format.name(),
             scenario: &self.toml,
-            not_understood: &self.not_understood,
+            refused: &self.refused,
+            facts: &self.facts,
             lint: &self.lint,
+            not_understood: &self.not_understood,
             assumed: &self.assumed,
             lines: self.lines,
             understood: self.understood,
@@ -136,7 +163,7 @@ fn comment(text: &str, out: &mut String) {
 /// Where everything came from, as comments at the head of the file.
 fn head(name: &str, format: ImportFormat, draft: &Draft, reading: &Reading) -> String {
     /// Comments of one kind; the command's output has all of them.
-    const MOST: usize = 60;
+    const MAX_COMMENTS: usize = 60;
     let mut out = String::new();
     comment(&format!("Imported from {name} ({}) by longfat import.", format.title()), &mut out);
     let from =
@@ -144,13 +171,15 @@ fn head(name: &str, format: ImportFormat, draft: &Draft, reading: &Reading) -> S
     let flows = (draft.flows.iter()).filter(|f| !f.says.is_empty());
     let flows = flows.map(|f| format!("flow {}: {}", f.name, f.says));
     let assumed = reading.assumed.iter().map(|a| format!("Assumed: {a}"));
+    let refused = reading.refused.iter().map(|n| format!("Left out, line {}: {}", n.line, n.says()));
     let unknown =
         reading.not_understood.iter().map(|n| format!("Not understood, line {}: {}", n.line, n.why));
-    let all: [Vec<String>; 4] = [from.collect(), flows.collect(), assumed.collect(), unknown.collect()];
-    for of_a_kind in all {
-        of_a_kind.iter().take(MOST).for_each(|text| comment(text, &mut out));
-        if of_a_kind.len() > MOST {
-            comment(&format!("… and {} more", of_a_kind.len() - MOST), &mut out);
+    let kinds: [Vec<String>; 5] =
+        [refused.collect(), from.collect(), flows.collect(), assumed.collect(), unknown.collect()];
+    for comments in kinds {
+        comments.iter().take(MAX_COMMENTS).for_each(|text| comment(text, &mut out));
+        if comments.len() > MAX_COMMENTS {
+            comment(&format!("… and {} more", comments.len() - MAX_COMMENTS), &mut out);
         }
     }
     out.push('\n');

@@ -25,6 +25,8 @@ pub(crate) struct Ios;
 
 impl Foreign for Ios {
     const TITLE: &'static str = "Cisco IOS policy";
+    const LOOKS_FOR: &'static str =
+        "policy-map with police, shape, bandwidth or priority, and what `show policy-map interface` prints";
 
     fn looks_like(text: &str) -> usize {
         const STARTS: [&str; 14] = [

@@ -20,15 +20,18 @@ mod shell;
 mod tc;
 mod yaml;
 
-pub use draft::{Assumed, Draft, DraftFlow, DraftLink, DraftStage};
+pub use draft::{Assumed, BoxPort, Credit, Draft, DraftFlow, DraftLink, DraftStage, PortFlow};
 pub use export::{Exported, UnsaidKey, to_containerlab};
-pub use finding::{ImportError, LintFinding, NotUnderstood, Reading};
+pub use finding::{ImportError, ImportFact, LintFinding, NotUnderstood, Reading};
 pub use import::{ImportSource, Imported, MAX_BYTES, import};
 
 /// What the registry asks of a format.
 pub(crate) trait Foreign {
     /// What it is, for people.
     const TITLE: &'static str;
+
+    /// What its reader looks for, for the error where none of it is there.
+    const LOOKS_FOR: &'static str;
 
     /// How many lines look like it.
     fn looks_like(text: &str) -> usize;
@@ -57,6 +60,11 @@ macro_rules! formats {
             /// What it is, for people.
             pub fn title(self) -> &'static str {
                 match self { $(ImportFormat::$type => <$module::$type as Foreign>::TITLE,)* }
+            }
+
+            /// What its reader looks for.
+            pub fn looks_for(self) -> &'static str {
+                match self { $(ImportFormat::$type => <$module::$type as Foreign>::LOOKS_FOR,)* }
             }
 
             /// The format that most lines of a text look like; `None` if no line does.

@@ -26,6 +26,8 @@ const MOST: usize = 50;
 
 impl Foreign for MahimahiFiles {
     const TITLE: &'static str = "mahimahi";
+    const LOOKS_FOR: &'static str =
+        "mm-delay, mm-loss, mm-link with its traces, or a trace of delivery times";
 
     fn looks_like(text: &str) -> usize {
         if is_trace(text) {
@@ -95,6 +97,7 @@ fn both_ways(name: &str, forward: Vec<DraftStage>, backward: Vec<DraftStage>, as
         forward,
         backward,
         of_assumed_length: assumed,
+        leaks: false,
     }
 }
 
@@ -132,8 +135,12 @@ fn command(line: usize, words: &[String], source: &ImportSource, draft: &mut Dra
         match name {
             "mm-delay" => match rest.first().and_then(|w| w.parse::<u64>().ok()).filter(|ms| *ms < 1 << 32) {
                 Some(ms) => {
-                    let stage =
-                        DraftStage::new("delay", line, "mm-delay", Delay { delay: Span::from_millis(ms) });
+                    let stage = DraftStage::new(
+                        "delay",
+                        line,
+                        "mm-delay",
+                        Delay { delay: Span::from_millis(ms), packets: None },
+                    );
                     up.push(stage.clone());
                     down.push(stage);
                 }
@@ -271,7 +278,6 @@ mod tests {
     use crate::{Assumed, ImportFormat, ImportSource, Imported, import};
     use congestion::Control;
     use path::{QueueConfig, Stage};
-    use units::Span;
 
     fn mahimahi(text: &str, own_name: Option<&str>) -> Imported {
         let beside = |name: &str| match name {
@@ -279,7 +285,7 @@ mod tests {
             _ => Err("no such file".to_string()),
         };
         let source = ImportSource { name: "x.sh", text, own_name, values: &[], beside: &beside };
-        let assumed = Assumed { rtt: Span::from_millis(20), duration: None, cc: Control::default() };
+        let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
         assert_eq!(ImportFormat::of(text), Some(ImportFormat::MahimahiFiles));
         import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"))
     }

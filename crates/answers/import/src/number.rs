@@ -1,4 +1,4 @@
-//! Numbers as `tc` and IOS write them.
+//! Numbers with units as platforms write them: `tc`'s own below, other platforms' by a table ([`quantity`]).
 //!
 //! | of | without a unit | units |
 //! |---|---|---|
@@ -15,6 +15,58 @@ pub(crate) fn split(text: &str) -> Option<(f64, String)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;
     number.is_finite().then(|| (number, text[end..].to_ascii_lowercase()))
+}
+
+/// A platform's units: what is written, and how many of the base unit it is. `""` is a number without a unit.
+pub(crate) type Units = [(&'static str, f64)];
+
+/// Why a quantity was not read, as an error shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It is not a number.
+    NotANumber,
+    /// A unit that the platform does not have here.
+    Unit(String),
+}
+
+impl Unread {
+    /// The reason, of what was written as `text`; `units` are those that would be right.
+    pub fn why(&self, text: &str, units: &Units) -> String {
+        match self {
+            Unread::NotANumber => format!("`{text}` is not a number"),
+            Unread::Unit(unit) => {
+                let known: Vec<&str> =
+                    units.iter().map(|(name, _)| *name).filter(|name| !name.is_empty()).collect();
+                let known = if known.is_empty() {
+                    "none is".into()
+                } else {
+                    format!("known here: {}", known.join(", "))
+                };
+                format!("the unit `{unit}` of `{text}` is not known ({known})")
+            }
+        }
+    }
+}
+
+/// A quantity in the base unit, from a word (`20m`, `125`) and the word behind it, which may be its unit; and how many words
+/// that were. Units are compared without case where the table has them in lower case, and exactly where it has capitals.
+pub(crate) fn quantity(word: &str, next: Option<&str>, units: &Units) -> Result<(f64, usize), Unread> {
+    let end = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
+    let number: f64 = word[..end].parse().map_err(|_| Unread::NotANumber)?;
+    let scale = |unit: &str| {
+        let exact = units.iter().find(|(name, _)| *name == unit);
+        let lower = unit.to_ascii_lowercase();
+        exact.or_else(|| units.iter().find(|(name, _)| *name == lower)).map(|(_, scale)| *scale)
+    };
+    let (scale, used) = match &word[end..] {
+        "" => match next.and_then(scale) {
+            Some(scale) => (scale, 2),
+            None => (scale("").ok_or_else(|| Unread::Unit(next.unwrap_or_default().into()))?, 1),
+        },
+        unit => (scale(unit).ok_or_else(|| Unread::Unit(unit.into()))?, 1),
+    };
+    let value = number * scale;
+    if value.is_finite() && value < 1e18 { Ok((value, used)) } else { Err(Unread::NotANumber) }
 }
 
 /// A whole number from a float within range.
@@ -132,6 +184,21 @@ pub(crate) fn seconds(bytes: u64, rate: Rate) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_unit_is_read_or_refused() {
+        const BYTES: &Units = &[("", 1.0), ("bytes", 1.0), ("kbytes", 1e3), ("ms", 1e-3), ("KB", 1024.0)];
+        assert_eq!(quantity("125", Some("kbytes"), BYTES), Ok((125e3, 2)));
+        assert_eq!(quantity("125kbytes", None, BYTES), Ok((125e3, 1)));
+        assert_eq!(quantity("125", Some("conform-action"), BYTES), Ok((125.0, 1)));
+        assert_eq!(quantity("2", Some("KB"), BYTES), Ok((2048.0, 2)));
+        let unread = quantity("125furlongs", None, BYTES).unwrap_err();
+        assert_eq!(unread, Unread::Unit("furlongs".into()));
+        assert!(unread.why("125furlongs", BYTES).contains("kbytes"));
+        assert_eq!(quantity("$RATE", None, BYTES), Err(Unread::NotANumber));
+        // Without an entry for bare numbers a unit has to be there.
+        assert_eq!(quantity("5", Some("x"), &[("ms", 1.0)]), Err(Unread::Unit("x".into())));
+    }
 
     #[test]
     fn units_are_those_of_tc() {

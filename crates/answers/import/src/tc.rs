@@ -1,7 +1,8 @@
 //! Linux `tc`: what `tc -s -d qdisc|class|filter show` prints, and scripts of `tc` commands.
 //!
 //! A device becomes a link from `here` to `beyond-DEVICE`: what is at its root meets packets on the way out, what is at
-//! its ingress (police filters, a redirect to an `ifb`) those on the way in. Classes are told by codepoint: a class
+//! its ingress (police filters, a redirect to an `ifb`) those on the way in. Two devices are the two sides of a box:
+//! one link. Classes are known by codepoint: a class
 //! whose filters do not match one themselves gets one of its own, and a flow that carries it.
 //!
 //! | `tc` | here | departs |
@@ -15,6 +16,7 @@
 
 mod classes;
 mod convert;
+mod facts;
 mod filter;
 mod leaf;
 mod model;
@@ -36,6 +38,7 @@ const OBJECTS: [&str; 3] = ["qdisc", "class", "filter"];
 
 impl Foreign for Tc {
     const TITLE: &'static str = "Linux tc";
+    const LOOKS_FOR: &'static str = "htb with classes, tbf, police, netem, cake with a bandwidth";
 
     fn looks_like(text: &str) -> usize {
         let is_tc = |line: &&str| {
@@ -54,9 +57,9 @@ impl Foreign for Tc {
         text.lines().filter(is_tc).count()
     }
 
-    fn read(source: &ImportSource, assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
+    fn read(source: &ImportSource, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
         let model = read::read(source, reading);
-        Ok(convert::draft(&model, assumed, reading))
+        Ok(convert::draft(model, reading))
     }
 }
 

@@ -83,3 +83,11 @@ pub(crate) fn rate_above_zero(key: &str, rate: Option<Rate>) -> Result<(), Probl
     }
     Ok(())
 }
+
+/// A bound on packets that lets some through.
+pub(crate) fn packets_above_zero(packets: Option<u64>) -> Result<(), Problem> {
+    match packets {
+        Some(0) => Err(Problem::new("packets", "must be above zero (for example 1000)")),
+        _ => Ok(()),
+    }
+}

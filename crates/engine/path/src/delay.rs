@@ -1,6 +1,7 @@
-//! A constant delay: no rate, no queue, nothing lost.
+//! A constant delay: no rate, no queue. Nothing is lost unless `packets` bounds what is on its way.
 
-use crate::config::{Config, Words};
+use crate::config::{Config, Words, packets_above_zero};
+use crate::jitter::Jitter;
 use crate::link::Link;
 use crate::problem::Problem;
 use crate::queue::{Fifo, QueueConfig};
@@ -15,6 +16,9 @@ use units::{Choices, Label, Span};
 pub struct Delay {
     /// How long every packet takes.
     pub delay: Span,
+    /// How many packets are on their way at most; one more is dropped (Linux `netem limit`). Default: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
 }
 
 impl Config for Delay {
@@ -25,16 +29,21 @@ impl Config for Delay {
     };
 
     fn check(&self) -> Result<(), Problem> {
-        Ok(())
+        packets_above_zero(self.packets)
     }
 
-    /// An infinitely fast link is just that.
+    /// An infinitely fast link is just that; one that holds a bounded number of packets is jitter of width zero.
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
+        if self.packets.is_some() {
+            let (delay, packets) = (self.delay, self.packets);
+            return Jitter { delay, packets, jitter: Some(Span::ZERO), ..Jitter::default() }
+                .build(seed, name);
+        }
         let queue = QueueConfig::Fifo(Fifo { packets: Some(1), bytes: None });
         Link { rate: None, delay: self.delay, mtu: None, icmp: None, queue }.build(seed, name)
     }
 
     fn draw(choices: &mut Choices) -> Delay {
-        Delay { delay: choices.span() }
+        Delay { delay: choices.span(), packets: choices.maybe(|c| 1 + c.below(50)) }
     }
 }

@@ -14,10 +14,10 @@
 //! come to little in order: every packet waits for the slowest of those just before it, and the
 //! delay stays near its top.
 
-use crate::config::{Config, Words, misplaced};
+use crate::config::{Config, Words, misplaced, packets_above_zero};
 use crate::line::DelayLine;
 use crate::problem::Problem;
-use crate::{Account, Body, Element, Outbox, Packet};
+use crate::{Account, Body, DropCause, Element, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Stream, Time};
 
@@ -59,6 +59,9 @@ pub struct Jitter {
     pub every: Option<Span>,
     /// Whether packets may overtake. Default false.
     pub reorder: bool,
+    /// How many packets are on their way at most; one more is dropped (Linux `netem limit`). Default: any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
 }
 
 impl Config for Jitter {
@@ -78,6 +81,7 @@ impl Config for Jitter {
         if self.every.is_some_and(Span::is_zero) {
             return Err(Problem::new("every", "must be above zero (for example \"200ms\")"));
         }
+        packets_above_zero(self.packets)?;
         if self.file.is_some() {
             return Err(Problem::new("file", "was not read in"));
         }
@@ -124,7 +128,8 @@ impl Config for Jitter {
     fn draw(choices: &mut Choices) -> Jitter {
         if choices.below(4) == 3 {
             let delays = (0..=choices.below(5)).map(|_| choices.span()).collect();
-            return Jitter { distribution: Distribution::Trace, delays, ..Jitter::default() };
+            let packets = choices.maybe(|c| 1 + c.below(50));
+            return Jitter { distribution: Distribution::Trace, delays, packets, ..Jitter::default() };
         }
         Jitter {
             delay: choices.span(),
@@ -200,6 +205,10 @@ impl<B: Send> Element<B> for JitterElement<B> {
     fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
         self.line.catch_up(now, &mut self.account, out);
         self.account.enter();
+        if self.config.packets.is_some_and(|most| self.line.len() as u64 >= most) {
+            self.account.lose(out, now, packet, DropCause::Overflow);
+            return;
+        }
         let mut due = now + self.delay(now);
         if !self.config.reorder {
             due = due.max(self.last);

@@ -51,6 +51,11 @@ impl<B> DelayLine<B> {
         self.serial += 1;
     }
 
+    /// Packets on their way.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
     /// Hands on what is due by `now`.
     pub fn catch_up(&mut self, now: Time, account: &mut Account, out: &mut Outbox<B>) {
         while self.next().is_some_and(|due| due <= now) {

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 pub fn import(args: &ImportArgs) -> Result<ExitCode, CliProblem> {
     let (name, text) = read(&args.file)?;
     let cc = Control::named(&args.cc).unwrap_or_default();
-    let assumed = Assumed { rtt: args.rtt, duration: args.duration, cc };
+    let assumed = Assumed { rtt: args.rtt, line: args.line, duration: args.duration, cc };
     let folder = folder_of(args.output.as_deref().unwrap_or(Path::new("")));
     let own_name = own_name(&args.file, &folder);
     let source = ImportSource {
@@ -45,7 +45,7 @@ pub fn import(args: &ImportArgs) -> Result<ExitCode, CliProblem> {
             crate::print(&imported.toml)?;
         }
     }
-    Ok(ExitCode::from(u8::from(!imported.lint.is_empty())))
+    Ok(ExitCode::from(u8::from(!imported.lint.is_empty() || !imported.refused.is_empty())))
 }
 
 /// The text and what it is called.
@@ -79,27 +79,38 @@ fn own_name(file: &Path, folder: &Path) -> Option<String> {
     (same && name != "-").then(|| name.to_string())
 }
 
-/// What was found, a line each, and what was written.
+/// What was refused, measured and found wrong, a line each, then what was not understood and what was written.
 fn report(name: &str, imported: &Imported, written: Option<&Path>) -> String {
     let name = escape::value(name);
     let mut text = String::new();
+    for note in &imported.refused {
+        let says = note.says();
+        let _ = writeln!(text, "{name}:{}: error: {}; it is left out", note.line, escape::value(&says));
+    }
+    for fact in &imported.facts {
+        let _ = writeln!(text, "{name}:{}: measured: {}", fact.line, escape::value(&fact.text));
+    }
     for found in &imported.lint {
         let _ = writeln!(text, "{name}:{}: {} [{}]", found.line, escape::value(&found.text), found.rule);
     }
     for (lines, note) in grouped(&imported.not_understood) {
-        let quoted = if lines.contains([',', '-']) { String::new() } else { format!("`{}`: ", note.text) };
-        let said = if note.why.contains(&note.text) { String::new() } else { quoted };
-        let said = escape::value(&said).into_owned();
-        let _ = writeln!(text, "{name}:{lines}: not understood: {said}{}", escape::value(&note.why));
+        let says = if lines.contains([',', '-']) { note.why.clone() } else { note.says() };
+        let _ = writeln!(text, "{name}:{lines}: not understood: {}", escape::value(&says));
+    }
+    for assumed in &imported.assumed {
+        let _ = writeln!(text, "assumed: {}", escape::value(assumed));
     }
     let (lines, understood) = (imported.lines, imported.understood);
     let _ = write!(text, "{}: {understood} of {lines} lines understood", imported.format.title());
-    match imported.lint.len() {
-        0 => text.push_str(", nothing found wrong\n"),
-        n => {
-            let _ = writeln!(text, ", {n} found wrong");
-        }
+    let counts = [
+        (imported.refused.len(), "value left out", "values left out"),
+        (imported.facts.len(), "fact measured", "facts measured"),
+        (imported.lint.len(), "found wrong", "found wrong"),
+    ];
+    for (n, one, more) in counts.into_iter().filter(|(n, ..)| *n > 0) {
+        let _ = write!(text, ", {n} {}", if n == 1 { one } else { more });
     }
+    text.push('\n');
     if let Some(path) = written {
         let path = path.display().to_string();
         let path = escape::value(&path);

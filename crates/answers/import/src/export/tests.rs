@@ -65,7 +65,7 @@ fn a_topology_is_read_back_as_what_it_was_made_of() {
     let beside = |_: &str| Err("none".to_string());
     let source =
         ImportSource { name: "n.clab.yml", text: &yaml, own_name: None, values: &[], beside: &beside };
-    let assumed = Assumed { rtt: Span::ZERO, duration: None, cc: Control::default() };
+    let assumed = Assumed { rtt: Some(Span::ZERO), line: None, duration: None, cc: Control::default() };
     assert_eq!(ImportFormat::of(&yaml), Some(ImportFormat::Containerlab));
     let back = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}\n{yaml}"));
     let back = &back.experiment.variants[0].scenario;

@@ -35,9 +35,6 @@ pub(crate) fn draft(model: &IosModel, reading: &mut Reading) -> Draft {
             }
         }
     }
-    if !draft.links.is_empty() {
-        reading.assume("the round-trip time (--rtt): a configuration does not say it");
-    }
     draft
 }
 

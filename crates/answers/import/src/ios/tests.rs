@@ -1,12 +1,12 @@
 use crate::{Assumed, ImportFormat, ImportSource, Imported, import};
 use congestion::Control;
 use path::{Meter, QueueConfig, Refill, Stage};
-use units::{Bytes, Rate, Span};
+use units::{Bytes, Rate};
 
 fn ios(text: &str) -> Imported {
     let beside = |_: &str| Err("none".to_string());
     let source = ImportSource { name: "router.cfg", text, own_name: None, values: &[], beside: &beside };
-    let assumed = Assumed { rtt: Span::from_millis(20), duration: None, cc: Control::default() };
+    let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
     assert_eq!(ImportFormat::of(text), Some(ImportFormat::Ios), "{text}");
     import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"))
 }

@@ -1,7 +1,7 @@
 //! Buckets of shapers: too small for the timer or a packet, or so large that they are no limit.
 
 use crate::number::{rate as rate_text, seconds, size, time};
-use crate::{DraftStage, Reading};
+use crate::{Credit, DraftStage, Reading};
 use path::{Class, Refill, Stage};
 use units::{Bytes, Rate};
 
@@ -15,33 +15,43 @@ const FAST: u64 = 50_000_000;
 /// A bucket that holds this long is a second limit nobody meant.
 const LONG_S: f64 = 0.5;
 
-/// Names of a bucket in findings.
-struct BucketNames<'a> {
+/// A bucket in findings.
+struct Bucket<'a> {
+    line: usize,
     owner: &'a str,
-    bucket: &'a str,
+    name: &'a str,
+    rate: Rate,
+    burst: Bytes,
+    credit: Credit,
+    /// Where it leaves faster than that after a pause.
+    leaves: String,
+    /// Names of the rules.
     small: &'static str,
     large: &'static str,
 }
 
-fn bucket(line: usize, names: &BucketNames, rate: Rate, burst: Bytes, reading: &mut Reading) {
-    let holds = seconds(burst.get(), rate);
-    let BucketNames { owner, bucket, .. } = names;
-    let (b, r) = (size(burst.get()), rate_text(rate.as_bps()));
-    if rate.as_bps() >= FAST && holds < LATE_S {
-        let fit = size((rate.as_bps() as f64 / 8.0 * 1e-3) as u64);
-        let text = format!(
-            "{owner}: a {bucket} of {b} at {r} is used up in {}: whenever the timer is later than that, rate is lost; 1 ms \
-             is {fit}",
-            time(holds)
-        );
-        reading.fault(line, names.small, text);
-    }
-    if holds >= LONG_S && burst.get() > 10 * PACKET {
-        let text = format!(
-            "{owner}: a {bucket} of {b} at {r} is {} of data, which leaves at line rate after every pause",
-            time(holds)
-        );
-        reading.fault(line, names.large, text);
+impl Bucket<'_> {
+    fn judge(&self, reading: &mut Reading) {
+        let holds = seconds(self.burst.get(), self.rate);
+        let (b, r) = (size(self.burst.get()), rate_text(self.rate.as_bps()));
+        let (owner, name) = (self.owner, self.name);
+        if self.credit == Credit::KernelTimer && self.rate.as_bps() >= FAST && holds < LATE_S {
+            let fit = size((self.rate.as_bps() as f64 / 8.0 * 1e-3) as u64);
+            let text = format!(
+                "{owner}: a {name} of {b} at {r} is used up in {}: whenever the timer is later than that, rate is lost; 1 ms \
+                 is {fit}",
+                time(holds)
+            );
+            reading.fault(self.line, self.small, text);
+        }
+        if holds >= LONG_S && self.burst.get() > 10 * PACKET {
+            let text = format!(
+                "{owner}: a {name} of {b} at {r} is {} of data, which leaves at {} after every pause",
+                time(holds),
+                self.leaves
+            );
+            reading.fault(self.line, self.large, text);
+        }
     }
 }
 
@@ -61,21 +71,35 @@ pub(crate) fn shaper(stage: &DraftStage, reading: &mut Reading) {
         }
         return;
     }
+    if stage.credit == Credit::NoBucket {
+        return;
+    }
     let owner = stage.says.as_str();
-    let names = BucketNames { owner, bucket: "burst", small: "burst-small", large: "burst-large" };
     if let Some(burst) = s.burst {
-        if burst.get() < PACKET {
+        if burst.get() < PACKET && stage.credit == Credit::KernelTimer {
             let text = format!(
                 "{owner}: a burst of {} is below a full packet of {PACKET} bytes, which never passes",
                 size(burst.get())
             );
             reading.fault(stage.line, "burst-below-packet", text);
         } else {
-            bucket(stage.line, &names, rate, burst, reading);
+            let bucket = Bucket {
+                line: stage.line,
+                owner,
+                name: "burst",
+                rate,
+                burst,
+                credit: stage.credit,
+                leaves: "line rate".into(),
+                small: "burst-small",
+                large: "burst-large",
+            };
+            bucket.judge(reading);
         }
     }
     if let (Some(peak), Some(mtu)) = (s.peak_rate, s.peak_burst)
         && mtu.get() < PACKET
+        && stage.credit == Credit::KernelTimer
     {
         let text = format!(
             "{owner}: the peak rate {} with mtu {} passes no packet larger than that",
@@ -86,23 +110,46 @@ pub(crate) fn shaper(stage: &DraftStage, reading: &mut Reading) {
     }
 }
 
-/// HTB's two buckets of each class.
+/// HTB's two buckets of each class: `burst` leaves at the ceil, `cburst` at line rate (Linux `htb_charge_class`: a packet
+/// takes tokens from both).
 pub(crate) fn classes(stage: &DraftStage, reading: &mut Reading) {
     let Stage::Htb(htb) = &stage.stage else { return };
+    if stage.credit == Credit::NoBucket {
+        return;
+    }
     for class in &htb.classes {
         let line = stage.parts.get(&class.name).copied().unwrap_or(stage.line);
-        buckets_of(class, line, reading);
+        buckets_of(class, line, stage.credit, reading);
     }
 }
 
-fn buckets_of(class: &Class, line: usize, reading: &mut Reading) {
-    let owner = format!("class {}", class.name);
-    let names = |bucket, small, large| BucketNames { owner: &owner, bucket, small, large };
+fn buckets_of(class: &Class, line: usize, credit: Credit, reading: &mut Reading) {
+    let owner = &format!("class {}", class.name);
     // What is left out is as small as tc makes it: a packet.
     let given = |b: Option<Bytes>| b.unwrap_or(Bytes::new(1600));
-    let burst = names("burst", "htb-burst-small", "htb-burst-large");
-    bucket(line, &burst, class.rate, given(class.burst), reading);
     let ceil = class.ceil.unwrap_or(class.rate);
-    let cburst = names("cburst", "htb-cburst-small", "htb-cburst-large");
-    bucket(line, &cburst, ceil, given(class.cburst), reading);
+    if ceil > class.rate || class.burst <= class.cburst {
+        let leaves = if ceil > class.rate {
+            format!("its ceil of {}", rate_text(ceil.as_bps()))
+        } else {
+            "line rate".into()
+        };
+        let (name, small, large) = ("burst", "htb-burst-small", "htb-burst-large");
+        Bucket {
+            line,
+            owner,
+            name,
+            rate: class.rate,
+            burst: given(class.burst),
+            credit,
+            leaves,
+            small,
+            large,
+        }
+        .judge(reading);
+    }
+    let leaves = "line rate".to_string();
+    let (name, small, large) = ("cburst", "htb-cburst-small", "htb-cburst-large");
+    Bucket { line, owner, name, rate: ceil, burst: given(class.cburst), credit, leaves, small, large }
+        .judge(reading);
 }

@@ -1,7 +1,7 @@
 //! A policer's bucket: what it drops of the bursts that every sender sends.
 
 use crate::number::{rate as rate_text, seconds, size, time};
-use crate::{DraftStage, Reading};
+use crate::{Credit, DraftStage, Reading};
 use path::{Action, Meter, Stage};
 
 /// The first window of a connection: 10 full packets (RFC 6928).
@@ -29,7 +29,7 @@ pub(crate) fn bucket(stage: &DraftStage, reading: &mut Reading) {
     let (rate, burst) = (p.rate, burst.get());
     let (r, b) = (rate_text(rate.as_bps()), size(burst));
     let wants = burst_of_a_sender(rate.as_bps());
-    if burst < 1514 {
+    if burst < 1514 && stage.credit == Credit::KernelTimer {
         let text = format!(
             "{}: a bucket of {b} is below a full packet of 1514 bytes, which never passes",
             stage.says

@@ -19,8 +19,16 @@ pub(crate) struct HtbLeaf {
 /// The most leaves: a codepoint each.
 const MOST_LEAVES: usize = 63;
 
-/// The tree of a device as a stage, and its leaves; `None` where there is no class.
-pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option<(DraftStage, Vec<HtbLeaf>)> {
+/// A device's tree.
+pub(crate) struct Tree {
+    pub stage: DraftStage,
+    pub leaves: Vec<HtbLeaf>,
+    /// Whether what no filter matches passes every limit.
+    pub leaks: bool,
+}
+
+/// The tree of a device; `None` where there is no class.
+pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option<Tree> {
     let mine: Vec<&TcClass> =
         model.classes.iter().filter(|c| c.device == q.device && c.id.major == q.handle).collect();
     let places: BTreeMap<ClassId, usize> = mine.iter().enumerate().map(|(i, c)| (c.id, i)).collect();
@@ -38,7 +46,9 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
         }
         parents.push(place);
     }
-    let default = default_of(q, &mine, reading);
+    // Without the discipline's own line nothing says where unmatched packets go.
+    let default = if q.is_missing() { None } else { default_of(q, &mine, reading) };
+    let leaks = default.is_none() && !q.is_missing();
     let inner: BTreeSet<usize> = parents.iter().flatten().copied().collect();
     let (mut order, mut leaves) = (Vec::new(), Vec::new());
     for (i, class) in mine.iter().enumerate().filter(|(i, _)| !inner.contains(i)) {
@@ -86,7 +96,7 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
     keep_whole(&mut classes, reading, &parts);
     let mut stage = DraftStage::new("htb", q.line, format!("htb of {}", q.device), Htb { classes });
     stage.parts = parts;
-    Some((stage, told))
+    Some(Tree { stage, leaves: told, leaks })
 }
 
 /// Drops classes whose parent was not understood.
@@ -108,15 +118,15 @@ fn default_of(q: &TcQdisc, mine: &[&TcClass], reading: &mut Reading) -> Option<C
     let text = q.options.text("default").unwrap_or("0");
     let minor = u32::from_str_radix(text.trim_start_matches("0x"), 16).ok();
     let id = ClassId { major: q.handle, minor: minor? };
-    if id.minor != 0 && mine.iter().any(|c| c.id == id) {
-        return Some(id);
-    }
+    let inner = mine.iter().find(|c| c.parent == Some(id)).map(|c| c.id);
+    let what = match (id.minor, mine.iter().any(|c| c.id == id), inner) {
+        (0, ..) => "no default class".into(),
+        (_, false, _) => format!("the default class {id} is not there"),
+        // Linux `htb_classify`: a default class with a level above 0 is none.
+        (_, true, Some(child)) => format!("the default class {id} is an inner class ({child} is below it)"),
+        (_, true, None) => return Some(id),
+    };
     if !mine.is_empty() {
-        let what = if id.minor == 0 {
-            "no default class".into()
-        } else {
-            format!("the default class {id} is not there")
-        };
         let text = format!("{what}: what no filter matches is sent at once, past every limit");
         reading.fault(q.line, "htb-default", text);
     }

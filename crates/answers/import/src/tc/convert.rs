@@ -1,10 +1,11 @@
 //! The model into a draft: a link for each device, a flow for each way to be limited.
 
-use super::classes::{HtbLeaf, htb};
+use super::classes::{HtbLeaf, Tree, htb};
+use super::facts;
 use super::leaf;
-use super::model::{MOST_PARTS, TcFilter, TcModel, TcPlace, TcPolice, TcQdisc};
+use super::model::{MOST_PARTS, TcModel, TcPlace, TcPolice, TcQdisc};
 use super::netem;
-use crate::{Assumed, Draft, DraftFlow, DraftLink, DraftStage, Reading, number};
+use crate::{BoxPort, Credit, Draft, DraftFlow, DraftLink, DraftStage, PortFlow, Reading, number};
 use path::queue::{CoDel, Drr, Fifo, FqCoDel, Pie, Red};
 use path::{Action, Meter, Policer, QueueConfig, Shaper};
 use units::{Bytes, Rate};
@@ -18,13 +19,17 @@ const DEEPEST: usize = 8;
 #[derive(Default)]
 struct Chained {
     stages: Vec<DraftStage>,
-    leaves: Vec<HtbLeaf>,
+    /// Classes of its traffic.
+    flows: Vec<PortFlow>,
+    /// Whether traffic may pass all its limits.
+    leaks: bool,
 }
 
 /// The whole model.
-pub(crate) fn draft(model: &TcModel, assumed: &Assumed, reading: &mut Reading) -> Draft {
-    let mut draft = Draft::default();
-    let devices = model.devices();
+pub(crate) fn draft(mut model: TcModel, reading: &mut Reading) -> Draft {
+    model.add_missing(reading);
+    let model = &model;
+    facts::report(model, reading);
     for q in &model.qdiscs {
         if let Some(last) = model.at(&q.device, q.place).filter(|last| last.line != q.line) {
             let why = format!("line {} puts `{}` in its place", last.line, last.kind);
@@ -34,30 +39,79 @@ pub(crate) fn draft(model: &TcModel, assumed: &Assumed, reading: &mut Reading) -
     for q in &model.qdiscs {
         let TcPlace::Under(id) = q.place else { continue };
         if !model.qdiscs.iter().any(|above| above.device == q.device && above.handle == id.major) {
-            let why = format!("no discipline {:x}: is there on {}", id.major, q.device);
+            let why = format!(
+                "the discipline {:x}: that it hangs under is not in the text ({})",
+                id.major, q.device
+            );
             reading.unknown(q.line, q.kind.clone(), why);
         }
     }
-    let redirect = |device: &str| {
-        let to = |f: &&TcFilter| f.redirect.as_deref() == Some(device) && f.device != device;
-        model.filters.iter().find(to)
-    };
-    for device in &devices {
+    let inward = inward(model, reading);
+    let mut apart = Draft::default();
+    let mut ports = Vec::new();
+    for device in model.devices() {
         // What is redirected to an ifb is shaped on its way in.
-        if redirect(device).is_some() {
+        if inward.iter().any(|(_, ifb)| ifb == device) {
             continue;
         }
         let out = egress(device, model, reading);
-        let source = model.filters.iter().find(|f| f.device == **device && f.redirect.is_some());
-        let inner = source.and_then(|f| f.redirect.as_deref()).filter(|to| *to != *device);
-        let back = inner.map(|inner| egress(inner, model, reading)).unwrap_or_default();
-        link(device, out, back, model, reading, &mut draft);
+        let inner = inward.iter().find(|(from, _)| from == device);
+        let into = inner.map(|(_, ifb)| egress(ifb, model, reading)).unwrap_or_default();
+        let (mut policed_in, mut policed_out) = (Vec::new(), Vec::new());
+        policers(device, model, reading, (&mut policed_in, &mut policed_out), &mut apart);
+        policed_in.extend(into.stages);
+        policed_out.extend(out.stages);
+        ports.push(BoxPort {
+            name: device.into(),
+            out: policed_out,
+            into: policed_in,
+            out_flows: out.flows,
+            into_flows: into.flows,
+            leaks: out.leaks || into.leaks,
+        });
     }
+    let mut draft = Draft::of_box(HERE, ports);
+    draft.links.extend(apart.links);
+    draft.flows.extend(apart.flows);
     if !draft.links.is_empty() {
-        reading.assume(format!("a round-trip time of {}, half in each direction (--rtt)", assumed.rtt));
         reading.assume("full packets of 1500 bytes of IP; tc counts 14 bytes of Ethernet more".to_string());
     }
     draft
+}
+
+/// Devices and the `ifb` that shapes what comes in at them: by redirecting filters, by the ifb's name, or because there is
+/// one of each.
+fn inward(model: &TcModel, reading: &mut Reading) -> Vec<(String, String)> {
+    let redirects = model.filters.iter().filter_map(|f| Some((f.device.clone(), f.redirect.clone()?)));
+    let mut pairs: Vec<(String, String)> = redirects.filter(|(from, to)| from != to).collect();
+    pairs.dedup();
+    let devices = model.devices();
+    let is_ifb = |device: &str| device.starts_with("ifb");
+    let has = |device: &str, place| model.at(device, place).is_some();
+    let lone: Vec<&str> = devices
+        .iter()
+        .copied()
+        .filter(|d| is_ifb(d) && has(d, TcPlace::Root) && pairs.iter().all(|(_, ifb)| ifb != d))
+        .collect();
+    for ifb in &lone {
+        let others =
+            || devices.iter().copied().filter(|d| !is_ifb(d) && pairs.iter().all(|(from, _)| from != d));
+        let named = others().filter(|d| ifb.ends_with(d)).max_by_key(|d| d.len());
+        let open: Vec<&str> = others().filter(|d| has(d, TcPlace::Ingress)).collect();
+        let other: Vec<&str> = others().collect();
+        let only = match (open.as_slice(), other.as_slice()) {
+            ([one], _) | ([], [one]) if lone.len() == 1 => Some(*one),
+            _ => None,
+        };
+        if let Some(device) = named.or(only) {
+            let why = if named.is_some() { "by its name" } else { "the only one" };
+            reading.assume(format!(
+                "{ifb} shapes what comes in at {device} ({why}): no filter in the text says so"
+            ));
+            pairs.push((device.to_string(), ifb.to_string()));
+        }
+    }
+    pairs
 }
 
 /// The stages of what a device sends.
@@ -66,16 +120,51 @@ pub(crate) fn egress_stages(device: &str, model: &TcModel, reading: &mut Reading
 }
 
 fn egress(device: &str, model: &TcModel, reading: &mut Reading) -> Chained {
-    let Some(root) = model.at(device, TcPlace::Root) else {
+    let Some(root) = model.at(device, TcPlace::Root).or_else(|| highest(device, model)) else {
         return Chained::default();
     };
     chained(root, model, &mut TcWalk { depth: 0, left: MOST_PARTS }, reading)
+}
+
+/// Where the root of a device is not in the text: the only discipline that hangs under nothing of it.
+fn highest<'m>(device: &str, model: &'m TcModel) -> Option<&'m TcQdisc> {
+    let hangs_free = |q: &&TcQdisc| match q.place {
+        TcPlace::Under(id) => {
+            model.qdiscs.iter().all(|above| above.device != device || above.handle != id.major)
+        }
+        _ => false,
+    };
+    let mut free = model.qdiscs.iter().filter(|q| q.device == device).filter(hangs_free);
+    free.next().filter(|_| free.next().is_none())
 }
 
 /// How deep a walk is, and how many more disciplines it may look at: they may stand in circles.
 struct TcWalk {
     depth: usize,
     left: usize,
+}
+
+impl Chained {
+    /// Adds what hangs below.
+    fn append(&mut self, under: Chained) {
+        self.stages.extend(under.stages);
+        self.flows.extend(under.flows);
+        self.leaks |= under.leaks;
+    }
+}
+
+/// A flow for each leaf, and one for what no filter matches where that passes every limit.
+fn flows_of(leaves: Vec<HtbLeaf>, leaks: bool) -> Vec<PortFlow> {
+    let direct = leaks.then(|| {
+        let free = (0..64).find(|d| leaves.iter().all(|l| l.dscp != *d)).unwrap_or(0);
+        let says = "what no filter matches: it passes every limit".to_string();
+        PortFlow { name: "unmatched".into(), dscp: free, says }
+    });
+    let leaves = leaves.into_iter().map(|l| {
+        let name = l.id.to_string().replace(':', "-");
+        PortFlow { name, dscp: l.dscp, says: l.says }
+    });
+    leaves.chain(direct).collect()
 }
 
 /// A discipline and what is under it.
@@ -101,7 +190,9 @@ fn under(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading)
     };
     match q.kind.as_str() {
         "htb" => {
-            let Some((stage, leaves)) = htb(q, model, reading) else { return Chained::default() };
+            let Some(Tree { stage, leaves, leaks }) = htb(q, model, reading) else {
+                return Chained::default();
+            };
             let mut after = Vec::new();
             for child in children() {
                 let at_leaf = leaves.iter().any(|l| child.place == TcPlace::Under(l.id));
@@ -122,32 +213,29 @@ fn under(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading)
                 }
             }
             after.insert(0, stage);
-            Chained { stages: after, leaves }
+            Chained { stages: after, flows: flows_of(leaves, leaks), leaks }
         }
         "tbf" | "cake" => {
             let mut all = Chained::default();
             let mut queue = None;
             for child in children() {
-                let mut under = chained(child, model, walk, reading);
-                all.stages.append(&mut under.stages);
+                all.append(chained(child, model, walk, reading));
                 queue = queue.or_else(|| queue_of(child, reading));
             }
             all.stages.extend(if q.kind == "tbf" { tbf(q, queue, reading) } else { cake(q, reading) });
             all
         }
         "netem" => {
-            let mut all = Chained { stages: netem::stages(q, reading), leaves: Vec::new() };
+            let mut all = Chained { stages: netem::stages(q, reading), ..Chained::default() };
             for child in children() {
-                let mut under = chained(child, model, walk, reading);
-                all.stages.append(&mut under.stages);
-                all.leaves.append(&mut under.leaves);
+                all.append(chained(child, model, walk, reading));
             }
             all
         }
         "prio" | "mq" | "multiq" | "pfifo_fast" | "drr" | "hfsc" | "cbq" => {
             let mut all = Chained::default();
             for child in children() {
-                let mut under = chained(child, model, walk, reading);
+                let under = chained(child, model, walk, reading);
                 if !all.stages.is_empty() && !under.stages.is_empty() {
                     let why = "only what is under one band is simulated";
                     reading.unknown(child.line, child.kind.clone(), why);
@@ -156,8 +244,7 @@ fn under(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading)
                 if !under.stages.is_empty() && q.kind != "mq" {
                     reading.assume(format!("all traffic passes what stands in line {}", child.line));
                 }
-                all.stages.append(&mut under.stages);
-                all.leaves.append(&mut under.leaves);
+                all.append(under);
             }
             all
         }
@@ -206,7 +293,7 @@ fn cake(q: &TcQdisc, reading: &mut Reading) -> Option<DraftStage> {
     let shaper = Shaper { burst: Some(burst), queue, ..Shaper::new(rate) };
     reading.assume("cake as a shaper with FQ-CoDel: no tins, no isolation of hosts");
     let says = format!("cake of {}, {}", q.device, number::rate(rate.as_bps()));
-    Some(DraftStage::new("cake", q.line, says, shaper))
+    Some(DraftStage::new("cake", q.line, says, shaper).with_credit(Credit::NoBucket))
 }
 
 /// A cake's rate, where it has one, and as good a bucket: it sends packet by packet, so that two make one.
@@ -223,7 +310,8 @@ pub(crate) fn queue_of(q: &TcQdisc, reading: &mut Reading) -> Option<QueueConfig
     let limit = |reading: &mut Reading, default: u64| o.count("limit", reading).unwrap_or(default).max(1);
     Some(match q.kind.as_str() {
         "pfifo" | "pfifo_fast" => {
-            QueueConfig::Fifo(Fifo { packets: Some(limit(reading, 1000)), bytes: None })
+            let packets = o.packets("limit", reading).unwrap_or(1000).max(1);
+            QueueConfig::Fifo(Fifo { packets: Some(packets), bytes: None })
         }
         "bfifo" => {
             let bytes = o.size("limit", reading).unwrap_or(Bytes::new(1_514_000));
@@ -313,70 +401,29 @@ fn policer(p: &TcPolice, says: String, reading: &mut Reading) -> Option<DraftSta
     Some(DraftStage::new("police", p.line, says, policer))
 }
 
-/// A device's link, its flows, and links of policers that are for some packets only.
-fn link(
+/// The policers of a device's filters: those of all packets into a direction's stages, those of some packets on links of
+/// their own.
+fn policers(
     device: &str,
-    out: Chained,
-    back: Chained,
     model: &TcModel,
     reading: &mut Reading,
-    draft: &mut Draft,
+    (into, out): (&mut Vec<DraftStage>, &mut Vec<DraftStage>),
+    apart: &mut Draft,
 ) {
-    let beyond = format!("beyond-{device}");
-    let mut link = DraftLink {
-        name: device.into(),
-        between: [HERE.into(), beyond.clone()],
-        forward: Vec::new(),
-        backward: Vec::new(),
-        of_assumed_length: true,
-    };
-    let policed: Vec<&TcFilter> =
-        model.filters.iter().filter(|f| f.device == device && f.police.is_some()).collect();
-    for f in policed {
-        let ways = ["in", "out"];
+    for f in model.filters.iter().filter(|f| f.device == device && f.police.is_some()) {
         let inward = f.place == TcPlace::Ingress;
-        let says = format!("police of {device}, {}: {}", ways[usize::from(!inward)], f.says);
+        let says = format!("police of {device}, {}: {}", if inward { "in" } else { "out" }, f.says);
         let Some(stage) = f.police.as_ref().and_then(|p| policer(p, says, reading)) else { continue };
-        if f.all {
-            if inward {
-                link.backward.push(stage)
-            } else {
-                link.forward.push(stage)
+        match (f.all, inward) {
+            (true, true) => into.push(stage),
+            (true, false) => out.push(stage),
+            (false, _) => {
+                let far = format!("beyond-{device}-{}", f.line);
+                let name = format!("{device}-police-{}", f.line);
+                apart.links.push(DraftLink::beyond(name.clone(), [HERE, &far], inward, vec![stage]));
+                let (from, to) = if inward { (far.as_str(), HERE) } else { (HERE, far.as_str()) };
+                apart.flows.push(DraftFlow::bulk(name, from, to, 0, f.says.clone()));
             }
-            continue;
         }
-        let far = format!("{beyond}-{}", f.line);
-        let name = format!("{device}-police-{}", f.line);
-        draft.links.push(DraftLink::beyond(name.clone(), [HERE, &far], inward, vec![stage]));
-        let (from, to) = if inward { (far.as_str(), HERE) } else { (HERE, far.as_str()) };
-        draft.flows.push(DraftFlow::bulk(name, from, to, 0, f.says.clone()));
-    }
-    let limited_in = !link.backward.is_empty() || !back.stages.is_empty();
-    let limited_out = !link.forward.is_empty() || !out.stages.is_empty();
-    link.forward.extend(out.stages);
-    link.backward.extend(back.stages);
-    if !limited_in && !limited_out {
-        return;
-    }
-    flows(device, "out", limited_out, out.leaves, (HERE, beyond.as_str()), draft);
-    flows(device, "in", limited_in, back.leaves, (beyond.as_str(), HERE), draft);
-    draft.links.push(link);
-}
-
-/// A flow for each leaf of a tree, or one.
-fn flows(
-    device: &str,
-    way: &str,
-    limited: bool,
-    leaves: Vec<HtbLeaf>,
-    (from, to): (&str, &str),
-    draft: &mut Draft,
-) {
-    if leaves.is_empty() && limited {
-        draft.flows.push(DraftFlow::bulk(format!("{device}-{way}"), from, to, 0, ""));
-    }
-    for leaf in leaves {
-        let name = format!("{device}-{way}-{}", leaf.id.to_string().replace(':', "-"));
-        draft.flows.push(DraftFlow::bulk(name, from, to, leaf.dscp, leaf.says));
     }
 }

@@ -6,11 +6,13 @@
 //! | `pfifo`, `bfifo`, `sfq`, `fq`, `fq_codel`, `codel`, `red`, `pie` | the class's queue | as at any other place |
 //! | `tbf`, `cake bandwidth` | the class's `rate` and `ceil` are its at most, its bucket in place of theirs; its queue | no peak rate; its bucket leaves at once |
 //! | `cake` without a bandwidth | FQ-CoDel | no tins, no isolation of hosts |
+//! | `netem` | its `limit` less what is out its delay; its stages behind the tree, where there is one leaf | |
 //! | `prio` | the queue of its second band, where best effort goes (tc-prio(8): the default `priomap`) | no other band |
 //! | others | named, and as nothing | |
 
 use super::convert::{cake_limit, queue_of, tbf_shaper};
 use super::model::{ClassId, TcModel, TcPlace, TcQdisc};
+use super::netem;
 use crate::Reading;
 use path::queue::FqCoDel;
 use path::{Class, QueueConfig};
@@ -58,6 +60,10 @@ pub(super) fn with_below(class: Class, below: &TcQdisc, model: &TcModel, reading
                 format!("`{kind}` under a class is not simulated: 1000 packets first in, first out instead");
             reading.unknown(below.line, kind, why);
             class
+        }
+        "netem" => {
+            let queue = Some(netem::queue_above(below, class.ceil.unwrap_or(class.rate), reading));
+            Class { queue, ..class }
         }
         _ => Class { queue: queue_of(below, reading), ..class },
     }

@@ -1,6 +1,7 @@
 //! What a text says of queueing disciplines, classes and filters, each with its line.
 
 use super::options::Options;
+use crate::Reading;
 use std::fmt;
 use units::{Bytes, Rate};
 
@@ -41,9 +42,26 @@ pub(crate) enum TcPlace {
     Under(ClassId),
 }
 
+/// What `tc -s` counted of a discipline or a class.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TcStats {
+    /// The line of the first counter.
+    pub line: usize,
+    pub bytes: u64,
+    pub packets: u64,
+    pub dropped: u64,
+    /// The kernel's estimate of the rate, bit/s (`tc -s` with an estimator).
+    pub rate: Option<f64>,
+    pub backlog_bytes: u64,
+    pub backlog_packets: u64,
+    /// Packets that the class found larger than its MTU.
+    pub giants: u64,
+}
+
 /// A queueing discipline.
 #[derive(Clone, Debug)]
 pub(crate) struct TcQdisc {
+    pub stats: Option<TcStats>,
     pub line: usize,
     pub device: String,
     pub handle: u32,
@@ -52,9 +70,17 @@ pub(crate) struct TcQdisc {
     pub options: Options,
 }
 
+impl TcQdisc {
+    /// Whether only its classes stand in the text ([`TcModel::add_missing`]).
+    pub fn is_missing(&self) -> bool {
+        self.options.is_none()
+    }
+}
+
 /// A class.
 #[derive(Clone, Debug)]
 pub(crate) struct TcClass {
+    pub stats: Option<TcStats>,
     pub line: usize,
     pub device: String,
     pub id: ClassId,
@@ -104,6 +130,24 @@ pub(crate) struct TcModel {
 pub(crate) const MOST_PARTS: usize = 4096;
 
 impl TcModel {
+    /// Adds the disciplines whose classes stand in the text and that do not themselves.
+    pub fn add_missing(&mut self, reading: &mut Reading) {
+        for c in &self.classes {
+            let known = |q: &TcQdisc| q.device == c.device && q.handle == c.id.major;
+            if self.qdiscs.iter().any(known) {
+                continue;
+            }
+            let why = format!(
+                "the htb {:x}: of {} is not in the text: where packets go that match no class is unknown",
+                c.id.major, c.device
+            );
+            reading.unknown(c.line, c.id.to_string(), why);
+            let (line, device, options) = (c.line, c.device.clone(), Options::none(0));
+            let (handle, place, kind) = (c.id.major, TcPlace::Root, "htb".into());
+            self.qdiscs.push(TcQdisc { stats: None, line, device, handle, place, kind, options });
+        }
+    }
+
     /// Devices in the order of mention.
     pub fn devices(&self) -> Vec<&str> {
         let mut all: Vec<(usize, &str)> = Vec::new();

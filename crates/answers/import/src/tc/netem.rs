@@ -5,7 +5,7 @@ use super::options::KeySpec;
 use crate::{DraftStage, Reading, number};
 use path::queue::Fifo;
 use path::{Delay, Distribution, Duplicate, Jitter, Link, Loss, LossModel, QueueConfig, Reorder};
-use units::Bytes;
+use units::{Bytes, Rate, Span};
 
 /// Keys after [`flatten`].
 pub(crate) const KEYS: &[KeySpec] = &[
@@ -89,10 +89,11 @@ pub(crate) fn stages(q: &TcQdisc, reading: &mut Reading) -> Vec<DraftStage> {
     let delay = o.time("delay", reading).unwrap_or_default();
     let jitter = o.time("jitter", reading).filter(|j| !j.is_zero());
     let rate = o.rate("rate", reading);
-    let limit = o.count("limit", reading).unwrap_or(1000).max(1);
+    let limit = o.packets("limit", reading).unwrap_or(1000).max(1);
     bare_time(q, reading);
     if let Some(rate) = rate {
-        let queue = QueueConfig::Fifo(Fifo { packets: Some(limit), bytes: None });
+        let waiting = waiting(limit, rate, delay);
+        let queue = QueueConfig::Fifo(Fifo { packets: Some(waiting), bytes: None });
         let link = Link { rate: Some(rate), queue, ..Link::default() };
         all.push(DraftStage::new("rate", line, format!("netem rate {}", number::rate(rate.as_bps())), link));
     }
@@ -105,8 +106,9 @@ pub(crate) fn stages(q: &TcQdisc, reading: &mut Reading) -> Vec<DraftStage> {
         let reorder = Reorder { probability: 1.0 - at_once, delay };
         all.push(DraftStage::new("reorder", line, "netem delay and reorder", reorder));
         if jitter.is_some() {
-            reading.unknown(line, "jitter", "jitter beside reorder is not simulated");
+            reading.unknown(line, "jitter", "jitter together with reorder is not simulated");
         }
+        reading.assume("netem with `reorder` holds any number of packets");
     } else if jitter.is_some() {
         let distribution = match o.text("distribution") {
             None | Some("uniform") => Distribution::Uniform,
@@ -121,13 +123,31 @@ pub(crate) fn stages(q: &TcQdisc, reading: &mut Reading) -> Vec<DraftStage> {
             }
         };
         // With a rate, packets leave in order (`netem_enqueue`).
-        let jitter = Jitter { delay, jitter, distribution, reorder: rate.is_none(), ..Jitter::default() };
+        let packets = Some(limit);
+        let jitter =
+            Jitter { delay, jitter, distribution, packets, reorder: rate.is_none(), ..Jitter::default() };
         all.push(DraftStage::new("jitter", line, "netem delay with jitter", jitter));
     } else if !delay.is_zero() {
-        all.push(DraftStage::new("delay", line, "netem delay", Delay { delay }));
+        all.push(DraftStage::new("delay", line, "netem delay", Delay { delay, packets: Some(limit) }));
     }
-    holds_too_little(q, limit, delay.as_secs_f64(), rate.map(|r| r.as_bps()), reading);
+    if reorder.is_none() {
+        holds_too_little(q, limit, delay.as_secs_f64(), rate.map(|r| r.as_bps()), reading);
+    }
     all
+}
+
+/// Of the packets that a netem holds at most, those that can wait for a rate: the others are out their delay
+/// (`netem_enqueue`: one queue for both). Where all of them are, the delay's own bound limits.
+pub(super) fn waiting(limit: u64, rate: Rate, delay: Span) -> u64 {
+    let delayed = rate.bytes_in(delay).get() / 1514;
+    if delayed < limit { limit - delayed } else { limit }
+}
+
+/// What a netem holds at most under a class of that rate, as the class's queue.
+pub(super) fn queue_above(q: &TcQdisc, rate: Rate, reading: &mut Reading) -> QueueConfig {
+    let limit = q.options.packets("limit", reading).unwrap_or(1000).max(1);
+    let delay = q.options.time("delay", reading).unwrap_or_default();
+    QueueConfig::Fifo(Fifo { packets: Some(waiting(limit, rate, delay)), bytes: None })
 }
 
 fn losses(q: &TcQdisc, reading: &mut Reading, all: &mut Vec<DraftStage>) {

@@ -160,6 +160,11 @@ impl Options {
         Options { line, all: Vec::new() }
     }
 
+    /// Whether these are the options of a line that is not in the text.
+    pub fn is_none(&self) -> bool {
+        self.line == 0
+    }
+
     /// Reads `words`; what is no key of `spec` is told.
     pub fn read(line: usize, words: &[String], spec: &[KeySpec], reading: &mut Reading) -> Options {
         let mut options = Options::none(line);
@@ -210,12 +215,14 @@ impl Options {
         let text = self.text(key)?;
         let value = parse(text);
         if value.is_none() {
-            let why = if text.contains('$') || text.contains('`') {
-                format!("the value of `{key}` is not known here: `{text}`")
-            } else {
-                format!("`{text}` is no {what} (`{key}`)")
+            let why = match text.strip_prefix('$').map(|name| name.trim_matches(['{', '}'])) {
+                Some(name) if !name.is_empty() => {
+                    format!("the value of `{key}` is not known here: `{text}` (--define {name}=VALUE)")
+                }
+                _ if text.contains(['$', '`']) => format!("the value of `{key}` is not known here: `{text}`"),
+                _ => format!("`{text}` is not a {what} (`{key}`)"),
             };
-            reading.unknown(self.line, text, why);
+            reading.refuse(self.line, text, why);
         }
         value
     }
@@ -247,11 +254,18 @@ impl Options {
         self.value(key, "share", reading, percent)
     }
 
-    /// A count of packets or the like: `1000p`, `1000`, `1514b`.
+    /// A count: `1000p`, `1000`, `1514b` (iproute2 reads it with `get_unsigned` or `get_u32`, and prints the letters).
     pub fn count(&self, key: &str, reading: &mut Reading) -> Option<u64> {
         self.value(key, "number", reading, |text| {
             let digits = text.trim_end_matches(['p', 'b']);
             digits.parse().ok().filter(|n| *n < 1 << 40)
+        })
+    }
+
+    /// A count of packets that iproute2 reads as a size (`limit` of pfifo and netem: `get_size`), so that `1k` is 1024 packets.
+    pub fn packets(&self, key: &str, reading: &mut Reading) -> Option<u64> {
+        self.value(key, "number of packets", reading, |text| {
+            tc_size(text.trim_end_matches('p')).map(Bytes::get).filter(|n| *n < 1 << 40)
         })
     }
 }

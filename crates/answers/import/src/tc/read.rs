@@ -2,9 +2,10 @@
 
 use super::OBJECTS;
 use super::filter;
-use super::model::{ClassId, MOST_PARTS, TcClass, TcModel, TcPlace, TcQdisc};
+use super::model::{ClassId, MOST_PARTS, TcClass, TcModel, TcPlace, TcQdisc, TcStats};
 use super::netem;
 use super::options::{Options, spec};
+use crate::number::{self, tc_size};
 use crate::shell::{Shell, Statement, joined};
 use crate::{ImportSource, Reading};
 
@@ -17,43 +18,30 @@ struct TcReader<'r> {
     device: String,
     /// Whether the line before was a filter that more lines may follow.
     in_filter: bool,
+    /// The discipline or class that `tc show` printed last, whose statistics may follow.
+    shown: Shown,
 }
 
-/// Statistics that `tc -s` prints: they say nothing of the configuration.
-const STATISTICS: [&str; 26] = [
-    "Sent ",
-    "backlog ",
-    "rate ",
-    "lended:",
-    "tokens:",
-    "period ",
-    "cwnd ",
-    "maxpacket ",
-    "new_flows_len",
-    "new_flow_count",
-    "old_flows_len",
-    "Dead",
-    "requeues ",
-    "marked ",
-    "mark ",
-    "early ",
-    "prob ",
-    "delay ",
-    "flows ",
-    "gc ",
-    "throttled",
-    "count ",
-    "ldelay ",
-    "pkts_in ",
-    "deficit ",
-    "Qdisc ",
-];
+/// What the lines of statistics belong to.
+#[derive(Clone, Copy, PartialEq)]
+enum Shown {
+    Nothing,
+    Qdisc,
+    Class,
+    /// A class of a discipline that has no configuration of its own to read.
+    Other,
+}
+
+/// How lines of statistics begin that lost their indentation on the way here.
+const STATISTICS: [&str; 7] =
+    ["Sent ", "backlog ", "rate ", "lended:", "tokens:", "maxpacket ", "memory used"];
 
 /// The whole text.
 pub(crate) fn read(source: &ImportSource, reading: &mut Reading) -> TcModel {
     let device = "dev".to_string();
     let shell = Shell::with(source.values);
-    let mut reader = TcReader { model: TcModel::default(), reading, shell, device, in_filter: false };
+    let (model, shown) = (TcModel::default(), Shown::Nothing);
+    let mut reader = TcReader { model, reading, shell, device, in_filter: false, shown };
     for (number, line) in joined(source.text) {
         let said = line.trim();
         if said.is_empty() || said.starts_with('#') {
@@ -70,7 +58,8 @@ pub(crate) fn read_command(line: usize, text: &str, model: &mut TcModel, reading
     let mut shell = Shell::default();
     let (statements, _) = shell.statements(line, text);
     let before = std::mem::take(model);
-    let mut reader = TcReader { model: before, reading, shell, device: "dev".into(), in_filter: false };
+    let (device, shown) = ("dev".into(), Shown::Nothing);
+    let mut reader = TcReader { model: before, reading, shell, device, in_filter: false, shown };
     let mut any = false;
     for statement in &statements {
         any |= reader.statement(statement);
@@ -91,15 +80,21 @@ impl TcReader<'_> {
         if shown {
             let words = owned(&words);
             self.in_filter = false;
+            self.shown = Shown::Nothing;
             return self.object(number, &words[0], &words[1..], true);
         }
         if self.in_filter && indented && filter::more(number, &words, &mut self.model, self.reading) {
             return;
         }
-        if indented && STATISTICS.iter().any(|s| line.trim_start().starts_with(s)) {
-            return;
-        }
         self.in_filter = false;
+        let said = line.trim_start();
+        if self.shown != Shown::Nothing
+            && (indented || STATISTICS.iter().any(|s| said.starts_with(s)))
+            && !words.contains(&"tc")
+        {
+            return self.statistics(number, &words);
+        }
+        self.shown = Shown::Nothing;
         let (statements, only_assigned) = self.shell.statements(number, line);
         if only_assigned {
             return;
@@ -109,7 +104,37 @@ impl TcReader<'_> {
             any |= self.statement(statement);
         }
         if !any {
-            self.reading.unknown(number, line.trim(), "no tc command");
+            self.reading.unknown(number, line.trim(), "not a tc command");
+        }
+    }
+
+    /// A line of counters of the discipline or class above it.
+    fn statistics(&mut self, line: usize, words: &[&str]) {
+        let stats = match self.shown {
+            Shown::Qdisc => self.model.qdiscs.last_mut().map(|q| &mut q.stats),
+            Shown::Class => self.model.classes.last_mut().map(|c| &mut c.stats),
+            Shown::Nothing | Shown::Other => None,
+        };
+        let Some(stats) = stats else { return };
+        let stats = stats.get_or_insert(TcStats { line, ..TcStats::default() });
+        for pair in words.windows(2) {
+            let value = pair[1].trim_end_matches([',', ')', 'p', 'b']);
+            let number: Option<u64> = value.parse().ok();
+            match (pair[0].trim_start_matches('('), number) {
+                ("Sent", Some(bytes)) => stats.bytes = bytes,
+                ("dropped", Some(dropped)) => stats.dropped = dropped,
+                ("giants:", Some(giants)) => stats.giants = giants,
+                ("rate", _) => stats.rate = number::tc_rate(pair[1]).map(|r| r.as_bps() as f64),
+                ("backlog", _) => stats.backlog_bytes = tc_size(pair[1]).map_or(0, |b| b.get()),
+                _ => {}
+            }
+            if let ("pkt" | "pkts", Ok(packets)) = (pair[1], pair[0].parse()) {
+                stats.packets = packets;
+            }
+        }
+        if let Some(at) = words.iter().position(|w| *w == "backlog") {
+            let packets = words.get(at + 2).and_then(|w| w.strip_suffix('p')?.parse().ok());
+            stats.backlog_packets = packets.unwrap_or(0);
         }
     }
 
@@ -226,7 +251,10 @@ impl TcReader<'_> {
         let options = self.options(line, &kind, &rest);
         let place = place.unwrap_or(if handle == 0xffff { TcPlace::Ingress } else { TcPlace::Root });
         let device = self.device.clone();
-        self.model.qdiscs.push(TcQdisc { line, device, handle, place, kind, options });
+        self.model.qdiscs.push(TcQdisc { stats: None, line, device, handle, place, kind, options });
+        if shown {
+            self.shown = Shown::Qdisc;
+        }
     }
 
     fn options(&mut self, line: usize, kind: &str, words: &[String]) -> Options {
@@ -278,6 +306,7 @@ impl TcReader<'_> {
         }
         let kind = kind.unwrap_or_default();
         // Other disciplines show classes of their own, which say nothing of the configuration.
+        self.shown = if shown { Shown::Other } else { Shown::Nothing };
         if shown && kind != "htb" && spec(&kind).is_some() {
             return;
         }
@@ -288,8 +317,8 @@ impl TcReader<'_> {
             id.major = parent.map_or(0, |p| p.major);
         }
         if kind != "htb" {
-            let why = format!("classes of `{kind}` are not simulated");
-            return self.reading.unknown(line, kind, why);
+            let why = format!("classes of `{kind}` are not simulated: the limits of this one are left out");
+            return self.reading.refuse(line, kind, why);
         }
         if shown && !named {
             let owner = self.model.qdiscs.iter().rev().find(|q| q.handle == id.major && q.kind == kind);
@@ -299,13 +328,17 @@ impl TcReader<'_> {
         }
         let options = self.options(line, &kind, words.get(i..).unwrap_or_default());
         let device = self.device.clone();
-        let class = TcClass { line, device, id, parent, options };
+        let class = TcClass { stats: None, line, device, id, parent, options };
+        if shown {
+            self.shown = Shown::Class;
+        }
         let known = |c: &&mut TcClass| c.id == id && c.device == class.device;
         match self.model.classes.iter_mut().find(known) {
             Some(known) => {
-                let why = format!("line {line} sets class {id} anew");
+                let why = format!("line {line} sets class {id} again");
                 self.reading.unknown(known.line, id.to_string(), why);
                 *known = class;
+                self.shown = Shown::Nothing;
             }
             None => self.model.classes.push(class),
         }

@@ -1,11 +1,11 @@
-use crate::{Assumed, ImportFormat, ImportSource, Imported, import};
+use crate::{Assumed, ImportFormat, ImportSource, Imported, NotUnderstood, import};
 use congestion::Control;
 use path::queue::{Drr, Fifo, FqCoDel};
 use path::{QueueConfig, Stage};
 use units::{Bytes, Rate, Span};
 
 fn assumed() -> Assumed {
-    Assumed { rtt: Span::from_millis(20), duration: None, cc: Control::default() }
+    Assumed { rtt: None, line: None, duration: None, cc: Control::default() }
 }
 
 fn tc(text: &str) -> Imported {
@@ -146,7 +146,7 @@ fn netem_is_loss_rate_and_delay() {
         "tc qdisc add dev eth0 root netem delay 100ms 10ms 25% distribution normal loss 1% rate 5mbit limit 20\n",
     );
     let kinds: Vec<&str> = forward(&imported).iter().map(|s| s.kind()).collect();
-    assert_eq!(kinds, ["loss", "link", "jitter", "delay"]);
+    assert_eq!(kinds, ["loss", "link", "jitter"]);
     assert_eq!(imported.not_understood.len(), 1, "{:?}", imported.not_understood);
     assert!(imported.not_understood[0].why.contains("correlation"));
     assert_eq!(rules(&imported), [(1, "netem-limit")]);
@@ -161,12 +161,13 @@ tc qdisc add dev eth0 root tbf rate 5mbit burst 15k latency 50ms frobnicate
 tc class add dev eth0 parent 1: classid 1:1 hfsc sc rate 1mbit
 tc qdisc change dev eth1 root tbf rate ${RATE} burst 15k latency 50ms
 ");
-    let missed: Vec<(usize, &str)> =
-        imported.not_understood.iter().map(|n| (n.line, n.why.as_str())).collect();
-    assert_eq!(missed.len(), 3, "{missed:?}");
-    assert!(
-        missed[0].1.contains("frobnicate") && missed[1].1.contains("hfsc") && missed[2].1.contains("${RATE}")
-    );
+    let lines = |notes: &[NotUnderstood]| -> Vec<usize> { notes.iter().map(|n| n.line).collect() };
+    assert_eq!((lines(&imported.not_understood), lines(&imported.refused)), (vec![1], vec![2, 3]));
+    assert!(imported.not_understood[0].why.contains("frobnicate"));
+    assert!(imported.refused[0].why.contains("hfsc"), "{:?}", imported.refused);
+    assert!(imported.refused[1].why.contains("--define RATE=VALUE"), "{:?}", imported.refused);
+    // What was refused is not in the scenario, nothing else stands in its place.
+    assert_eq!(imported.experiment.variants[0].scenario.links.len(), 1);
 }
 
 #[test]
@@ -303,7 +304,7 @@ tc qdisc add dev a root handle 1: tbf rate 5mbit burst 15k latency 50ms
 tc qdisc add dev b parent 1:10 handle 10: pfifo limit 9
 ");
     let missed: Vec<_> = imported.not_understood.iter().map(|n| (n.line, n.why.as_str())).collect();
-    assert_eq!(missed, [(2, "no discipline 1: is there on b")]);
+    assert_eq!(missed, [(2, "the discipline 1: that it hangs under is not in the text (b)")]);
 }
 
 /// Three flows of Reno between two namespaces on Linux 6.18 (veth without offload, `iperf3 -t 12 -O 3`), one a class.
@@ -325,7 +326,9 @@ tc filter add dev wan parent 1: protocol ip prio 1 u32 match ip dport 5012 0xfff
     let source =
         ImportSource { name: "leaves.sh", text: script, own_name: None, values: &[], beside: &beside };
     let cc = Control::named("reno").unwrap();
-    let imported = import(&source, None, &Assumed { rtt: Span::from_millis(1), duration: None, cc }).unwrap();
+    let imported =
+        import(&source, None, &Assumed { rtt: Some(Span::from_millis(1)), line: None, duration: None, cc })
+            .unwrap();
     let mut scenario = imported.experiment.variants[0].scenario.clone();
     scenario.duration = Span::from_secs(15);
     scenario.measure = Some([Span::from_secs(3), Span::from_secs(15)]);

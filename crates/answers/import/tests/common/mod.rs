@@ -2,7 +2,6 @@
 //! lines of the text. The text up to the first NUL is the file, what follows is the file that it may name.
 
 use import::{Assumed, ImportError, ImportFormat, ImportSource, import};
-use units::Span;
 
 /// Imports `data` as `format` and as what it looks like.
 pub fn check(format: ImportFormat, data: &str) {
@@ -12,7 +11,7 @@ pub fn check(format: ImportFormat, data: &str) {
     };
     let own_name = text.len().is_multiple_of(2).then_some("fuzz.txt");
     let source = ImportSource { name: "fuzz.txt", text, own_name, values: &[], beside: &beside };
-    let assumed = Assumed { rtt: Span::from_millis(20), duration: None, cc: Default::default() };
+    let assumed = Assumed { rtt: None, line: None, duration: None, cc: Default::default() };
     for format in [Some(format), None] {
         match import(&source, format, &assumed) {
             Ok(imported) => {

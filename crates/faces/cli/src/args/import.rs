@@ -3,7 +3,7 @@
 use super::control;
 use clap::Args;
 use std::path::PathBuf;
-use units::Span;
+use units::{Rate, Span};
 
 /// `longfat import`.
 #[derive(Debug, Args)]
@@ -16,7 +16,8 @@ assumed; what was not understood is told by line.
   longfat import shaping.txt -o shaping.toml
   longfat import setup.sh --rtt 40ms --json
 
-Exit codes: 0 it is written, 1 it is and something is wrong with the configuration, 2 it is not written.")]
+Exit codes: 0 it is written, 1 it is written and something is wrong with the configuration or was left out, 2 it is not
+written.")]
 pub struct ImportArgs {
     /// The configuration; `-` reads standard input.
     pub file: PathBuf,
@@ -26,9 +27,12 @@ pub struct ImportArgs {
     /// What the file is; default: what its lines look like.
     #[arg(long = "as", value_name = "FORMAT", value_parser = format)]
     pub format: Option<import::ImportFormat>,
-    /// Round-trip time of the empty path, where the file does not say it.
-    #[arg(long, value_name = "TIME", default_value = "20ms")]
-    pub rtt: Span,
+    /// Round-trip time of the empty path; default: 20ms, and nothing where the file itself has delays.
+    #[arg(long, value_name = "TIME")]
+    pub rtt: Option<Span>,
+    /// Rate of an interface's line, where the file has no rate and nothing else limits; default: 1Gbit/s.
+    #[arg(long, value_name = "RATE")]
+    pub line: Option<Rate>,
     /// How long the scenario runs; default: as long as what the file describes, or 10s.
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Span>,
