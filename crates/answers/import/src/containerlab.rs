@@ -114,7 +114,7 @@ fn topology_of(topology: &Yaml, reading: &mut Reading) -> Draft {
             forward,
             backward,
             of_assumed_length: false,
-            leaks: false,
+            unlimited: false,
         });
     }
     for (node, model) in &models {

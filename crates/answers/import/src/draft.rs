@@ -27,6 +27,9 @@ pub const USUAL_RTT: Span = Span::from_millis(20);
 /// The rate of an interface of which nothing is known.
 pub const USUAL_LINE: Rate = Rate::from_bps(1_000_000_000);
 
+/// Round trips that a run lasts at least: CUBIC's start takes some fifteen, and what follows is what is measured.
+const ROUND_TRIPS: f64 = 60.0;
+
 /// How a limiter pays for a packet, which decides what a small bucket does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Credit {
@@ -94,8 +97,8 @@ pub struct DraftLink {
     pub backward: Vec<DraftStage>,
     /// Whether it takes its share of an assumed round-trip time: nothing said how long it is.
     pub of_assumed_length: bool,
-    /// Whether traffic may pass its limits: it then needs a line of its own rate behind them.
-    pub leaks: bool,
+    /// Whether its forward direction is a line that nothing limits.
+    pub unlimited: bool,
 }
 
 /// An interface of a box (a router, a host) whose configuration is read.
@@ -111,8 +114,8 @@ pub struct BoxPort {
     pub out_flows: Vec<PortFlow>,
     /// Classes of what comes in; empty: one flow.
     pub into_flows: Vec<PortFlow>,
-    /// Whether some of its traffic passes all its limits (HTB's direct queue).
-    pub leaks: bool,
+    /// What leaves past all its limits and delays (HTB's direct queue): which traffic that is.
+    pub unmatched: Option<String>,
 }
 
 /// A class of a port's traffic.
@@ -136,7 +139,7 @@ impl DraftLink {
     ) -> DraftLink {
         let (forward, backward) = if inward { (vec![], stages) } else { (stages, vec![]) };
         let between = [here.into(), beyond.into()];
-        DraftLink { name, between, forward, backward, of_assumed_length: true, leaks: false }
+        DraftLink { name, between, forward, backward, of_assumed_length: true, unlimited: false }
     }
 }
 
@@ -248,38 +251,52 @@ impl<'a> Through<'a> {
 impl Draft {
     /// The paths through a box, `here`. With one port a path begins or ends in the box; with two ports packets come in at one
     /// and leave at the other, and both directions are one link; with more the box is the hub of a link for each.
-    pub fn of_box(here: &str, ports: Vec<BoxPort>) -> Draft {
-        let ports: Vec<BoxPort> =
-            ports.into_iter().filter(|p| !p.out.is_empty() || !p.into.is_empty()).collect();
+    /// Stages of refused values are left out first.
+    pub fn of_box(here: &str, mut ports: Vec<BoxPort>, reading: &Reading) -> Draft {
+        for port in &mut ports {
+            let lost_out = leave_out(&mut port.out, reading);
+            port.out_flows.retain(|f| !lost_out.contains(&f.dscp));
+            let lost_in = leave_out(&mut port.into, reading);
+            port.into_flows.retain(|f| !lost_in.contains(&f.dscp));
+        }
+        ports.retain(|p| !p.out.is_empty() || !p.into.is_empty());
         let mut draft = Draft::default();
         match ports.as_slice() {
             [a, b] => {
                 let name = format!("{}-{}", a.name, b.name);
                 let ends = [format!("beyond-{}", a.name), format!("beyond-{}", b.name)];
-                draft.link(
-                    name,
-                    ends,
-                    Through::of(Some(a), Some(b)),
-                    Through::of(Some(b), Some(a)),
-                    a.leaks || b.leaks,
-                );
+                draft.link(name, ends, Through::of(Some(a), Some(b)), Through::of(Some(b), Some(a)));
             }
             ports => {
                 for port in ports {
                     let ends = [here.to_string(), format!("beyond-{}", port.name)];
                     let (out, into) = (Through::of(None, Some(port)), Through::of(Some(port), None));
-                    draft.link(port.name.clone(), ends, out, into, port.leaks);
+                    draft.link(port.name.clone(), ends, out, into);
                 }
             }
+        }
+        for port in &ports {
+            let Some(says) = &port.unmatched else { continue };
+            let (name, far) = (format!("{}-unmatched", port.name), format!("beyond-{}-unmatched", port.name));
+            let link = DraftLink::beyond(name.clone(), [here, &far], false, Vec::new());
+            draft.links.push(DraftLink { unlimited: true, ..link });
+            draft.flows.push(DraftFlow::bulk(name, here, &far, 0, says.clone()));
         }
         draft
     }
 
-    fn link(&mut self, name: String, between: [String; 2], forward: Through, backward: Through, leaks: bool) {
+    fn link(&mut self, name: String, between: [String; 2], forward: Through, backward: Through) {
         self.flows.extend(forward.flows(&between[0], &between[1]));
         self.flows.extend(backward.flows(&between[1], &between[0]));
         let (forward, backward) = (forward.stages, backward.stages);
-        self.links.push(DraftLink { name, between, forward, backward, of_assumed_length: true, leaks });
+        self.links.push(DraftLink {
+            name,
+            between,
+            forward,
+            backward,
+            of_assumed_length: true,
+            unlimited: false,
+        });
     }
 
     /// Leaves out stages and classes of lines whose values were refused, and the flows of such classes.
@@ -289,25 +306,34 @@ impl Draft {
         }
         let mut lost_dscp = Vec::new();
         for stages in self.links.iter_mut().flat_map(|l| [&mut l.forward, &mut l.backward]) {
-            for stage in stages.iter_mut() {
-                if let Stage::Htb(htb) = &mut stage.stage {
-                    lost_dscp.extend(without_refused(htb, &stage.parts, reading));
-                }
-            }
-            stages.retain(|s| {
-                !reading.is_refused(s.line) && !matches!(&s.stage, Stage::Htb(htb) if htb.classes.is_empty())
-            });
+            lost_dscp.extend(leave_out(stages, reading));
         }
-        self.links.retain(|l| !l.forward.is_empty() || !l.backward.is_empty());
+        self.links.retain(|l| l.unlimited || !l.forward.is_empty() || !l.backward.is_empty());
         let links = &self.links;
         self.flows.retain(|f| {
             let crossed = |l: &DraftLink| {
                 let stages = if l.between[0] == f.from { &l.forward } else { &l.backward };
-                l.between.contains(&f.from) && l.between.contains(&f.to) && !stages.is_empty()
+                l.between.contains(&f.from)
+                    && l.between.contains(&f.to)
+                    && (l.unlimited || !stages.is_empty())
             };
             !lost_dscp.contains(&f.dscp)
                 && (links.iter().any(crossed) || links.iter().all(|l| !l.between.contains(&f.to)))
         });
+    }
+
+    /// Ten seconds, or a minute's worth of round trips of a long path: TCP has to reach its rate.
+    fn long_enough(&self) -> Span {
+        let delay = |s: &DraftStage| match &s.stage {
+            Stage::Link(link) => link.delay,
+            Stage::Delay(d) => d.delay,
+            Stage::Jitter(j) => j.delay,
+            _ => Span::ZERO,
+        };
+        let rtt =
+            |l: &DraftLink| l.forward.iter().chain(&l.backward).map(delay).fold(Span::ZERO, |a, b| a + b);
+        let longest = self.links.iter().map(rtt).max().unwrap_or_default().as_secs_f64();
+        Span::from_secs((ROUND_TRIPS * longest).ceil().clamp(10.0, 60.0) as u64)
     }
 
     /// Says what a scenario needs and the configuration does not have: a length, a line's rate.
@@ -318,7 +344,8 @@ impl Draft {
                 "a round-trip time of {rtt}, half in each direction (--rtt): nothing in the file says it"
             ));
         }
-        let unlimited = |l: &DraftLink| l.leaks || [&l.forward, &l.backward].iter().any(|s| needs_line(s));
+        let unlimited =
+            |l: &DraftLink| l.unlimited || [&l.forward, &l.backward].iter().any(|s| needs_line(s));
         if self.links.iter().any(unlimited) {
             let line = number::rate(assumed.line.unwrap_or(USUAL_LINE).as_bps());
             reading
@@ -363,12 +390,12 @@ impl Draft {
                 name: named(&link.name, &mut link_names),
                 customer: None,
                 between: [index(&link.between[0]), index(&link.between[1])],
-                forward: direction(&link.forward, link, assumed),
-                backward: direction(&link.backward, link, assumed),
+                forward: direction(&link.forward, link.unlimited, link, assumed),
+                backward: direction(&link.backward, false, link, assumed),
             })
             .collect();
         let mut flow_names = Vec::new();
-        let duration = assumed.duration.or(self.duration).unwrap_or(Span::from_secs(10));
+        let duration = assumed.duration.or(self.duration).unwrap_or_else(|| self.long_enough());
         let begun = self.flows.iter().filter(|flow| flow.start < duration);
         let flows = begun.map(|flow| Flow {
             name: named(&flow.name, &mut flow_names),
@@ -412,6 +439,20 @@ impl Assumed {
     }
 }
 
+/// Leaves out stages and classes that were refused; returns the codepoints that only they took.
+fn leave_out(stages: &mut Vec<DraftStage>, reading: &Reading) -> Vec<u8> {
+    let mut lost = Vec::new();
+    for stage in stages.iter_mut() {
+        if let Stage::Htb(htb) = &mut stage.stage {
+            lost.extend(without_refused(htb, &stage.parts, reading));
+        }
+    }
+    stages.retain(|s| {
+        !reading.is_refused(s.line) && !matches!(&s.stage, Stage::Htb(htb) if htb.classes.is_empty())
+    });
+    lost
+}
+
 /// Leaves out classes that were refused and what is below them; returns the codepoints that only they took.
 fn without_refused(htb: &mut path::Htb, lines: &BTreeMap<String, usize>, reading: &Reading) -> Vec<u8> {
     let refused = |name: &str| lines.get(name).is_some_and(|line| reading.is_refused(*line));
@@ -442,7 +483,7 @@ fn needs_line(stages: &[DraftStage]) -> bool {
 }
 
 /// A direction's stages; a line where nothing limits, and the length of the path, come last.
-fn direction(stages: &[DraftStage], link: &DraftLink, assumed: &Assumed) -> Vec<NamedStage> {
+fn direction(stages: &[DraftStage], unlimited: bool, link: &DraftLink, assumed: &Assumed) -> Vec<NamedStage> {
     let mut taken = Vec::new();
     let mut all: Vec<NamedStage> = (stages.iter())
         .map(|s| NamedStage {
@@ -455,7 +496,7 @@ fn direction(stages: &[DraftStage], link: &DraftLink, assumed: &Assumed) -> Vec<
     let mut add = |name: &str, stage: Stage| {
         all.push(NamedStage { name: named(name, &mut taken), stage, file: None, assumed: false });
     };
-    if needs_line(stages) || link.leaks && !stages.is_empty() {
+    if needs_line(stages) || unlimited {
         let rate = assumed.line.unwrap_or(USUAL_LINE);
         add("line", Link { rate: Some(rate), ..Link::default() }.into());
     }
@@ -490,7 +531,12 @@ mod tests {
 
     #[test]
     fn two_ports_of_a_box_are_one_path_with_two_directions() {
-        let draft = Draft::of_box("here", vec![port("wan", Some(10), Some(50)), port("lan", Some(40), None)]);
+        let reading = Reading::default();
+        let draft = Draft::of_box(
+            "here",
+            vec![port("wan", Some(10), Some(50)), port("lan", Some(40), None)],
+            &reading,
+        );
         let [link] = draft.links.as_slice() else { panic!("{:?}", draft.links) };
         // From the WAN: policed on the way in, then shaped on the way out to the LAN.
         assert_eq!((rates(&link.forward), rates(&link.backward)), (vec![50, 40], vec![10]));
@@ -500,12 +546,19 @@ mod tests {
 
     #[test]
     fn one_port_is_a_link_with_two_directions_and_three_are_a_star() {
-        let draft = Draft::of_box("here", vec![port("eth0", Some(10), Some(50)), port("eth1", None, None)]);
+        let reading = Reading::default();
+        let draft =
+            Draft::of_box("here", vec![port("eth0", Some(10), Some(50)), port("eth1", None, None)], &reading);
         assert_eq!(draft.links.len(), 1);
         assert_eq!((rates(&draft.links[0].forward), rates(&draft.links[0].backward)), (vec![10], vec![50]));
         assert_eq!(draft.flows.len(), 2);
-        let star = Draft::of_box("here", ["a", "b", "c"].map(|name| port(name, Some(1), None)).into());
+        let star =
+            Draft::of_box("here", ["a", "b", "c"].map(|name| port(name, Some(1), None)).into(), &reading);
         assert_eq!(star.links.len(), 3);
         assert!(star.links.iter().all(|l| l.between[0] == "here" && l.backward.is_empty()));
+        let unmatched = Some("the rest".to_string());
+        let leaky =
+            Draft::of_box("here", vec![BoxPort { unmatched, ..port("eth0", Some(1), None) }], &reading);
+        assert!(leaky.links[1].unlimited && leaky.flows[1].to == leaky.links[1].between[1]);
     }
 }

@@ -75,7 +75,7 @@ fn profile(root: &Value, text: &str, reading: &mut Reading) -> Draft {
         forward: Vec::new(),
         backward: Vec::new(),
         of_assumed_length: false,
-        leaks: false,
+        unlimited: false,
     };
     let mut draft = Draft { duration: Some(Span::from_secs(30)), ..Draft::default() };
     for (n, key) in ["uplink", "downlink"].into_iter().enumerate() {

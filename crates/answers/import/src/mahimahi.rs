@@ -97,7 +97,7 @@ fn both_ways(name: &str, forward: Vec<DraftStage>, backward: Vec<DraftStage>, as
         forward,
         backward,
         of_assumed_length: assumed,
-        leaks: false,
+        unlimited: false,
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
     }
     // What no other takes falls to the default: it comes last.
     leaves.sort_by_key(|&i| Some(mine[i].id) == default);
-    let told = told_apart(q, model, &leaves.iter().map(|&i| mine[i].id).collect::<Vec<_>>(), default);
+    let mut told = told_apart(q, model, &leaves.iter().map(|&i| mine[i].id).collect::<Vec<_>>(), default);
     let mut classes = Vec::new();
     let mut parts = BTreeMap::new();
     let r2q = q.options.count("r2q", reading).unwrap_or(10).max(1);
@@ -94,6 +94,7 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
         return None;
     }
     keep_whole(&mut classes, reading, &parts);
+    told.retain(|l| classes.iter().any(|c| c.name == l.id.to_string()));
     let mut stage = DraftStage::new("htb", q.line, format!("htb of {}", q.device), Htb { classes });
     stage.parts = parts;
     Some(Tree { stage, leaves: told, leaks })

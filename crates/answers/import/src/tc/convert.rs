@@ -21,7 +21,7 @@ struct Chained {
     stages: Vec<DraftStage>,
     /// Classes of its traffic.
     flows: Vec<PortFlow>,
-    /// Whether traffic may pass all its limits.
+    /// Whether what no filter matches passes all of it.
     leaks: bool,
 }
 
@@ -31,6 +31,7 @@ pub(crate) fn draft(mut model: TcModel, reading: &mut Reading) -> Draft {
     let model = &model;
     facts::report(model, reading);
     for q in &model.qdiscs {
+        uncounted(q, reading);
         if let Some(last) = model.at(&q.device, q.place).filter(|last| last.line != q.line) {
             let why = format!("line {} puts `{}` in its place", last.line, last.kind);
             reading.unknown(q.line, q.kind.clone(), why);
@@ -61,22 +62,40 @@ pub(crate) fn draft(mut model: TcModel, reading: &mut Reading) -> Draft {
         policers(device, model, reading, (&mut policed_in, &mut policed_out), &mut apart);
         policed_in.extend(into.stages);
         policed_out.extend(out.stages);
+        let unmatched = out.leaks.then(|| "what no filter matches: it passes every limit".to_string());
         ports.push(BoxPort {
             name: device.into(),
             out: policed_out,
             into: policed_in,
             out_flows: out.flows,
             into_flows: into.flows,
-            leaks: out.leaks || into.leaks,
+            unmatched,
         });
     }
-    let mut draft = Draft::of_box(HERE, ports);
+    let mut draft = Draft::of_box(HERE, ports, reading);
     draft.links.extend(apart.links);
     draft.flows.extend(apart.flows);
     if !draft.links.is_empty() {
         reading.assume("full packets of 1500 bytes of IP; tc counts 14 bytes of Ethernet more".to_string());
     }
     draft
+}
+
+/// Bytes that a discipline counts and a scenario does not: what they take of the rate at full packets. Links of ATM cells
+/// (`atm`, `linklayer atm`) take 53 bytes for 48 of each packet and its overhead (Linux `qdisc_get_stab`, `cake_overhead`).
+fn uncounted(q: &TcQdisc, reading: &mut Reading) {
+    let o = &q.options;
+    let overhead = o.text("overhead").and_then(|t| t.parse::<f64>().ok()).unwrap_or(0.0);
+    let atm = o.has_word("atm") || o.text("linklayer") == Some("atm");
+    let wire = if atm { ((1500.0 + overhead) / 48.0).ceil() * 53.0 } else { 1500.0 + overhead };
+    if wire > 1500.0 {
+        let cells = if atm { " in ATM cells" } else { "" };
+        reading.assume(format!(
+            "the overhead of {overhead} bytes a packet{cells} (line {}) is not counted: of full packets {:.1} % of the rate pass",
+            q.line,
+            100.0 * 1500.0 / wire
+        ));
+    }
 }
 
 /// Devices and the `ifb` that shapes what comes in at them: by redirecting filters, by the ifb's name, or because there is
@@ -153,18 +172,10 @@ impl Chained {
     }
 }
 
-/// A flow for each leaf, and one for what no filter matches where that passes every limit.
-fn flows_of(leaves: Vec<HtbLeaf>, leaks: bool) -> Vec<PortFlow> {
-    let direct = leaks.then(|| {
-        let free = (0..64).find(|d| leaves.iter().all(|l| l.dscp != *d)).unwrap_or(0);
-        let says = "what no filter matches: it passes every limit".to_string();
-        PortFlow { name: "unmatched".into(), dscp: free, says }
-    });
-    let leaves = leaves.into_iter().map(|l| {
-        let name = l.id.to_string().replace(':', "-");
-        PortFlow { name, dscp: l.dscp, says: l.says }
-    });
-    leaves.chain(direct).collect()
+/// A flow for each leaf.
+fn flows_of(leaves: Vec<HtbLeaf>) -> Vec<PortFlow> {
+    let flow = |l: HtbLeaf| PortFlow { name: l.id.to_string().replace(':', "-"), dscp: l.dscp, says: l.says };
+    leaves.into_iter().map(flow).collect()
 }
 
 /// A discipline and what is under it.
@@ -213,7 +224,7 @@ fn under(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading)
                 }
             }
             after.insert(0, stage);
-            Chained { stages: after, flows: flows_of(leaves, leaks), leaks }
+            Chained { stages: after, flows: flows_of(leaves), leaks }
         }
         "tbf" | "cake" => {
             let mut all = Chained::default();

@@ -18,17 +18,27 @@ pub(super) fn report(model: &TcModel, reading: &mut Reading) {
         let direct = q.options.text("direct_packets_stat").and_then(|n| n.parse::<u64>().ok());
         if let Some(direct) = direct.filter(|n| *n > 0) {
             let text = format!(
-                "{direct} packets of {} matched no class and left at once, past every limit (direct_packets_stat)",
+                "{direct} {} of {} matched no class and left at once, past every limit (direct_packets_stat)",
+                if direct == 1 { "packet" } else { "packets" },
                 q.device
             );
             reading.fact(q.line, text);
         }
         if let Some(stats) = &q.stats {
             let owner = format!("{} of {}", q.kind, q.device);
-            counted(&owner, stats, limit_of(q), reading);
+            // What an htb counts, its classes do too.
+            let has_classes =
+                q.kind == "htb" && model.classes.iter().any(|c| c.device == q.device && c.stats.is_some());
+            if !has_classes {
+                counted(&owner, stats, limit_of(q), reading);
+            }
         }
     }
-    for c in &model.classes {
+    // An inner class counts the packets of its leaves once more.
+    let inner = |c: &TcClass| {
+        model.classes.iter().any(|below| below.device == c.device && below.parent == Some(c.id))
+    };
+    for c in model.classes.iter().filter(|c| !inner(c)) {
         let Some(stats) = &c.stats else { continue };
         let owner = format!("class {}", c.id);
         let ceil = ceil_of(c);
@@ -46,13 +56,14 @@ pub(super) fn report(model: &TcModel, reading: &mut Reading) {
         if stats.giants > 0 {
             let average = stats.bytes.checked_div(stats.packets).unwrap_or(0);
             let mut text = format!(
-                "{owner}: {} giants: packets larger than the class reckons with, joined by segmentation offload (up to 64 kB); htb \
-                 sends such a packet whole, whatever its bucket holds",
+                "{owner}: {} packets were giants, larger than its MTU and bucket: segmentation offload joins up to 64 kB, which htb \
+                 sends in one piece",
                 stats.giants
             );
             if average > FULL_PACKET {
-                let _ = write!(text, "; the average packet has {}", size(average));
+                let _ = write!(text, " (the average packet has {})", size(average));
             }
+            let _ = write!(text, "; `ethtool -K {} tso off gso off`", c.device);
             reading.fact(stats.line, text);
         }
         counted(&owner, stats, ceil, reading);

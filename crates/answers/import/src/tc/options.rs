@@ -9,6 +9,8 @@ use units::{Bytes, Rate, Span};
 pub(crate) struct Options {
     pub line: usize,
     all: Vec<(&'static str, Vec<String>)>,
+    /// Keys as they were spelt: of flags that exclude each other the spelling is the value.
+    words: Vec<String>,
 }
 
 /// A key, its other spellings, and how many values it takes at most.
@@ -157,7 +159,7 @@ pub(crate) fn spec(kind: &str) -> Option<&'static [KeySpec]> {
 impl Options {
     /// None.
     pub fn none(line: usize) -> Options {
-        Options { line, all: Vec::new() }
+        Options { line, ..Options::default() }
     }
 
     /// Whether these are the options of a line that is not in the text.
@@ -179,6 +181,7 @@ impl Options {
                 i += 1;
                 continue;
             };
+            options.words.push(words[i].clone());
             i += 1;
             // A list of values ends at what is no number; a key with one value has it, whatever it is.
             let mut values = Vec::new();
@@ -197,6 +200,11 @@ impl Options {
     /// Whether a key is there.
     pub fn has(&self, key: &str) -> bool {
         self.all.iter().any(|(k, _)| *k == key)
+    }
+
+    /// Whether a key was spelt so.
+    pub fn has_word(&self, word: &str) -> bool {
+        self.words.iter().any(|w| w == word)
     }
 
     /// A key's first value as written; of a key that is given twice the last.

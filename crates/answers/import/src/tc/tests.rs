@@ -340,3 +340,202 @@ tc filter add dev wan parent 1: protocol ip prio 1 u32 match ip dport 5012 0xfff
     }
     assert_eq!(outcome.variant.flows.len(), 3);
 }
+
+fn facts(imported: &Imported) -> Vec<(usize, &str)> {
+    imported.facts.iter().map(|f| (f.line, f.text.as_str())).collect()
+}
+
+/// Goodput of each flow of a short run, Mbit/s, by name.
+fn carried(imported: &Imported, seconds: u64) -> Vec<(String, f64)> {
+    let mut scenario = imported.experiment.variants[0].scenario.clone();
+    scenario.duration = Span::from_secs(seconds);
+    let outcome = sim::run("import", &scenario, sim::SimOptions { seed: 1, ..Default::default() });
+    outcome.variant.flows.iter().map(|f| (f.name.clone(), f.goodput_mbps)).collect()
+}
+
+#[test]
+fn counters_are_facts_of_the_leaf_that_has_them() {
+    let shown = tc("\
+qdisc htb 1: dev eth1 root refcnt 2 r2q 1 default 1 direct_packets_stat 1
+ Sent 17475717 bytes 1334 pkt (dropped 0, overlimits 2782 requeues 0)
+ rate 0bit 0pps backlog 0b 12p requeues 0
+class htb 1:1 root rate 75000bit ceil 75000bit burst 1608b cburst 1608b
+ Sent 14369397 bytes 1124 pkt (dropped 0, overlimits 0 requeues 0)
+ rate 577896bit 5pps backlog 0b 0p requeues 0
+ lended: 1 borrowed: 0 giants: 1938
+class htb 1:10 parent 1:1 prio 0 rate 75000bit ceil 75000bit burst 1608b cburst 1608b
+ Sent 14529077 bytes 1134 pkt (dropped 7, overlimits 0 requeues 0)
+ rate 589888bit 5pps backlog 15000b 11p requeues 0
+ lended: 1123 borrowed: 0 giants: 1938
+ tokens: -205561 ctokens: -205561
+");
+    let facts = facts(&shown);
+    let parts = [
+        (1, "1 packet of eth1 matched no class"),
+        (9, "class 1:10 sends 589.89 kbit/s, 7.9 times its ceiling of 75 kbit/s"),
+        (9, "the average packet has 13 kB"),
+        (9, "dropped 7 of 1141 packets (0.61 %)"),
+        (9, "11 packets wait, 15 kB or 1.6 s at 75 kbit/s"),
+    ];
+    assert_eq!(facts.len(), parts.len(), "{facts:?}");
+    for ((line, text), (expected, part)) in facts.iter().zip(parts) {
+        assert!(*line == expected && text.contains(part), "{text}: {part}");
+    }
+    // The default is an inner class: as good as none.
+    assert_eq!(rules(&shown), [(1, "htb-default")]);
+    assert!(shown.lint[0].text.contains("inner class"), "{}", shown.lint[0].text);
+    assert_eq!((shown.lines, shown.understood), (12, 12));
+}
+
+#[test]
+fn what_no_filter_matches_is_a_flow_past_every_limit() {
+    let hole = tc("\
+tc qdisc add dev eth1 root handle 1: htb default 1 r2q 1
+tc class add dev eth1 parent 1: classid 1:1 htb rate 75kbit
+tc class add dev eth1 parent 1:1 classid 1:10 htb rate 75kbit
+");
+    let flows = carried(&hole, 3);
+    assert!(flows.iter().any(|(name, mbps)| name == "eth1-out-1-10" && *mbps < 0.08), "{flows:?}");
+    assert!(flows.iter().any(|(name, mbps)| name == "eth1-unmatched" && *mbps > 500.0), "{flows:?}");
+    // Of classes alone nothing says where the rest goes: no finding, and no such flow.
+    let classes = tc("class htb 1:10 dev eth1 root prio 0 rate 1Mbit ceil 1Mbit burst 1600b cburst 1600b\n");
+    assert_eq!(classes.experiment.variants[0].scenario.flows.len(), 1);
+    assert_eq!(rules(&classes), []);
+    assert!(classes.not_understood[0].why.contains("not in the text"), "{:?}", classes.not_understood);
+}
+
+#[test]
+fn netem_passes_no_more_than_its_limit_holds() {
+    let under_htb = tc("\
+tc qdisc add dev eth1 handle 10: root htb
+tc class add dev eth1 parent 10: classid 10:1 htb rate 1000000kbit
+tc class add dev eth1 parent 10:1 classid 10:10 htb rate 1000000kbit
+tc qdisc add dev eth1 parent 10:10 handle 100: netem delay 200ms
+");
+    let alone = tc("tc qdisc add dev eth1 root netem delay 200ms\n");
+    let rated = tc("tc qdisc add dev eth1 root netem delay 200ms rate 1gbit\n");
+    for imported in [under_htb, alone, rated] {
+        let finding = imported.lint.iter().find(|l| l.rule == "netem-limit").expect("a finding");
+        assert!(finding.text.contains("60.56 Mbit/s"), "{}", finding.text);
+        let mbps = carried(&imported, 12)[0].1;
+        assert!((20.0..60.6).contains(&mbps), "{mbps}");
+    }
+    // As many packets as the limit wait for a rate whose delay holds few.
+    let slow = tc("tc qdisc add dev eth1 root netem delay 10ms rate 10mbit limit 100\n");
+    let Stage::Link(link) = forward(&slow)[0] else { panic!("{}", slow.toml) };
+    assert_eq!(link.queue, QueueConfig::Fifo(Fifo { packets: Some(92), bytes: None }));
+}
+
+#[test]
+fn a_limit_is_read_as_tc_reads_it() {
+    let big = tc("tc qdisc add dev eth0 root netem limit 1000mbit delay 300ms 15ms distribution normal\n");
+    let Stage::Jitter(j) = forward(&big)[0] else { panic!("{}", big.toml) };
+    assert_eq!((j.packets, j.reorder), (Some(131_072_000), true));
+    assert_eq!(rules(&big), []);
+    let fifo = tc(
+        "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 10k latency 50ms\ntc qdisc add dev eth0 parent 1: pfifo limit 1k\n",
+    );
+    let Stage::Shaper(s) = forward(&fifo)[0] else { panic!("{}", fifo.toml) };
+    assert_eq!(s.queue, Some(QueueConfig::Fifo(Fifo { packets: Some(1024), bytes: None })));
+}
+
+#[test]
+fn a_value_that_is_not_read_leaves_its_element_out() {
+    for (line, part) in [
+        ("tc qdisc add dev a root tbf rate 5mbit burst 15furlongs latency 50ms", "15furlongs"),
+        ("tc qdisc add dev a root tbf rate 50% burst 15k latency 50ms", "50%"),
+        ("tc qdisc add dev a root netem delay 10parsec", "10parsec"),
+        ("tc qdisc add dev a root netem delay 10ms limit many", "many"),
+        ("tc qdisc add dev a root cake bandwidth 10Mbps2", "10Mbps2"),
+    ] {
+        let both = tc(&format!("{line}\ntc qdisc add dev b root tbf rate 1mbit burst 10k latency 50ms\n"));
+        assert!(
+            both.refused.iter().any(|r| r.line == 1 && r.why.contains(part)),
+            "{line}: {:?}",
+            both.refused
+        );
+        let links = &both.experiment.variants[0].scenario.links;
+        assert_eq!((links.len(), links[0].name.as_str()), (1, "b"), "{line}: {}", both.toml);
+        // Alone it is an error that shows what was written.
+        let beside = |_: &str| Err("no such file".to_string());
+        let source = ImportSource { name: "a.sh", text: line, own_name: None, values: &[], beside: &beside };
+        let error = import(&source, None, &assumed()).unwrap_err().to_string();
+        assert!(error.contains(part) && error.contains("looked for"), "{error}");
+    }
+    // A class that is left out takes its flow along.
+    let tree = tc("\
+tc qdisc add dev a root handle 1: htb default 20
+tc class add dev a parent 1: classid 1:1 htb rate 10mbit
+tc class add dev a parent 1:1 classid 1:10 htb rate 5quux
+tc class add dev a parent 1:1 classid 1:20 htb rate 5mbit
+");
+    let scenario = &tree.experiment.variants[0].scenario;
+    assert_eq!(scenario.flows.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["a-out-1-20"]);
+}
+
+#[test]
+fn both_directions_of_a_box_are_one_path() {
+    let ends = |imported: &Imported| -> Vec<(usize, usize)> {
+        let links = &imported.experiment.variants[0].scenario.links;
+        links.iter().map(|l| (l.forward.len(), l.backward.len())).collect()
+    };
+    let satellite = tc("\
+tc qdisc add dev enp2s0 root handle 1:0 netem limit 1000mbit delay 300ms 15ms distribution normal
+tc qdisc add dev enp2s0 parent 1:1 handle 10: tbf rate 144mbit buffer 1mbit limit 1000mbit
+tc qdisc add dev eno1 root handle 1:0 netem limit 1000mbit delay 300ms 15ms distribution normal
+tc qdisc add dev eno1 parent 1:1 handle 10: tbf rate 144mbit buffer 1mbit limit 1000mbit
+");
+    assert_eq!(ends(&satellite), [(2, 2)], "{}", satellite.toml);
+    // The text says how long the path is, and a run lasts sixty round trips of it.
+    assert!(satellite.assumed.iter().all(|a| !a.contains("round-trip")), "{:?}", satellite.assumed);
+    assert_eq!(satellite.experiment.variants[0].scenario.duration, Span::from_secs(36));
+    assert_eq!(rules(&satellite), [(2, "queue-long"), (4, "queue-long")]);
+    assert!(satellite.lint[0].text.contains("131.1 MB at 144 Mbit/s is 7.3 s"));
+    for ifb in ["ifb0", "ifb4eth0"] {
+        let cake = tc(&format!("\
+qdisc noqueue 0: dev lo root refcnt 2
+qdisc cake 801a: dev eth0 root refcnt 2 bandwidth 200Mbit besteffort triple-isolate nonat nowash no-ack-filter split-gso rtt 100ms noatm overhead 44
+ Sent 1561537129 bytes 1363170 pkt (dropped 313, overlimits 1215665 requeues 0)
+ memory used: 1797884b of 10000000b
+ min/max network layer size:           28 /    1500
+
+                  Tin 0
+  thresh        200Mbit
+qdisc ingress ffff: dev eth0 parent ffff:fff1 ----------------
+qdisc cake 801b: dev {ifb} root refcnt 2 bandwidth 900Mbit besteffort triple-isolate nonat wash no-ack-filter split-gso rtt 100ms noatm overhead 44
+"));
+        let link = &cake.experiment.variants[0].scenario.links[0];
+        let rate = |stages: &[scenario::NamedStage]| match &stages[0].stage {
+            Stage::Shaper(s) => s.rate.as_bps() / 1_000_000,
+            _ => 0,
+        };
+        assert_eq!((rate(&link.forward), rate(&link.backward)), (200, 900), "{}", cake.toml);
+        assert_eq!(rules(&cake), [], "cake has no bucket");
+        assert_eq!(facts(&cake), [(3, "cake of eth0 dropped 313 of 1363483 packets (0.02 %)")]);
+        assert_eq!((cake.lines, cake.understood), (9, 9), "{:?}", cake.not_understood);
+        assert!(
+            cake.assumed.iter().any(|a| a.contains("44 bytes") && a.contains("97.2 %")),
+            "{:?}",
+            cake.assumed
+        );
+    }
+}
+
+#[test]
+fn a_discipline_whose_parent_was_not_pasted_still_limits() {
+    let alone = tc("tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 5mbit burst 15k latency 50ms\n");
+    assert!(matches!(forward(&alone)[0], Stage::Shaper(_)), "{}", alone.toml);
+    assert_eq!(alone.not_understood.len(), 1);
+}
+
+#[test]
+fn a_burst_leaves_at_the_ceiling_and_a_cburst_at_line_rate() {
+    let tree = tc("\
+tc qdisc add dev a root handle 1: htb default 10
+tc class add dev a parent 1: classid 1:10 htb rate 1mbit ceil 4mbit burst 1mb cburst 1mb
+");
+    let texts: Vec<&str> = tree.lint.iter().map(|l| l.text.as_str()).collect();
+    assert_eq!(rules(&tree), [(2, "htb-burst-large"), (2, "htb-cburst-large")], "{texts:?}");
+    assert!(texts[0].ends_with("which leaves at its ceil of 4 Mbit/s after every pause"), "{}", texts[0]);
+    assert!(texts[1].ends_with("which leaves at line rate after every pause"), "{}", texts[1]);
+}
