@@ -8,6 +8,7 @@
 //! | `tc` | here | departs |
 //! |---|---|---|
 //! | `htb` | `htb`, below its leaves as [`leaf`] has it | `mpu`, `overhead`, `linklayer` are not counted; a packet's 14 bytes of Ethernet are not either |
+//! | `hfsc` | a tree, as [`hfsc`] has it | the first segments of its curves |
 //! | `tbf` | `shaper` | the same |
 //! | `police` | `policer` | of each filter on a link of its own, unless it matches all |
 //! | `netem` | `loss`, `link`, `delay` or `jitter`, `reorder`, `duplicate` | no correlation; of tables of delays `normal` only |
@@ -18,6 +19,7 @@ mod classes;
 mod convert;
 mod facts;
 mod filter;
+mod hfsc;
 mod leaf;
 mod model;
 mod netem;

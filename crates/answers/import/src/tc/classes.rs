@@ -1,8 +1,9 @@
 //! An `htb` with its classes as the element of that name.
 
+use super::hfsc;
 use super::leaf;
 use super::model::{ClassId, TcClass, TcModel, TcQdisc};
-use crate::{DraftStage, Reading, number};
+use crate::{Credit, DraftStage, Reading, number};
 use path::{Class, Htb};
 use std::collections::{BTreeMap, BTreeSet};
 use units::Rate;
@@ -48,7 +49,7 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
     }
     // Without the discipline's own line nothing says where unmatched packets go.
     let default = if q.is_missing() { None } else { default_of(q, &mine, reading) };
-    let leaks = default.is_none() && !q.is_missing();
+    let leaks = default.is_none() && !q.is_missing() && q.kind == "htb";
     let inner: BTreeSet<usize> = parents.iter().flatten().copied().collect();
     let (mut order, mut leaves) = (Vec::new(), Vec::new());
     for (i, class) in mine.iter().enumerate().filter(|(i, _)| !inner.contains(i)) {
@@ -82,7 +83,11 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
         let Some(class) = one(mine[i], parents[i].map(|p| mine[p].id), leaf, default, reading) else {
             continue;
         };
-        let class = Class { quantum: quantum(mine[i], class.rate, r2q, leaf.is_some(), reading), ..class };
+        let quantum = match q.kind.as_str() {
+            "htb" => quantum(mine[i], class.rate, r2q, leaf.is_some(), reading),
+            _ => None,
+        };
+        let class = Class { quantum, ..class };
         parts.insert(class.name.clone(), mine[i].line);
         let below = leaf.and_then(|l| model.under(&q.device, l.id));
         classes.push(match below {
@@ -95,8 +100,14 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
     }
     keep_whole(&mut classes, reading, &parts);
     told.retain(|l| classes.iter().any(|c| c.name == l.id.to_string()));
-    let mut stage = DraftStage::new("htb", q.line, format!("htb of {}", q.device), Htb { classes });
+    if q.kind == "hfsc" {
+        hfsc::settle(&mut classes, reading);
+    }
+    let mut stage = DraftStage::new(&q.kind, q.line, format!("{} of {}", q.kind, q.device), Htb { classes });
     stage.parts = parts;
+    if q.kind == "hfsc" {
+        stage = stage.with_credit(Credit::NoBucket);
+    }
     Some(Tree { stage, leaves: told, leaks })
 }
 
@@ -128,8 +139,11 @@ fn default_of(q: &TcQdisc, mine: &[&TcClass], reading: &mut Reading) -> Option<C
         (_, true, None) => return Some(id),
     };
     if !mine.is_empty() {
-        let text = format!("{what}: what no filter matches is sent at once, past every limit");
-        reading.fault(q.line, "htb-default", text);
+        let (fate, rule) = match q.kind.as_str() {
+            "htb" => ("is sent at once, past every limit", "htb-default"),
+            _ => ("is dropped", "hfsc-default"),
+        };
+        reading.fault(q.line, rule, format!("{what}: what no filter matches {fate}"));
     }
     None
 }

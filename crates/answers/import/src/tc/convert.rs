@@ -200,7 +200,7 @@ fn under(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading)
         model.qdiscs.iter().filter(mine)
     };
     match q.kind.as_str() {
-        "htb" => {
+        "htb" | "hfsc" => {
             let Some(Tree { stage, leaves, leaks }) = htb(q, model, reading) else {
                 return Chained::default();
             };
@@ -243,7 +243,7 @@ fn under(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading)
             }
             all
         }
-        "prio" | "mq" | "multiq" | "pfifo_fast" | "drr" | "hfsc" | "cbq" => {
+        "prio" | "mq" | "multiq" | "pfifo_fast" | "drr" | "cbq" => {
             let mut all = Chained::default();
             for child in children() {
                 let under = chained(child, model, walk, reading);

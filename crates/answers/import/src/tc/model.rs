@@ -80,6 +80,8 @@ impl TcQdisc {
 /// A class.
 #[derive(Clone, Debug)]
 pub(crate) struct TcClass {
+    /// `htb` or `hfsc`.
+    pub kind: &'static str,
     pub stats: Option<TcStats>,
     pub line: usize,
     pub device: String,
@@ -143,7 +145,7 @@ impl TcModel {
             );
             reading.unknown(c.line, c.id.to_string(), why);
             let (line, device, options) = (c.line, c.device.clone(), Options::none(0));
-            let (handle, place, kind) = (c.id.major, TcPlace::Root, "htb".into());
+            let (handle, place, kind) = (c.id.major, TcPlace::Root, c.kind.to_string());
             self.qdiscs.push(TcQdisc { stats: None, line, device, handle, place, kind, options });
         }
     }

@@ -58,6 +58,7 @@ pub(crate) fn spec(kind: &str) -> Option<&'static [KeySpec]> {
             (&["overhead"], 1),
             (&["linklayer"], 1),
         ],
+        "hfsc" => super::hfsc::KEYS,
         "pfifo" | "bfifo" => &[(&["limit"], 1)],
         "pfifo_fast" | "prio" => &[(&["bands"], 1), (&["priomap"], 16), (&["multiqueue:"], 1)],
         "mq" | "noqueue" | "ingress" | "clsact" => &[],

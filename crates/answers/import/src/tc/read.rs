@@ -2,6 +2,7 @@
 
 use super::OBJECTS;
 use super::filter;
+use super::hfsc;
 use super::model::{ClassId, MOST_PARTS, TcClass, TcModel, TcPlace, TcQdisc, TcStats};
 use super::netem;
 use super::options::{Options, spec};
@@ -307,7 +308,8 @@ impl TcReader<'_> {
         let kind = kind.unwrap_or_default();
         // Other disciplines show classes of their own, which say nothing of the configuration.
         self.shown = if shown { Shown::Other } else { Shown::Nothing };
-        if shown && kind != "htb" && spec(&kind).is_some() {
+        let tree = ["htb", "hfsc"].into_iter().find(|k| *k == kind);
+        if shown && tree.is_none() && spec(&kind).is_some() {
             return;
         }
         let Some(mut id) = id else {
@@ -316,19 +318,23 @@ impl TcReader<'_> {
         if id.major == 0 {
             id.major = parent.map_or(0, |p| p.major);
         }
-        if kind != "htb" {
+        let Some(kind) = tree else {
             let why = format!("classes of `{kind}` are not simulated: the limits of this one are left out");
             return self.reading.refuse(line, kind, why);
-        }
+        };
         if shown && !named {
             let owner = self.model.qdiscs.iter().rev().find(|q| q.handle == id.major && q.kind == kind);
             if let Some(owner) = owner {
                 self.device.clone_from(&owner.device);
             }
         }
-        let options = self.options(line, &kind, words.get(i..).unwrap_or_default());
+        let mut words = words.get(i..).unwrap_or_default().to_vec();
+        if kind == "hfsc" {
+            words = hfsc::flatten(line, &words, self.reading);
+        }
+        let options = self.options(line, kind, &words);
         let device = self.device.clone();
-        let class = TcClass { stats: None, line, device, id, parent, options };
+        let class = TcClass { kind, stats: None, line, device, id, parent, options };
         if shown {
             self.shown = Shown::Class;
         }

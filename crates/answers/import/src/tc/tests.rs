@@ -158,13 +158,13 @@ fn netem_is_loss_rate_and_delay() {
 fn what_is_not_understood_is_named_by_line() {
     let imported = tc("\
 tc qdisc add dev eth0 root tbf rate 5mbit burst 15k latency 50ms frobnicate
-tc class add dev eth0 parent 1: classid 1:1 hfsc sc rate 1mbit
+tc class add dev eth0 parent 1: classid 1:1 cbq rate 1mbit
 tc qdisc change dev eth1 root tbf rate ${RATE} burst 15k latency 50ms
 ");
     let lines = |notes: &[NotUnderstood]| -> Vec<usize> { notes.iter().map(|n| n.line).collect() };
     assert_eq!((lines(&imported.not_understood), lines(&imported.refused)), (vec![1], vec![2, 3]));
     assert!(imported.not_understood[0].why.contains("frobnicate"));
-    assert!(imported.refused[0].why.contains("hfsc"), "{:?}", imported.refused);
+    assert!(imported.refused[0].why.contains("cbq"), "{:?}", imported.refused);
     assert!(imported.refused[1].why.contains("--define RATE=VALUE"), "{:?}", imported.refused);
     // What was refused is not in the scenario, nothing else stands in its place.
     assert_eq!(imported.experiment.variants[0].scenario.links.len(), 1);
@@ -538,4 +538,37 @@ tc class add dev a parent 1: classid 1:10 htb rate 1mbit ceil 4mbit burst 1mb cb
     assert_eq!(rules(&tree), [(2, "htb-burst-large"), (2, "htb-cburst-large")], "{texts:?}");
     assert!(texts[0].ends_with("which leaves at its ceil of 4 Mbit/s after every pause"), "{}", texts[0]);
     assert!(texts[1].ends_with("which leaves at line rate after every pause"), "{}", texts[1]);
+}
+
+#[test]
+fn an_hfsc_is_a_tree_with_ceilings_that_come_down() {
+    let tree = tc("\
+tc qdisc add dev a root handle 1: hfsc default 20
+tc class add dev a parent 1: classid 1:1 hfsc sc rate 1500kbit ul rate 1500kbit
+tc class add dev a parent 1:1 classid 1:20 hfsc rt rate 400kbit ls rate 500kbit
+tc class add dev a parent 1:1 classid 1:10 hfsc rt umax 16kbit dmax 50ms rate 200kbit ls rate 1500kbit
+tc class add dev a parent 1:1 classid 1:30 hfsc rt rate 20kbit
+");
+    let Stage::Htb(htb) = forward(&tree)[0] else { panic!("{}", tree.toml) };
+    let kbits = |name: &str| {
+        let class = htb.classes.iter().find(|c| c.name == name).unwrap();
+        (class.rate.as_bps() / 1000, class.ceil.unwrap().as_bps() / 1000)
+    };
+    // Link shares of 500, 1500 and 20 of a parent of 1500.
+    assert_eq!([kbits("1:1"), kbits("1:20"), kbits("1:10")], [(1500, 1500), (371, 1500), (1113, 1500)]);
+    assert_eq!(kbits("1:30"), (14, 20), "no link share: no more than its real-time rate");
+    assert_eq!(rules(&tree), []);
+    let missed: Vec<_> = tree.not_understood.iter().map(|n| (n.line, n.text.as_str())).collect();
+    assert_eq!(missed, [(4, "umax 16kbit"), (4, "dmax 50ms")]);
+    let total: f64 = carried(&tree, 20).iter().map(|f| f.1).sum();
+    assert!((1.2..1.5).contains(&total), "{total}");
+    // As tc prints it, and without a default.
+    let shown = tc("\
+qdisc hfsc 1: dev a root refcnt 2
+class hfsc 1:10 dev a root sc m1 0bit d 0us m2 100Kbit ul m1 0bit d 0us m2 1Mbit
+");
+    let Stage::Htb(htb) = forward(&shown)[0] else { panic!("{}", shown.toml) };
+    assert_eq!(htb.classes[0].ceil, Some(Rate::from_bps(1_000_000)));
+    assert_eq!(rules(&shown), [(1, "hfsc-default")]);
+    assert_eq!(shown.not_understood, []);
 }
