@@ -12,7 +12,9 @@
 use crate::bucket::Bucket;
 use crate::config::{Config, StageLimit, Words, misplaced, rate_above_zero};
 use crate::problem::Problem;
-use crate::{Account, Body, DropCause, Element, Gauge, Outbox, Packet};
+use crate::{
+    Account, Body, Class, DropCause, Element, Gauge, Htb, Outbox, Packet, QueueConfig, Shaper, Stage,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Choices, Label, Rate, Time};
@@ -91,6 +93,10 @@ pub struct Policer {
     /// Buckets of its own for each flow; default: one for all.
     #[serde(default)]
     pub per_flow: bool,
+    /// Codepoints that it looks at, as a router's policer of one class does; packets with any other codepoint pass
+    /// unmetered. Left out: any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dscp: Vec<u8>,
 }
 
 /// Cisco's rule: 250 ms of the rate, at least one full packet.
@@ -113,7 +119,32 @@ impl Policer {
             red: Action::Drop,
             aware: false,
             per_flow: false,
+            dscp: Vec::new(),
         }
+    }
+
+    /// A shaper of the same rate for the packets that it looks at, with `queue` for what waits.
+    pub fn as_shaper(&self, queue: QueueConfig) -> Stage {
+        if self.dscp.is_empty() {
+            return Shaper { queue: Some(queue), ..Shaper::new(self.rate) }.into();
+        }
+        let burst = Some(Shaper::new(self.rate).burst());
+        let class = Class {
+            name: "class".into(),
+            parent: None,
+            rate: self.rate,
+            ceil: None,
+            burst,
+            cburst: burst,
+            prio: 0,
+            quantum: None,
+            flows: Vec::new(),
+            dscp: self.dscp.clone(),
+            tunnel: None,
+            queue: Some(queue),
+        };
+        // What no class matches passes at once.
+        Htb { classes: vec![class] }.into()
     }
 
     fn buckets(&self) -> Buckets {
@@ -229,6 +260,9 @@ impl Config for Policer {
                 return Err(Problem::new(key, "must be above zero (for example \"625kB\")"));
             }
         }
+        if self.dscp.iter().any(|dscp| *dscp > 63) {
+            return Err(Problem::new("dscp", "a codepoint is a number from 0 to 63"));
+        }
         for (key, action) in [("green", self.green), ("yellow", self.yellow), ("red", self.red)] {
             if matches!(action, Action::Dscp(64..)) {
                 return Err(Problem::new(key, "a codepoint is a number from 0 to 63"));
@@ -258,11 +292,16 @@ impl Config for Policer {
             red: action(choices),
             aware: choices.coin(),
             per_flow: choices.coin(),
+            dscp: choices.maybe(|_| vec![0, 10]).unwrap_or_default(),
             ..Policer::single(rate, choices.maybe(Choices::bytes))
         }
     }
 
     fn limit(&self) -> StageLimit {
+        // Other codepoints pass: the direction as a whole has no limit.
+        if !self.dscp.is_empty() {
+            return StageLimit::None;
+        }
         match (self.drops_above(), self.per_flow) {
             (Some(rate), true) => StageLimit::Each(rate),
             (Some(rate), false) => StageLimit::Shared(rate),
@@ -341,6 +380,9 @@ struct PolicerElement {
 impl<B: Send> Element<B> for PolicerElement {
     fn handle_packet(&mut self, now: Time, mut packet: Packet<B>, out: &mut Outbox<B>) {
         self.account.enter();
+        if !self.config.dscp.is_empty() && !self.config.dscp.contains(&packet.dscp) {
+            return self.account.send(out, now, now, packet);
+        }
         let buckets = if self.config.per_flow {
             self.flows.entry(packet.flow).or_insert_with(|| self.config.buckets())
         } else {

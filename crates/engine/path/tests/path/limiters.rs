@@ -1,7 +1,7 @@
 //! Policers and shapers: dated scripts against the definitions, and the bound rate plus burst.
 
 use crate::common::{Rig, packet, stage};
-use path::{DropCause, Policer, Shaper, Stage};
+use path::{DropCause, Packet, Policer, Shaper, Stage, StageLimit};
 use serde_json::json;
 use units::{Bytes, Rate, Stream};
 
@@ -68,6 +68,33 @@ fn each_flow_may_have_its_own_bucket() {
         rig.arrive(0, p);
     }
     assert_eq!(rig.sent(), [(0, 0), (0, 2)]);
+}
+
+/// A router's policer of one class: packets of other codepoints neither meet it nor use its tokens.
+#[test]
+fn a_policer_of_codepoints_leaves_others_alone() {
+    let policer = json!({"kind": "policer", "rate": "8Mbit/s", "burst": "2000B", "dscp": [46]});
+    let mut rig = Rig::new(&[stage(policer)]);
+    for id in 0..6 {
+        let dscp = if id % 2 == 0 { 46 } else { 0 };
+        rig.arrive(0, Packet { dscp, ..packet(id, 1000) });
+    }
+    // Two of the class fit into the bucket, the third does not.
+    assert_eq!(rig.sent().iter().map(|(_, id)| *id).collect::<Vec<_>>(), [0, 1, 2, 3, 5]);
+    assert_eq!(rig.dropped(), [(0, 4, DropCause::Policed)]);
+    let Stage::Policer(policer) = stage(json!({"kind": "policer", "rate": "8Mbit/s", "dscp": [46]})) else {
+        panic!()
+    };
+    assert_eq!(Stage::from(policer.clone()).limit(), StageLimit::None);
+    // A shaper in its place makes the class wait, at 1 ms for each packet beyond 4 ms of burst, and no other packet.
+    let mut rig = Rig::new(&[policer.as_shaper(Default::default())]);
+    for id in 0..20 {
+        let dscp = if id < 10 { 46 } else { 0 };
+        rig.arrive(0, Packet { dscp, ..packet(id, 1000) });
+    }
+    rig.finish();
+    let late: Vec<u64> = rig.sent().iter().filter(|(at, _)| *at > 0).map(|(_, id)| *id).collect();
+    assert_eq!((late, rig.dropped().len()), (vec![5, 6, 7, 8, 9], 0));
 }
 
 /// Sends 1000 B packets at the given ms, precoloured by codepoint; returns the codepoints after
