@@ -124,7 +124,7 @@ impl ShaperInstead {
                 let stage = &mut stages_mut(s, *place)[place.index].stage;
                 // Each scenario's own rate: what takes the policer's place is set to it.
                 if let Stage::Policer(policer) = stage {
-                    *stage = Shaper { queue: Some(queue.clone()), ..Shaper::new(policer.rate) }.into();
+                    *stage = policer.as_shaper(queue.clone());
                 }
             }
         };

@@ -59,8 +59,12 @@ impl Suspect for Policers {
 
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
         let shaped = |s: SeenStage<'_>| {
-            let Stage::Policer(_) = s.stage else { return None };
+            let Stage::Policer(policer) = s.stage else { return None };
             let new = match s.stage.limit() {
+                // One class of the direction.
+                StageLimit::None if policer.largest().is_some() && !policer.dscp.is_empty() => {
+                    policer.as_shaper(queue(case, policer.rate))
+                }
                 StageLimit::Shared(rate) if rate.as_bps() > 0 => shaper(case, rate),
                 StageLimit::Each(rate) if rate.as_bps() > 0 => shaper_each(case, rate)?,
                 _ => return None,
