@@ -1,35 +1,50 @@
-//! Cisco IOS: `policy-map` configurations and what `show policy-map interface` prints.
+//! Cisco IOS, IOS-XE, IOS XR, NX-OS and Arista EOS: `policy-map` configurations and what `show policy-map interface` prints.
 //!
-//! Each policy that an interface applies becomes a link, a class of it a flow with a codepoint of its own. A policy that
-//! only polices, or only shapes classes each for itself, becomes a link a class: the classes do not meet. One that
-//! shares bandwidth becomes an [`htb`](path::Htb).
+//! The policies of an interface become the two directions of its path, a class a flow with a codepoint of its own. A shaper
+//! of everything becomes a shaper; a policy whose classes have queues becomes a tree of classes (an [`htb`](path::Htb)) with
+//! policers before it; one that only polices, policers of their classes' codepoints.
 //!
-//! | IOS | here | departs |
+//! | written | here | departs |
 //! |---|---|---|
-//! | `police cir bc be pir` | `policer`: one rate two colours, RFC 2697, RFC 2698 | bytes of IP, without layer 2 |
-//! | `shape average cir bc be` | `shaper` with `refill = "interval"` | |
+//! | `police cir bc be pir` | `policer`: one rate two colours, RFC 2697, RFC 2698; a packet larger than the bucket does not conform | bytes of IP: Ethernet's 14 bytes (no FCS) are not counted |
+//! | `shape average cir bc be` | `shaper` with `refill = "interval"`; a packet larger than Bc is paid for out of later intervals | |
 //! | `shape peak` | the same with cir (1 + be / bc) | |
-//! | `bandwidth`, `priority` | classes of an `htb`: guarantees, priority 0 | the shaper above refills all the time, not every Tc |
+//! | `shape` of a class among others | the ceiling of its class, Bc its bucket | refills all the time, not every Tc |
+//! | `bandwidth`, `bandwidth remaining` | guarantees, and shares of what is left | of IOS-XE; classic IOS shares in proportion to `bandwidth` |
+//! | `priority` | served first; a rate of its own is a policer with 200 ms of burst | polices without congestion too |
 //! | `fair-queue`, `random-detect`, `queue-limit` | `wfq`, `red`, `fifo` | |
 //!
-//! Source: Cisco's "QoS: Modular QoS Command-Line Interface", "Policing and Shaping Overview".
+//! Sources. IOS and IOS-XE: "QoS Modular QoS Command-Line Interface Configuration Guide" (QoS Scheduling: class queues,
+//! two-parameter and three-parameter scheduling; QoS Packet Policing), command references of `police`, `police (percent)`,
+//! `shape (policy-map class)`, `shape (percent)`, `priority`, `queue-limit`; "Cisco 10000 Series QoS Configuration Guide",
+//! table 6-2 (what a policer counts); "Understanding Quality of Service on the Catalyst 6500" (a packet above the burst
+//! does not conform). IOS XR: "Modular Quality of Service Command Reference for the Cisco CRS Router": `police rate`, `shape
+//! average`, `queue-limit` (a packet of a limit is 256 bytes, times are of the guaranteed service rate). NX-OS: "Nexus 9000 NX-OS
+//! QoS Configuration Guide", Configuring Policing (burst 200 ms), Queuing and Scheduling. EOS: user manual, "Quality of
+//! Service" (`shape rate` counts kbit/s).
 
+mod command;
 mod convert;
 mod model;
 mod read;
+mod show;
+mod tree;
+mod units;
 
 use crate::{Assumed, Draft, Foreign, ImportError, ImportSource, Reading};
+pub(crate) use model::dscp;
+pub(crate) use show::{count, share};
 
-/// Cisco IOS policies.
+/// Policies of Cisco IOS and of the platforms that write them likewise.
 pub(crate) struct Ios;
 
 impl Foreign for Ios {
-    const TITLE: &'static str = "Cisco IOS policy";
+    const TITLE: &'static str = "policies of Cisco IOS, IOS XR, NX-OS, Arista EOS";
     const LOOKS_FOR: &'static str =
         "policy-map with police, shape, bandwidth or priority, and what `show policy-map interface` prints";
 
     fn looks_like(text: &str) -> usize {
-        const STARTS: [&str; 14] = [
+        const STARTS: [&str; 18] = [
             "policy-map ",
             "policy map ",
             "class-map ",
@@ -44,6 +59,10 @@ impl Foreign for Ios {
             "priority ",
             "queue-limit ",
             "cir ",
+            "rate-limit ",
+            "traffic-shape ",
+            "tx-queue ",
+            "srr-queue bandwidth limit",
         ];
         let is_policy = |line: &&str| {
             let line = line.trim_start().to_ascii_lowercase();
@@ -52,9 +71,10 @@ impl Foreign for Ios {
         text.lines().filter(is_policy).count()
     }
 
-    fn read(source: &ImportSource, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
+    fn read(source: &ImportSource, assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
         let model = read::read(source.text, reading);
-        Ok(convert::draft(&model, reading))
+        show::facts(&model, reading);
+        Ok(convert::draft(&model, assumed, reading))
     }
 }
 

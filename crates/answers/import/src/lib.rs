@@ -16,6 +16,7 @@ mod ios;
 mod lint;
 mod mahimahi;
 mod number;
+mod shares;
 mod shell;
 mod tc;
 mod yaml;

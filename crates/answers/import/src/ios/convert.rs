@@ -1,403 +1,446 @@
-//! Policies into links, classes into flows.
+//! Policies into the two directions of each interface, classes into flows.
 
-use super::model::{IosClass, IosModel, IosPolice, IosPolicy, IosQueue, IosRate, IosShape, IosUse};
-use crate::{Draft, DraftFlow, DraftLink, DraftStage, Reading, lint, number};
+use super::model::{IosClass, IosModel, IosPolice, IosPolicy, IosShape, IosUse};
+use super::tree::{Grown, Tree};
+use super::units::{Dialect, IosRate, IosSize};
+use crate::draft::USUAL_LINE;
+use crate::{Assumed, BoxPort, Credit, Draft, DraftStage, PortFlow, Reading, lint, number};
 use path::queue::{Fifo, Red, Wfq};
-use path::{Action, Class, Htb, Meter, Policer, QueueConfig, Refill, Shaper};
+use path::{Action, Link, Meter, Policer, QueueConfig, Refill, Shaper};
 use std::collections::BTreeMap;
 use units::{Bytes, Rate};
 
 /// The router.
 const HERE: &str = "router";
-/// A codepoint each.
-const MOST_CLASSES: usize = 63;
+/// A full packet, bytes of IP.
+pub(crate) const PACKET: u64 = 1500;
+/// A full packet with its Ethernet header, bytes.
+pub(crate) const FRAME: u64 = 1514;
+/// The most interfaces of one text.
+const MAX_PORTS: usize = 64;
+/// The speed that interfaces' names promise, Mbit/s.
+const SPEEDS: [(&str, u64); 9] = [
+    ("TwentyFiveGig", 25_000),
+    ("Ten", 10_000),
+    ("Forty", 40_000),
+    ("Fifty", 50_000),
+    ("Hundred", 100_000),
+    ("FourHundred", 400_000),
+    ("Gi", 1000),
+    ("Fa", 100),
+    ("Te", 10_000),
+];
 
 /// The whole model.
-pub(crate) fn draft(model: &IosModel, reading: &mut Reading) -> Draft {
-    let mut draft = Draft::default();
-    let mut uses = model.uses.clone();
-    let nested = |name: &str| {
+pub(crate) fn draft(model: &IosModel, assumed: &Assumed, reading: &mut Reading) -> Draft {
+    let is_nested = |name: &str| {
         model.policies.values().flat_map(|p| &p.classes).any(|c| c.child.as_deref() == Some(name))
     };
-    for name in &model.order {
-        if !nested(name) && !uses.iter().any(|u| u.policy == *name) {
-            let line = model.policies.get(name).map_or(1, |p| p.line);
-            reading.assume(format!("policy {name} is applied outwards: no interface names it"));
-            uses.push(IosUse { line, interface: name.clone(), inward: false, policy: name.clone() });
+    let mut codes = Codes::default();
+    let mut ports: Vec<BoxPort> = Vec::new();
+    let mut found = |used: &IosUse, ports: &mut Vec<BoxPort>, reading: &mut Reading| {
+        let Some(policy) = model.policies.get(&used.policy) else {
+            let why = format!("no policy-map {} is in the text: what it does here is not known", used.policy);
+            return reading.unknown(used.line, used.policy.clone(), why);
+        };
+        let at = ports.iter().position(|p| p.name == used.interface).unwrap_or_else(|| {
+            ports.push(BoxPort { name: used.interface.clone(), ..BoxPort::default() });
+            ports.len() - 1
+        });
+        if ports.len() > MAX_PORTS {
+            ports.pop();
+            return reading.unknown(
+                used.line,
+                used.interface.clone(),
+                format!("{MAX_PORTS} interfaces at most are read"),
+            );
         }
+        let mut applied = Applied::new(model, used, assumed, &mut codes, reading);
+        let (stages, flows) = applied.direction(policy);
+        let port = &mut ports[at];
+        let (mine, classes) = if used.inward {
+            (&mut port.into, &mut port.into_flows)
+        } else {
+            (&mut port.out, &mut port.out_flows)
+        };
+        mine.extend(stages);
+        classes.extend(flows);
+    };
+    // What `show` prints of a policy whose configuration is there as well is the same policy once more.
+    let is_again = |used: &IosUse| {
+        model.uses.iter().any(|u| {
+            let shown = format!("{}/0/{}", used.interface, u.policy);
+            u.inward == used.inward && shown == used.policy && short(&u.interface) == short(&used.interface)
+        })
+    };
+    for used in model.uses.iter().filter(|used| !is_again(used)) {
+        found(used, &mut ports, reading);
     }
-    for used in &uses {
-        match model.policies.get(&used.policy) {
-            Some(policy) => Applied { model, used, reading }.policy(policy, &mut draft),
-            None => {
-                let why = format!("no policy-map {} is there", used.policy);
-                reading.unknown(used.line, used.policy.clone(), why);
-            }
+    let mut draft = Draft::of_box(HERE, ports, reading);
+    let unapplied = model.order.iter().filter(|name| {
+        let is_used = model.uses.iter().any(|u| u.policy == **name) || model.elsewhere.contains(name);
+        !is_used && !is_nested(name)
+    });
+    for name in unapplied {
+        let line = model.policies.get(name).map_or(1, |p| p.line);
+        if !model.uses.is_empty() {
+            reading.assume(format!(
+                "policy {name} is left out: others are applied to interfaces, this one is not"
+            ));
+            continue;
         }
+        reading.assume(format!(
+            "policy {name} is applied outwards: no interface that applies it is in the text"
+        ));
+        let used = IosUse { line, interface: name.clone(), inward: false, policy: name.clone() };
+        let mut alone = Vec::new();
+        found(&used, &mut alone, reading);
+        let of_policy = Draft::of_box(HERE, alone, reading);
+        draft.links.extend(of_policy.links);
+        draft.flows.extend(of_policy.flows);
+    }
+    if !draft.links.is_empty() {
+        reading.assume(match model.dialect {
+            Dialect::Ios => {
+                "rates count packets of IP; IOS counts their Ethernet headers too, 0.9 % of full packets"
+            }
+            _ => {
+                "rates count packets of IP; the router counts headers of layer 2 too where its platform does"
+            }
+        });
     }
     draft
 }
 
-/// The speed that an interface's name promises, bit/s.
-fn speed_of(interface: &str) -> Option<u64> {
-    let known =
-        [("Ten", 10_000), ("Forty", 40_000), ("Hundred", 100_000), ("Gig", 1000), ("Fast", 100), ("Eth", 10)];
-    known.iter().find(|(start, _)| interface.starts_with(start)).map(|(_, mbps)| mbps * 1_000_000)
+/// An interface's name as abbreviated: `Gi0/1` of `GigabitEthernet0/1`.
+fn short(interface: &str) -> String {
+    let digits = interface.find(|c: char| c.is_ascii_digit()).unwrap_or(interface.len());
+    let kind: String = interface.chars().take(2).collect();
+    kind.to_ascii_lowercase() + &interface[digits..]
+}
+
+/// Codepoints by which flows and classes know each other: one for each class of the box.
+#[derive(Default)]
+pub(crate) struct Codes {
+    taken: BTreeMap<u8, String>,
+}
+
+impl Codes {
+    /// The codepoint of a class: the one that it matches, or a free one; none of `here`, which other classes of this policy have.
+    pub fn of(&mut self, class: &str, own: Option<u8>, here: &[u8]) -> Option<u8> {
+        let known = self
+            .taken
+            .iter()
+            .find(|(code, name)| *name == class && !here.contains(code))
+            .map(|(code, _)| *code);
+        let own = own.filter(|code| !here.contains(code) && *code > 0);
+        let free = || (1..64).find(|code| !here.contains(code) && !self.taken.contains_key(code));
+        let code = own.or(known).or_else(free)?;
+        self.taken.entry(code).or_insert_with(|| class.to_string());
+        Some(code)
+    }
 }
 
 /// A policy on an interface.
-struct Applied<'a, 'r> {
-    model: &'a IosModel,
-    used: &'a IosUse,
-    reading: &'r mut Reading,
+pub(crate) struct Applied<'a, 'r> {
+    pub model: &'a IosModel,
+    pub used: &'a IosUse,
+    pub codes: &'r mut Codes,
+    pub reading: &'r mut Reading,
+    /// What the port runs at, bit/s, where the text says it.
+    pub line: Option<u64>,
+    /// What percentages are of, bit/s, where the text says it.
+    pub whole: Option<u64>,
+    assumed_line: u64,
 }
 
-impl Applied<'_, '_> {
-    fn policy(&mut self, policy: &IosPolicy, draft: &mut Draft) {
-        if let [class] = policy.classes.as_slice()
-            && let Some(shape) = &class.shape
-        {
-            let child = self.child(class).cloned();
-            return self.shaped(class, shape, child, draft);
+impl<'a, 'r> Applied<'a, 'r> {
+    fn new(
+        model: &'a IosModel,
+        used: &'a IosUse,
+        assumed: &Assumed,
+        codes: &'r mut Codes,
+        reading: &'r mut Reading,
+    ) -> Applied<'a, 'r> {
+        let name = used.interface.as_str();
+        let port = name.split(['.', ':']).next().unwrap_or(name);
+        let speed = |of: &str| model.speeds.get(of).copied().unwrap_or_default();
+        let by_name =
+            SPEEDS.iter().find(|(start, _)| port.starts_with(start)).map(|(_, mbps)| mbps * 1_000_000);
+        let written = speed(name).port.or(speed(port).port).or(by_name);
+        let bandwidth = speed(name).bandwidth.or(speed(port).bandwidth);
+        let assumed_line = assumed.line.unwrap_or(USUAL_LINE).as_bps();
+        Applied {
+            model,
+            used,
+            codes,
+            reading,
+            line: written.or(bandwidth),
+            whole: bandwidth.or(written),
+            assumed_line,
         }
-        let shares = policy.classes.iter().any(|c| c.bandwidth.is_some() || c.priority.is_some());
-        let speed =
-            self.model.speeds.get(&self.used.interface).copied().or_else(|| speed_of(&self.used.interface));
-        if !shares {
-            return self.apart(policy, speed, draft);
-        }
-        let speed = speed.unwrap_or_else(|| self.assumed_speed());
-        self.tree(policy, speed, None, policy.line, draft);
     }
 
-    fn child(&mut self, class: &IosClass) -> Option<&'_ IosPolicy> {
+    /// The stages and the flows of a policy.
+    fn direction(&mut self, policy: &'a IosPolicy) -> (Vec<DraftStage>, Vec<PortFlow>) {
+        let kept: Vec<&IosClass> = policy.classes.iter().filter(|c| !c.refused).collect();
+        if let [class] = kept.as_slice()
+            && class.is_default()
+            && let Some(shape) = &class.shape
+            && self.leaf_below(class)
+        {
+            return self.one_shaper(class, shape);
+        }
+        let mut grown = Grown::default();
+        if self.queues(policy, 0) {
+            Tree { applied: self, depth: 0 }.root(policy, &mut grown);
+        } else {
+            let whole = self.whole;
+            Tree { applied: self, depth: 0 }.policed(policy, whole, &mut grown);
+        }
+        if grown.stages.is_empty() && grown.policers.is_empty() {
+            return (Vec::new(), Vec::new());
+        }
+        let mut stages = grown.policers;
+        // Where a policer takes one class the others have the line itself.
+        if grown.stages.is_empty()
+            && let Some(bps) = self.line
+        {
+            let link = Link { rate: Some(Rate::from_bps(bps)), ..Link::default() };
+            let says = format!("{}, {}", self.used.interface, number::rate(bps));
+            let line = DraftStage::new("line", self.used.line, says, link).with_credit(Credit::NoBucket);
+            let at = if self.used.inward { 0 } else { stages.len() };
+            stages.insert(at, line);
+        }
+        stages.extend(grown.stages);
+        (stages, grown.flows)
+    }
+
+    /// Whether a policy, or one below it, has queues of its own.
+    pub fn queues(&self, policy: &IosPolicy, depth: usize) -> bool {
+        depth < 8
+            && policy.classes.iter().any(|c| {
+                let child = c.child.as_ref().and_then(|name| self.model.policies.get(name));
+                c.queues() || child.is_some_and(|p| self.queues(p, depth + 1))
+            })
+    }
+
+    /// Whether nothing below a class shares what it has.
+    fn leaf_below(&self, class: &IosClass) -> bool {
+        let Some(name) = &class.child else { return true };
+        let child = self.model.policies.get(name);
+        child.is_none_or(|p| match p.classes.as_slice() {
+            [] => true,
+            [only] => {
+                only.is_default() && only.shape.is_none() && only.child.is_none() && only.priority.is_none()
+            }
+            _ => false,
+        })
+    }
+
+    /// The policy below a class; one that is named and was not pasted is reported.
+    pub fn child(&mut self, class: &IosClass) -> Option<&'a IosPolicy> {
         let name = class.child.as_ref()?;
         let policy = self.model.policies.get(name);
         if policy.is_none() {
-            self.reading.unknown(class.line, name.clone(), format!("no policy-map {name} is there"));
+            let why = format!(
+                "policy-map {name} below class {} is not in the text: how it shares the class is not known",
+                class.name
+            );
+            self.reading.unknown(class.line, name.clone(), why);
         }
         policy
     }
 
-    /// One shaper for all, perhaps with classes below.
-    fn shaped(&mut self, class: &IosClass, shape: &IosShape, child: Option<IosPolicy>, draft: &mut Draft) {
-        let speed =
-            self.model.speeds.get(&self.used.interface).copied().or_else(|| speed_of(&self.used.interface));
-        let Some(cir) = self.bits(shape.cir, speed, shape.line) else { return };
-        let shaper = self.shaper(class, shape, cir);
-        match child {
-            Some(child) if child.classes.len() > 1 => {
-                self.reading.assume(format!(
-                    "the shaper of line {} refills all the time, not every Tc, where classes share it",
-                    shape.line
-                ));
-                // Its own faults are not those of the tree.
-                let says = format!("shape of class {}, {}", class.name, number::rate(cir));
-                let alone = Shaper { queue: None, ..shaper.clone() };
-                lint::judge(&DraftStage::new("shape", shape.line, says, alone), self.reading);
-                self.tree(&child, shaper.rate.as_bps(), Some(shaper.burst()), shape.line, draft);
+    /// One shaper for all.
+    fn one_shaper(&mut self, class: &IosClass, shape: &IosShape) -> (Vec<DraftStage>, Vec<PortFlow>) {
+        let Some(cir) = self.bits(shape.cir, self.whole, shape.line) else { return (Vec::new(), Vec::new()) };
+        let cir = self.below_line(cir, class, shape.line);
+        let mut shaper = self.shaper(shape, cir);
+        let below = self.child(class).and_then(|p| p.classes.first());
+        let queued = below.filter(|c| c.queues()).unwrap_or(class);
+        shaper.queue = Some(self.queue_of(queued, cir));
+        let says = format!("shape of class {}, {}", class.name, number::rate(shaper.rate.as_bps()));
+        let mut stages = Vec::new();
+        for police in class.police.iter().chain(below.and_then(|c| c.police.as_ref())) {
+            stages.extend(self.policer(&class.name, police, self.whole, Vec::new()));
+        }
+        stages.push(DraftStage::new("shape", shape.line, says, shaper).with_credit(Credit::CarriesOver));
+        let (_, says) = self.matched(class);
+        (stages, vec![PortFlow { name: "all".into(), dscp: 0, says }])
+    }
+
+    /// A shape above the port's own speed never limits: the port does.
+    fn below_line(&mut self, cir: u64, class: &IosClass, line: usize) -> u64 {
+        match self.line.filter(|port| *port < cir) {
+            Some(port) => {
+                let text = format!(
+                    "shape of class {}: {} is above the {} of {}: it never limits",
+                    class.name,
+                    number::rate(cir),
+                    number::rate(port),
+                    self.used.interface
+                );
+                self.reading.fault(line, "shape-above-line", text);
+                port
             }
-            child => {
-                let mut shaper = shaper;
-                if let Some(queue) =
-                    child.iter().flat_map(|c| &c.classes).next().and_then(|c| queue_of(c, cir))
-                {
-                    shaper.queue = Some(queue);
-                }
-                let says = format!("shape of class {}, {}", class.name, number::rate(shaper.rate.as_bps()));
-                let stage = DraftStage::new("shape", shape.line, says, shaper);
-                self.one_link("", vec![stage], 0, String::new(), draft);
-            }
+            None => cir,
         }
     }
 
-    fn shaper(&mut self, class: &IosClass, shape: &IosShape, cir: u64) -> Shaper {
-        // Without Bc, Tc is 4 ms on the platforms that have no other (IOS-XE), or a packet.
-        let bc = shape.bc.unwrap_or((cir / 250).max(8 * 1514)).max(8) / 8;
-        let be = shape.be.map_or(bc, |be| be / 8);
-        let bc = bc.max(1);
+    /// A shaper with its bucket. Without Bc, Tc is 4 ms on the platforms that have no other (IOS-XE), or a packet.
+    pub fn shaper(&mut self, shape: &IosShape, cir: u64) -> Shaper {
+        let of = |size: IosSize| size.bytes(cir, PACKET).clamp(1, 1 << 50);
+        let bc = shape.bc.map_or((cir / 8 / 250).max(FRAME), of);
+        let be = shape.be.map_or(bc, |be| be.bytes(cir, PACKET).min(1 << 50));
         let mut shaper = Shaper::new(Rate::from_bps(cir));
         shaper.refill = Refill::Interval;
-        shaper.queue = queue_of(class, cir);
         if shape.peak {
             // Each Tc brings Bc + Be (Cisco: rate = CIR (1 + Be / Bc)).
             let rate = (cir as u128 * (bc as u128 + be as u128) / bc as u128).min(1 << 60) as u64;
             shaper.rate = Rate::from_bps(rate);
-            shaper.burst = Some(Bytes::new((bc.saturating_add(be)).max(1514)));
+            shaper.burst = Some(Bytes::new(bc.saturating_add(be).max(FRAME)));
             shaper.excess_burst = Some(Bytes::new(0));
         } else {
             shaper.burst = Some(Bytes::new(bc));
-            shaper.excess_burst = Some(Bytes::new(be));
-        }
-        if shaper.largest().get() < 1514 {
-            let text = format!(
-                "shape of class {}: bc and be of {} together are below a full packet of 1514 bytes, which never passes",
-                class.name,
-                number::size(shaper.largest().get())
-            );
-            self.reading.fault(shape.line, "burst-below-packet", text);
+            // A packet larger than the bucket is paid for out of later intervals: credit for one packet is carried over.
+            shaper.excess_burst = Some(Bytes::new(be.max(FRAME.saturating_sub(bc))));
         }
         shaper
     }
 
-    /// Classes that do not share: each a link of its own.
-    fn apart(&mut self, policy: &IosPolicy, speed: Option<u64>, draft: &mut Draft) {
-        for class in policy.classes.iter().take(MOST_CLASSES) {
-            let mut stages = Vec::new();
-            if let Some(police) = &class.police {
-                stages.extend(self.policer(class, police, speed));
-            }
-            if let Some(shape) = &class.shape
-                && let Some(cir) = self.bits(shape.cir, speed, shape.line)
-            {
-                let shaper = self.shaper(class, shape, cir);
-                let says = format!("shape of class {}, {}", class.name, number::rate(cir));
-                stages.push(DraftStage::new("shape", shape.line, says, shaper));
-            }
-            if let Some(child) = self.child(class).cloned() {
-                for inner in child.classes.iter().filter(|c| c.police.is_some()) {
-                    let why =
-                        format!("a police inside class {} is simulated where classes share", class.name);
-                    self.reading.unknown(inner.line, inner.name.clone(), why);
-                }
-            }
-            if !stages.is_empty() {
-                let (dscp, says) = self.told(class);
-                self.one_link(&class.name, stages, dscp.unwrap_or(0), says, draft);
-            }
-        }
+    /// Reports what is wrong with a shaper that stands in a tree of classes.
+    pub fn judge_shape(&mut self, class: &IosClass, shape: &IosShape, cir: u64) {
+        let says = format!("shape of class {}, {}", class.name, number::rate(cir));
+        let alone = self.shaper(shape, cir);
+        let stage = DraftStage::new("shape", shape.line, says, alone).with_credit(Credit::CarriesOver);
+        lint::judge(&stage, self.reading);
     }
 
-    fn policer(&mut self, class: &IosClass, police: &IosPolice, speed: Option<u64>) -> Option<DraftStage> {
-        let cir = self.bits(police.cir, speed, police.line)?;
-        let mut policer = Policer::single(Rate::from_bps(cir), police.bc.filter(|b| *b > 0).map(Bytes::new));
+    /// A policer of the packets with these codepoints; of all where there are none.
+    pub fn policer(
+        &mut self,
+        name: &str,
+        police: &IosPolice,
+        whole: Option<u64>,
+        dscp: Vec<u8>,
+    ) -> Option<DraftStage> {
+        let cir = self.bits(police.cir, whole, police.line)?;
+        let pir = police.pir.and_then(|pir| self.bits(pir, whole, police.line));
+        let bucket = |size: Option<IosSize>, at: u64| {
+            size.map(|s| s.bytes(at, PACKET)).filter(|b| *b > 0).map(Bytes::new)
+        };
+        let mut policer = Policer::single(Rate::from_bps(cir), bucket(police.bc, cir));
+        policer.dscp = dscp;
         let [conform, exceed, violate] = &police.actions;
         let action = |a: &Option<String>, default: Action| match a.as_deref() {
             None => default,
             Some(a) if a.starts_with("drop") => Action::Drop,
             Some(_) => Action::Pass,
         };
-        let exceed = action(exceed, Action::Drop);
+        let exceeds = action(exceed, Action::Drop);
         policer.green = action(conform, Action::Pass);
-        policer.red = exceed;
-        if let Some(pir) = police.pir.filter(|pir| *pir >= cir) {
+        // NX-OS: a policer of two colours names the second one `violate`.
+        policer.red = if exceed.is_none() { action(violate, Action::Drop) } else { exceeds };
+        if let Some(pir) = pir.filter(|pir| *pir >= cir) {
             policer.meter = Meter::Trtcm;
             policer.peak_rate = Some(Rate::from_bps(pir));
-            policer.peak_burst = police.be.filter(|b| *b > 0).map(Bytes::new);
-            policer.yellow = exceed;
+            policer.peak_burst = bucket(police.be, pir);
+            policer.yellow = exceeds;
             policer.red = action(violate, Action::Drop);
-        } else if let Some(be) = police.be.filter(|_| violate.is_some()) {
+        } else if police.be.is_some() && exceed.is_some() && violate.is_some() {
             policer.meter = Meter::Srtcm;
-            policer.excess_burst = Some(Bytes::new(be));
-            policer.yellow = exceed;
+            policer.excess_burst = bucket(police.be, cir);
+            policer.yellow = exceeds;
             policer.red = action(violate, Action::Drop);
         }
-        if policer.red != Action::Drop {
-            let text =
-                format!("police of class {}: what exceeds is not dropped: it limits nothing", class.name);
+        if policer.red != Action::Drop && policer.yellow != Action::Drop {
+            let text = format!("police of class {name}: what exceeds is not dropped: it limits nothing");
             self.reading.fault(police.line, "police-keeps", text);
         }
-        let says = format!("police of class {}, {}", class.name, number::rate(cir));
+        if police.bc.is_none() {
+            self.reading.assume("a police without a burst has 250 ms of its rate, as on IOS");
+        }
+        let says = format!("police of class {name}, {}", number::rate(cir));
         Some(DraftStage::new("police", police.line, says, policer))
     }
 
-    /// Classes that share a rate.
-    fn tree(&mut self, policy: &IosPolicy, rate: u64, burst: Option<Bytes>, line: usize, draft: &mut Draft) {
-        let root = "all".to_string();
-        let mut parts = BTreeMap::from([(root.clone(), line)]);
-        let mut classes = vec![Class { burst, cburst: burst, ..plain(&root, rate) }];
-        let mut flows = Vec::new();
-        let mut used: Vec<u8> = vec![0];
-        let guarantees = self.guarantees(policy, rate);
-        let mut all: Vec<(&IosClass, u64)> =
-            policy.classes.iter().zip(guarantees).take(MOST_CLASSES).collect();
-        all.sort_by_key(|(class, _)| class.is_default());
-        for (i, (class, guarantee)) in all.into_iter().enumerate() {
-            let name = format!("{}-{i}", class.name);
-            let (own, says) = self.told(class);
-            let dscp = if class.is_default() {
-                None
-            } else {
-                let free = (1..64).find(|d| !used.contains(d)).unwrap_or(63);
-                Some(own.filter(|d| !used.contains(d)).unwrap_or(free))
-            };
-            used.extend(dscp);
-            let mut leaf =
-                Class { parent: Some(root.clone()), ..plain(&name, guarantee.min(rate).max(8000)) };
-            leaf.ceil = Some(Rate::from_bps(self.ceil(class, rate).max(leaf.rate.as_bps())));
-            leaf.prio = u8::from(class.priority.is_none());
-            leaf.dscp = dscp.into_iter().collect();
-            leaf.queue = queue_of(class, leaf.rate.as_bps());
-            if let Some(bc) = class.police.as_ref().and_then(|p| p.bc).filter(|b| *b > 0) {
-                leaf.cburst = Some(Bytes::new(bc));
-            }
-            if let Some(child) = class.child.as_ref() {
-                let why = format!("policy {child} inside a class that shares is not simulated");
-                self.reading.unknown(class.line, child.clone(), why);
-            }
-            parts.insert(name, class.line);
-            flows.push((class.name.clone(), dscp.unwrap_or(0), says));
-            classes.push(leaf);
+    /// The rate of the port, assumed where the text does not say it; at least what `needed` takes.
+    pub fn port_rate(&mut self, needed: u64) -> u64 {
+        if let Some(line) = self.line {
+            return line;
         }
-        let says = format!("classes of {} that share {}", self.used.policy, number::rate(rate));
-        let mut stage = DraftStage::new("classes", line, says, Htb { classes });
-        stage.parts = parts;
-        self.link("", vec![stage], flows, draft);
+        let steps = [self.assumed_line, 10_000_000_000, 100_000_000_000, 1_000_000_000_000];
+        let line = steps.into_iter().find(|s| *s >= needed).unwrap_or(needed);
+        self.reading.assume(format!(
+            "{} has {} (--line): nothing in the text says it",
+            self.used.interface,
+            number::rate(line)
+        ));
+        line
     }
 
-    /// The most a class may send: its own police or shape, a priority's rate, or all.
-    fn ceil(&mut self, class: &IosClass, rate: u64) -> u64 {
-        let mut most = rate;
-        if let Some(p) = &class.police
-            && let Some(cir) = self.bits(p.cir, Some(rate), p.line)
-            && p.actions[1].as_ref().is_none_or(|a| a.starts_with("drop"))
-        {
-            most = most.min(cir);
-        }
-        if let Some(s) = &class.shape
-            && let Some(cir) = self.bits(s.cir, Some(rate), s.line)
-        {
-            most = most.min(cir);
-        }
-        if let Some(Some(share)) = class.priority
-            && let Some(bits) = self.bits(share, Some(rate), class.line)
-        {
-            self.reading
-                .assume("a priority class never has more than its rate (IOS polices it under congestion)");
-            most = most.min(bits);
-        }
-        most.max(1)
-    }
-
-    /// What each class has at least, bit/s.
-    fn guarantees(&mut self, policy: &IosPolicy, rate: u64) -> Vec<u64> {
-        let fixed: Vec<Option<u64>> = (policy.classes.iter())
-            .map(|c| match (c.priority, c.bandwidth) {
-                (Some(Some(share)), _) | (None, Some(share)) => match share {
-                    IosRate::Bits(_) | IosRate::Percent(_) => self.bits(share, Some(rate), c.line),
-                    _ => None,
-                },
-                (Some(None), _) => Some(self.ceil(c, rate).min(rate / 3)),
-                _ => None,
-            })
-            .collect();
-        let sum: u64 = fixed.iter().flatten().fold(0, |sum, b| sum.saturating_add(*b));
-        let left = rate.saturating_sub(sum);
-        let weight = |c: &IosClass| match c.bandwidth {
-            Some(IosRate::Remaining(percent)) => percent,
-            Some(IosRate::Ratio(ratio)) => ratio as f64,
-            _ => 0.0,
+    /// A rate in bit/s; a share is of `whole`.
+    pub fn bits(&mut self, rate: IosRate, whole: Option<u64>, line: usize) -> Option<u64> {
+        let bits = match rate {
+            IosRate::Bits(bits) => bits,
+            IosRate::Percent(percent) => {
+                let whole = whole.unwrap_or_else(|| self.port_rate(0));
+                (whole as f64 * percent / 100.0) as u64
+            }
         };
-        let percents = policy.classes.iter().any(|c| matches!(c.bandwidth, Some(IosRate::Remaining(_))));
-        let given: f64 = policy.classes.iter().map(weight).sum();
-        let plain =
-            policy.classes.iter().zip(&fixed).filter(|(c, f)| f.is_none() && weight(c) == 0.0).count();
-        // Without a share: what percent of the rest is not given, or as a ratio of 1.
-        let rest = if percents { (100.0 - given).max(1.0) / plain.max(1) as f64 } else { 1.0 };
-        let all = given + rest * plain as f64;
-        let own = |c: &IosClass| if weight(c) > 0.0 { weight(c) } else { rest };
-        let pairs = policy.classes.iter().zip(fixed);
-        pairs.map(|(c, f)| f.unwrap_or_else(|| (left as f64 * own(c) / all.max(1e-9)) as u64)).collect()
-    }
-
-    fn assumed_speed(&mut self) -> u64 {
-        self.reading.assume(format!("{} has 100 Mbit/s: nothing says it", self.used.interface));
-        100_000_000
-    }
-
-    fn bits(&mut self, rate: IosRate, whole: Option<u64>, line: usize) -> Option<u64> {
-        let bits = match (rate, whole) {
-            (IosRate::Bits(bits), _) => Some(bits),
-            (IosRate::Percent(percent), whole) => {
-                let whole = whole.unwrap_or_else(|| self.assumed_speed());
-                Some((whole as f64 * percent / 100.0) as u64)
-            }
-            _ => None,
-        };
-        let bits = bits.filter(|b| *b > 0);
-        if bits.is_none() {
-            self.reading.unknown(
-                line,
-                "rate",
-                "the rate cannot be worked out: nothing says what it is a share of",
-            );
+        if bits == 0 {
+            self.reading.unknown(line, "rate", "a rate of 0");
         }
-        bits
+        Some(bits).filter(|b| *b > 0)
     }
 
-    /// The codepoint of a class and what it matches.
-    fn told(&self, class: &IosClass) -> (Option<u8>, String) {
+    /// The codepoint that a class matches, and what it matches in words.
+    pub fn matched(&self, class: &IosClass) -> (Option<u8>, String) {
         let Some(m) = self.model.matches.get(&class.name).filter(|m| !m.says.is_empty()) else {
             return (None, format!("class {}", class.name));
         };
         (m.dscp, format!("class {}: {}", class.name, m.says.join("; ").chars().take(120).collect::<String>()))
     }
 
-    fn one_link(&mut self, class: &str, stages: Vec<DraftStage>, dscp: u8, says: String, draft: &mut Draft) {
-        let flow = if class.is_empty() { "all".to_string() } else { class.to_string() };
-        self.link(class, stages, vec![(flow, dscp, says)], draft);
-    }
-
-    fn link(
-        &mut self,
-        class: &str,
-        stages: Vec<DraftStage>,
-        flows: Vec<(String, u8, String)>,
-        draft: &mut Draft,
-    ) {
-        let way = if self.used.inward { "in" } else { "out" };
-        let dash = if class.is_empty() { "" } else { "-" };
-        let name = format!("{}-{way}{dash}{class}", self.used.interface);
-        let beyond = format!("beyond-{name}");
-        draft.links.push(DraftLink::beyond(name.clone(), [HERE, &beyond], self.used.inward, stages));
-        for (flow, dscp, says) in flows {
-            let (from, to) = if self.used.inward { (beyond.as_str(), HERE) } else { (HERE, beyond.as_str()) };
-            let name = format!("{}-{way}-{flow}", self.used.interface);
-            draft.flows.push(DraftFlow::bulk(name, from, to, dscp, says));
+    /// What waits in a class that is served at `rate`.
+    pub fn queue_of(&mut self, class: &IosClass, rate: u64) -> QueueConfig {
+        let is_xr = self.model.dialect == Dialect::Xr;
+        // IOS: 64 packets. XR: 100 ms at the class's rate, 10 ms for priorities; a packet of a limit is 256 bytes.
+        let limit = class.queue.unwrap_or(match (is_xr, class.priority) {
+            (true, Some(_)) => IosSize::Time(0.01),
+            (true, None) => IosSize::Time(0.1),
+            _ => IosSize::Packets(64),
+        });
+        if class.queue.is_none() {
+            self.reading.assume(match (is_xr, self.model.dialect) {
+                (true, _) => "a class without queue-limit holds 100 ms of its rate, 10 ms with priority (IOS XR)",
+                (_, Dialect::Ios) => "a class without queue-limit holds 64 packets (IOS)",
+                _ => "a class without queue-limit holds 64 packets: the platform's own buffer is not in the text",
+            });
+        }
+        let unit = if is_xr { 256 } else { PACKET };
+        let bytes = limit.bytes(rate, unit).max(PACKET);
+        let packets = match limit {
+            IosSize::Packets(n) if !is_xr => n.max(1),
+            _ => (bytes / PACKET).max(1),
+        };
+        if class.fair {
+            return QueueConfig::Wfq(Wfq { packets, ..Wfq::default() });
+        }
+        if class.red {
+            let max = (packets / 2).max(2);
+            return QueueConfig::Red(Red {
+                packets: packets.max(3),
+                min: (max / 2).max(1),
+                max,
+                bandwidth: Rate::from_bps(rate.max(1)),
+                ..Red::default()
+            });
+        }
+        match limit {
+            IosSize::Packets(n) if !is_xr => QueueConfig::Fifo(Fifo { packets: Some(n.max(1)), bytes: None }),
+            _ => QueueConfig::Fifo(Fifo { packets: None, bytes: Some(Bytes::new(bytes)) }),
         }
     }
-}
-
-fn plain(name: &str, bits: u64) -> Class {
-    Class {
-        name: name.into(),
-        parent: None,
-        rate: Rate::from_bps(bits.max(1)),
-        ceil: None,
-        burst: None,
-        cburst: None,
-        prio: 0,
-        quantum: None,
-        flows: Vec::new(),
-        dscp: Vec::new(),
-        tunnel: None,
-        queue: None,
-    }
-}
-
-/// What waits in a class; 64 packets where nothing is said (IOS's HQF).
-fn queue_of(class: &IosClass, rate: u64) -> Option<QueueConfig> {
-    let packets = match class.queue {
-        Some(IosQueue::Packets(n)) => n,
-        Some(IosQueue::Bytes(n)) if !class.fair && !class.red => {
-            return Some(QueueConfig::Fifo(Fifo { packets: None, bytes: Some(Bytes::new(n)) }));
-        }
-        Some(IosQueue::Bytes(n)) => (n / 1500).max(1),
-        Some(IosQueue::Ms(ms)) => (rate as u128 * ms as u128 / 8000 / 1500).clamp(1, 1 << 32) as u64,
-        None => 64,
-    };
-    Some(if class.fair {
-        QueueConfig::Wfq(Wfq { packets, ..Wfq::default() })
-    } else if class.red {
-        let max = (packets / 2).max(2);
-        QueueConfig::Red(Red {
-            packets,
-            min: (max / 2).max(1),
-            max,
-            bandwidth: Rate::from_bps(rate.max(1)),
-            ..Red::default()
-        })
-    } else {
-        QueueConfig::Fifo(Fifo { packets: Some(packets), bytes: None })
-    })
 }

@@ -1,30 +1,16 @@
 //! Policies, their classes, and where they are applied.
 
+use super::units::{Dialect, IosRate, IosSize};
 use std::collections::BTreeMap;
-
-/// A rate or a share of one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum IosRate {
-    /// Bits per second.
-    Bits(u64),
-    /// Percent of what the policy has.
-    Percent(f64),
-    /// Percent of what others leave.
-    Remaining(f64),
-    /// A share of what others leave, relative to other classes'.
-    Ratio(u64),
-}
 
 /// `police`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct IosPolice {
     pub line: usize,
     pub cir: IosRate,
-    /// Bytes.
-    pub bc: Option<u64>,
-    /// Bytes.
-    pub be: Option<u64>,
-    pub pir: Option<u64>,
+    pub bc: Option<IosSize>,
+    pub be: Option<IosSize>,
+    pub pir: Option<IosRate>,
     /// Actions by colour: conform, exceed, violate.
     pub actions: [Option<String>; 3],
 }
@@ -34,19 +20,51 @@ pub(crate) struct IosPolice {
 pub(crate) struct IosShape {
     pub line: usize,
     pub cir: IosRate,
-    /// Bits.
-    pub bc: Option<u64>,
-    /// Bits.
-    pub be: Option<u64>,
+    pub bc: Option<IosSize>,
+    pub be: Option<IosSize>,
     pub peak: bool,
 }
 
-/// `queue-limit`.
+/// `priority`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum IosQueue {
-    Packets(u64),
-    Bytes(u64),
-    Ms(u64),
+pub(crate) struct IosPriority {
+    pub line: usize,
+    /// 1 is served first.
+    pub level: u8,
+    /// The rate of its conditional policer; `None`: strict priority without one.
+    pub rate: Option<IosRate>,
+    /// The bucket of that policer.
+    pub burst: Option<IosSize>,
+}
+
+/// `bandwidth remaining`: a class's share of what priorities and guarantees leave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum IosExcess {
+    /// Percent of the rest.
+    Percent(f64),
+    /// Relative to other classes' ratios.
+    Ratio(u64),
+}
+
+/// What `show policy-map interface` counted of a class.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct IosCounters {
+    /// Packets of the class, with the line that says it.
+    pub packets: Option<(usize, u64)>,
+    /// Average rate offered, bit/s.
+    pub offered: Option<(usize, u64)>,
+    /// Average rate dropped, bit/s.
+    pub drop_rate: Option<u64>,
+    /// Packets waiting now.
+    pub depth: Option<(usize, u64)>,
+    /// Packets dropped at the queue.
+    pub drops: Option<(usize, u64)>,
+    /// Packets dropped by the policer of a priority class.
+    pub priority_drops: Option<(usize, u64)>,
+    /// Packets and bytes of a policer by colour: conformed, exceeded, violated.
+    pub policed: [Option<(usize, u64, u64)>; 3],
+    /// Average rate that exceeded a policer, bit/s.
+    pub exceeded_rate: Option<(usize, u64)>,
 }
 
 /// A class of a policy.
@@ -57,19 +75,34 @@ pub(crate) struct IosClass {
     pub police: Option<IosPolice>,
     pub shape: Option<IosShape>,
     pub bandwidth: Option<IosRate>,
-    /// `None` of a rate: `priority` alone.
-    pub priority: Option<Option<IosRate>>,
-    pub queue: Option<IosQueue>,
+    pub excess: Option<IosExcess>,
+    pub priority: Option<IosPriority>,
+    pub queue: Option<IosSize>,
     pub fair: bool,
     pub red: bool,
     /// The policy below it.
     pub child: Option<String>,
+    /// A value of it was refused: it is left out.
+    pub refused: bool,
+    pub counters: IosCounters,
 }
 
 impl IosClass {
     /// Whether it takes all that no other class does.
     pub fn is_default(&self) -> bool {
-        self.name.eq_ignore_ascii_case("class-default")
+        let name = self.name.as_str();
+        name.eq_ignore_ascii_case("class-default") || name.ends_with("-q-default")
+    }
+
+    /// Whether it has a queue of its own: a class that only polices or marks waits in the queue of class-default.
+    pub fn queues(&self) -> bool {
+        self.shape.is_some()
+            || self.bandwidth.is_some()
+            || self.excess.is_some()
+            || self.priority.is_some()
+            || self.queue.is_some()
+            || self.fair
+            || self.red
     }
 }
 
@@ -96,16 +129,27 @@ pub(crate) struct IosUse {
     pub policy: String,
 }
 
+/// The speed of an interface, bit/s, as far as it is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IosSpeed {
+    /// `speed`: what the port runs at.
+    pub port: Option<u64>,
+    /// `bandwidth`: what percentages are of.
+    pub bandwidth: Option<u64>,
+}
+
 /// All that a text says.
 #[derive(Debug, Default)]
 pub(crate) struct IosModel {
+    pub dialect: Dialect,
     pub policies: BTreeMap<String, IosPolicy>,
     /// Their names in order.
     pub order: Vec<String>,
     pub matches: BTreeMap<String, IosMatch>,
     pub uses: Vec<IosUse>,
-    /// `bandwidth` of interfaces, bit/s.
-    pub speeds: BTreeMap<String, u64>,
+    /// Policies in force where no path leads through: the control plane.
+    pub elsewhere: Vec<String>,
+    pub speeds: BTreeMap<String, IosSpeed>,
 }
 
 /// A codepoint by its name (RFC 2474, 2597, 3246) or number.

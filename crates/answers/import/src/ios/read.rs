@@ -1,12 +1,16 @@
 //! Lines of configurations and of `show policy-map interface` into the model.
 
-use super::model::{
-    IosClass, IosMatch, IosModel, IosPolice, IosPolicy, IosQueue, IosRate, IosShape, IosUse, dscp,
-};
+use super::command::{self, Understood};
+use super::model::{IosClass, IosMatch, IosModel, IosPolicy, IosShape, IosUse, dscp};
+use super::show;
+use super::units::{Dialect, IosRate, RouterUnit, number, rate};
 use crate::Reading;
 
 /// The most policies, and classes of one.
-const MOST: usize = 1000;
+const MAX_POLICIES: usize = 1000;
+
+/// How the policy is called that is made of an interface's queues.
+const QUEUES_OF: &str = "queues of ";
 
 /// What lines belong to.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +19,35 @@ enum Within {
     ClassMap(String),
     Policy(String),
     Interface(String),
+    /// A queue of an EOS interface, with the policy that was made of it.
+    TxQueue(String),
+    /// What the router itself receives: no path of packets through it.
+    ControlPlane,
+}
+
+/// What came of a line.
+enum Line {
+    Understood,
+    Unknown,
+    /// Understood, and not simulated, with the reason.
+    Aside(&'static str),
+    /// These words matter and are not understood.
+    Refused(String),
+}
+
+impl From<bool> for Line {
+    fn from(understood: bool) -> Line {
+        if understood { Line::Understood } else { Line::Unknown }
+    }
+}
+
+impl From<Understood> for Line {
+    fn from(understood: Understood) -> Line {
+        match understood {
+            Ok(()) => Line::Understood,
+            Err(words) => Line::Refused(words),
+        }
+    }
 }
 
 struct IosReader<'r> {
@@ -28,10 +61,58 @@ struct IosReader<'r> {
     colour: Option<usize>,
 }
 
+/// The platform whose configuration a text is, by commands that only it has.
+fn dialect(text: &str) -> Dialect {
+    const XR: [&str; 7] = [
+        "end-policy-map",
+        "end-class-map",
+        "interface tengige",
+        "interface hundredgige",
+        "interface bundle-ether",
+        "rp/0/",
+        "policed(conform)",
+    ];
+    const NX_OS: [&str; 7] = [
+        "policy-map type q",
+        "class-map type q",
+        "class type queuing",
+        "class type qos",
+        "system qos",
+        "service-policy (q",
+        "feature ",
+    ];
+    const EOS: [&str; 6] = [
+        "shape rate ",
+        "tx-queue ",
+        "uc-tx-queue ",
+        "policy-map type quality-of-service",
+        "qos profile ",
+        "! device:",
+    ];
+    let lines: Vec<String> = text.lines().map(|line| line.trim().to_ascii_lowercase()).collect();
+    let has = |marks: &[&str]| lines.iter().any(|line| marks.iter().any(|m| line.starts_with(m)));
+    // Units of their own words, and interfaces of four numbers, are those of XR.
+    let is_xr = |line: &String| {
+        let limit = ["police ", "shape "].iter().any(|c| line.starts_with(c));
+        let named =
+            ["kbps", "mbps", "gbps", "kbytes", "mbytes"].iter().any(|u| line.split(' ').any(|w| w == *u));
+        limit && named || line.starts_with("interface ") && line.matches('/').count() == 3
+    };
+    if has(&EOS) || lines.iter().any(|line| line.starts_with("police ") && line.contains(" burst-size ")) {
+        Dialect::Eos
+    } else if has(&NX_OS) {
+        Dialect::NxOs
+    } else if has(&XR) || lines.iter().any(is_xr) {
+        Dialect::Xr
+    } else {
+        Dialect::Ios
+    }
+}
+
 /// The whole text.
 pub(crate) fn read(text: &str, reading: &mut Reading) -> IosModel {
     let mut reader = IosReader {
-        model: IosModel::default(),
+        model: IosModel { dialect: dialect(text), ..IosModel::default() },
         reading,
         within: Within::Nothing,
         interface: String::new(),
@@ -40,124 +121,168 @@ pub(crate) fn read(text: &str, reading: &mut Reading) -> IosModel {
     };
     for (i, line) in text.lines().enumerate() {
         let said = line.trim();
-        if said.is_empty() || said.starts_with('!') || said.starts_with('#') {
+        if said.is_empty() || said.starts_with(['!', '#']) {
             continue;
         }
         reader.reading.lines.insert(i + 1);
         let indent = line.len() - line.trim_start().len();
-        if !reader.line(i + 1, indent, said) {
-            let why = match reader.within {
-                Within::Policy(_) => {
-                    format!("`{}` of a class is not understood", said.split(' ').next().unwrap_or(said))
-                }
-                _ => "no part of a policy".to_string(),
-            };
-            reader.reading.unknown(i + 1, said, why);
+        match reader.line(i + 1, indent, said) {
+            Line::Understood => {}
+            Line::Aside(why) => reader.reading.unknown(i + 1, said, why),
+            Line::Refused(words) => reader.refuse(i + 1, said, &words),
+            Line::Unknown => {
+                let why = match reader.within {
+                    Within::Policy(_) => {
+                        format!("`{}` of a class is not understood", said.split(' ').next().unwrap_or(said))
+                    }
+                    _ => "not part of a policy".to_string(),
+                };
+                reader.reading.unknown(i + 1, said, why);
+            }
         }
     }
     reader.model
 }
 
-/// A whole number, with `k`, `m`, `g`, or a unit in the next word.
-fn number(words: &[&str], at: usize) -> Option<(u64, usize)> {
-    let word = words.get(at)?.trim_matches([',', ';', '(', ')']);
-    let end = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
-    let value: f64 = word[..end].parse().ok()?;
-    let scale = |unit: &str| match unit.trim_matches([',', ';', '(', ')']).to_ascii_lowercase().as_str() {
-        "k" | "kbps" | "kb/s" => Some(1e3),
-        "m" | "mbps" => Some(1e6),
-        "g" | "gbps" => Some(1e9),
-        "bps" | "" => Some(1.0),
-        _ => None,
-    };
-    let (scale, used) = match &word[end..] {
-        "" => match words.get(at + 1).and_then(|unit| scale(unit)) {
-            Some(scale) => (scale, 2),
-            None => (1.0, 1),
-        },
-        unit => (scale(unit)?, 1),
-    };
-    let value = value * scale;
-    (value < 1e15).then_some((value as u64, used))
-}
-
-fn percent(word: Option<&&str>) -> Option<f64> {
-    let number = word?.trim_end_matches(['%', ',']).parse::<f64>().ok()?;
-    (0.0..=100.0).contains(&number).then_some(number)
-}
-
 impl IosReader<'_> {
-    fn line(&mut self, number: usize, indent: usize, said: &str) -> bool {
+    /// The class of the line is left out: what it would be without the words is not known.
+    fn refuse(&mut self, line: usize, said: &str, words: &str) {
+        let words = if words.contains('`') { words.to_string() } else { format!("`{words}`") };
+        let class = match &self.within {
+            Within::Policy(policy) | Within::TxQueue(policy) => {
+                self.model.policies.get_mut(policy).and_then(|p| p.classes.last_mut())
+            }
+            _ => None,
+        };
+        let left_out = class.map(|class| {
+            class.refused = true;
+            format!(": class {} is left out", class.name)
+        });
+        let why = format!("{words} is not understood{}", left_out.unwrap_or_default());
+        self.reading.refuse(line, said, why);
+    }
+
+    fn line(&mut self, number: usize, indent: usize, said: &str) -> Line {
         let words: Vec<&str> = said.split_whitespace().collect();
         let lower = said.to_ascii_lowercase();
+        let first = words[0].to_ascii_lowercase();
         // Tables of what was dropped.
-        if lower.contains("random drop") || is_row(&words) {
-            return true;
+        if lower.contains("random drop") || show::is_row(&words) && !self.is_old_shape() {
+            return Line::Understood;
         }
-        match words[0].to_ascii_lowercase().as_str() {
+        if first.starts_with("end-") || matches!(first.as_str(), "exit" | "end" | "}" | "root") {
+            return Line::Understood;
+        }
+        // A prompt, with or without its command.
+        if first.ends_with(['#', '>']) || first.contains("#sh") {
+            self.within = Within::Nothing;
+            return Line::Understood;
+        }
+        match first.as_str() {
+            // `show`: `Class-map: NAME (match-any)`, of NX-OS `Class-map (qos):   NAME (match-any)`.
+            "class-map:" => self.class_shown(number, indent, words.get(1).copied().unwrap_or_default()),
+            "class-map" if words.get(1).is_some_and(|w| w.ends_with(':')) => {
+                self.class_shown(number, indent, words.get(2).copied().unwrap_or_default())
+            }
+            "service-policy:" => self.service_shown(number, indent, &words).into(),
+            "service-policy" if lower.contains(':') => self.service_shown(number, indent, &words).into(),
             "policy-map" => {
                 let name = words.last().copied().unwrap_or_default().to_string();
                 self.policy(&name, number);
                 self.within = Within::Policy(name);
-                true
+                Line::Understood
             }
             // `show policy-map`.
             "policy" if words.len() == 3 && words[1].eq_ignore_ascii_case("map") => {
                 self.policy(words[2], number);
                 self.within = Within::Policy(words[2].into());
-                true
+                Line::Understood
             }
             "class-map" => {
                 let name = words.last().copied().unwrap_or_default().to_string();
                 self.model.matches.entry(name.clone()).or_default();
                 self.within = Within::ClassMap(name);
-                true
+                Line::Understood
             }
             "interface" if words.len() > 1 => {
-                self.within = Within::Interface(words[1..].concat());
-                true
+                let name = words[1..]
+                    .iter()
+                    .filter(|w| !matches!(**w, "l2transport" | "point-to-point" | "multipoint"));
+                self.within = Within::Interface(name.copied().collect::<String>());
+                Line::Understood
             }
-            "class-map:" => {
-                let Some((_, policy)) = self.shown.iter().rev().find(|(at, _)| *at < indent) else {
-                    return false;
-                };
-                let policy = policy.clone();
-                self.within = Within::Policy(policy);
-                let name = words.get(1).copied().unwrap_or_default();
-                self.class(name, number)
+            // NX-OS: policies of the whole switch.
+            "system" if words.get(1) == Some(&"qos") => {
+                self.within = Within::Interface("system".into());
+                Line::Understood
             }
-            "service-policy:" => self.service_shown(number, indent, &words),
-            "service-policy" if lower.contains(':') => self.service_shown(number, indent, &words),
+            "control-plane" => {
+                self.within = Within::ControlPlane;
+                Line::Understood
+            }
+            // XR: `GigabitEthernet0/0/0/0 output: POLICY`
+            _ if words.len() == 3 && is_interface(words[0]) && matches!(words[1], "output:" | "input:") => {
+                self.interface = words[0].into();
+                self.shown.clear();
+                self.service_shown(number, indent, &words).into()
+            }
             _ => match self.within.clone() {
                 Within::ClassMap(name) if lower.starts_with("match ") || lower.starts_with("description") => {
-                    self.matches(&name, &words)
+                    self.matches(&name, &words).into()
                 }
                 Within::Policy(name) => {
                     let done = self.in_policy(&name, number, &words, &lower);
-                    if !done && indent <= 2 && words.len() == 1 && is_interface(words[0]) {
+                    let unknown = matches!(done, Line::Unknown);
+                    if unknown && indent <= 2 && words.len() == 1 && is_interface(words[0]) {
                         return self.begin_interface(words[0]);
                     }
                     done
                 }
                 Within::Interface(name) => self.in_interface(&name, number, &words),
+                Within::TxQueue(policy) if first != "service-policy" && !first.ends_with("tx-queue") => {
+                    match self.in_policy(&policy, number, &words, &lower) {
+                        Line::Unknown => self.in_interface(&policy, number, &words),
+                        done => done,
+                    }
+                }
+                Within::TxQueue(policy) => self.in_interface(&policy, number, &words),
+                Within::ControlPlane if first == "service-policy" => {
+                    self.model.elsewhere.extend(words.last().map(|name| name.to_string()));
+                    Line::Aside("it polices what the router itself receives, which is not a path through it")
+                }
                 _ if words.len() == 1 && is_interface(words[0]) => self.begin_interface(words[0]),
-                _ => words[0].ends_with('#') || words[0].contains("#sh"),
+                _ => Line::Unknown,
             },
         }
     }
 
-    fn begin_interface(&mut self, name: &str) -> bool {
+    /// Whether the next row holds a shaper of `show` of IOS 12: `Target/Average Byte Sustain …`.
+    fn is_old_shape(&self) -> bool {
+        let Within::Policy(policy) = &self.within else { return false };
+        let class = self.model.policies.get(policy).and_then(|p| p.classes.last());
+        class.and_then(|c| c.shape.as_ref()).is_some_and(|s| s.cir == IosRate::Bits(0))
+    }
+
+    fn begin_interface(&mut self, name: &str) -> Line {
         self.interface = name.into();
         self.shown.clear();
         self.within = Within::Nothing;
-        true
+        Line::Understood
     }
 
     fn policy(&mut self, name: &str, line: usize) {
-        if !self.model.policies.contains_key(name) && self.model.order.len() < MOST {
+        if !self.model.policies.contains_key(name) && self.model.order.len() < MAX_POLICIES {
             self.model.order.push(name.into());
             self.model.policies.insert(name.into(), IosPolicy { line, classes: Vec::new() });
         }
+    }
+
+    fn class_shown(&mut self, line: usize, indent: usize, name: &str) -> Line {
+        let Some((_, policy)) = self.shown.iter().rev().find(|(at, _)| *at < indent) else {
+            return Line::Unknown;
+        };
+        self.within = Within::Policy(policy.clone());
+        self.class(name, line).into()
     }
 
     /// `Service-policy output: NAME`, or `Service-policy : NAME` below a class.
@@ -165,8 +290,8 @@ impl IosReader<'_> {
         let Some(name) = words.last() else { return false };
         self.shown.retain(|(at, _)| *at < indent);
         let lower = words.join(" ").to_ascii_lowercase();
-        let way = ["output", "input"].into_iter().find(|w| lower.contains(w));
-        let nested = self.shown.last().map(|(_, p)| p.clone()).filter(|_| way.is_none());
+        let direction = ["output", "input"].into_iter().find(|w| lower.contains(w));
+        let nested = self.shown.last().map(|(_, p)| p.clone()).filter(|_| direction.is_none());
         // The same policy stands once for each interface.
         let own = format!("{}/{}/{}", self.interface, self.shown.len(), name);
         let own = if self.model.policies.contains_key(&own) { format!("{own}/{line}") } else { own };
@@ -179,9 +304,10 @@ impl IosReader<'_> {
         } else {
             let interface =
                 if self.interface.is_empty() { "interface".into() } else { self.interface.clone() };
-            let inward = way == Some("input");
+            let inward = direction == Some("input");
             self.model.uses.push(IosUse { line, interface, inward, policy: own.clone() });
         }
+        self.within = Within::Policy(own.clone());
         self.shown.push((indent, own));
         true
     }
@@ -189,7 +315,8 @@ impl IosReader<'_> {
     fn class(&mut self, name: &str, line: usize) -> bool {
         self.colour = None;
         let Within::Policy(policy) = &self.within else { return false };
-        let Some(policy) = self.model.policies.get_mut(policy).filter(|p| p.classes.len() < MOST) else {
+        let Some(policy) = self.model.policies.get_mut(policy).filter(|p| p.classes.len() < MAX_POLICIES)
+        else {
             return false;
         };
         policy.classes.push(IosClass { name: name.into(), line, ..IosClass::default() });
@@ -207,274 +334,309 @@ impl IosReader<'_> {
         }
         let at = words.iter().position(|w| w.eq_ignore_ascii_case("precedence"));
         if let Some(value) = at.and_then(|at| words.get(at + 1)).and_then(|w| w.parse::<u8>().ok()) {
-            m.dscp = m.dscp.or(Some(value * 8).filter(|_| value < 8));
+            m.dscp = m.dscp.or((value < 8).then(|| value * 8));
         }
         true
     }
 
-    fn in_interface(&mut self, name: &str, line: usize, words: &[&str]) -> bool {
-        match (words[0], words.len()) {
-            ("service-policy", 3) => {
+    /// A policy of one class, made of a command of an interface; its class is then filled in.
+    fn made_policy(&mut self, interface: &str, what: &str, line: usize, inward: bool) -> String {
+        let way = if inward { "in" } else { "out" };
+        let name = format!("{what} of {interface}, {way}");
+        self.policy(&name, line);
+        if !self.model.uses.iter().any(|u| u.policy == name) {
+            let (interface, policy) = (interface.into(), name.clone());
+            self.model.uses.push(IosUse { line, interface, inward, policy });
+        }
+        name
+    }
+
+    /// Adds a class to a policy and fills it in by `fill`.
+    fn add_class(
+        &mut self,
+        policy: &str,
+        name: &str,
+        line: usize,
+        fill: impl FnOnce(&mut IosClass) -> Understood,
+    ) -> Line {
+        let Some(policy) = self.model.policies.get_mut(policy).filter(|p| p.classes.len() < MAX_POLICIES)
+        else {
+            return Line::Unknown;
+        };
+        let mut class = IosClass { name: name.into(), line, ..IosClass::default() };
+        let done = fill(&mut class);
+        class.refused = done.is_err();
+        policy.classes.push(class);
+        done.into()
+    }
+
+    fn in_interface(&mut self, within: &str, line: usize, words: &[&str]) -> Line {
+        let dialect = self.model.dialect;
+        // Behind a queue the interface is the one that the queues are of.
+        let name = within.strip_prefix(QUEUES_OF).unwrap_or(within).to_string();
+        let first = words[0].to_ascii_lowercase();
+        match first.as_str() {
+            "service-policy" if words.len() >= 3 => {
+                let Some(at) = words.iter().position(|w| matches!(*w, "input" | "output")) else {
+                    return Line::Unknown;
+                };
+                let Some(policy) = words.get(at + 1) else { return Line::Unknown };
+                let inward = words[at] == "input";
+                self.model.uses.push(IosUse { line, interface: name, inward, policy: policy.to_string() });
+                Line::Understood
+            }
+            "bandwidth" if words.len() >= 2 => match rate(words, 1, 1e3) {
+                Ok(Some((IosRate::Bits(bits), _))) => {
+                    self.model.speeds.entry(name).or_default().bandwidth = Some(bits);
+                    Line::Understood
+                }
+                Err(words) => Line::Refused(words),
+                _ => Line::Unknown,
+            },
+            "speed" => {
+                let speed = words[1..].iter().find_map(|w| port_speed(w));
+                if let Some(speed) = speed {
+                    self.model.speeds.entry(name).or_default().port = Some(speed);
+                }
+                (speed.is_some() || words.get(1) == Some(&"auto")).into()
+            }
+            "description" | "duplex" => Line::Understood,
+            // EOS, NX-OS: a shaper of the whole port.
+            "shape" => {
+                let policy = self.made_policy(&name, "shape", line, false);
+                self.add_class(&policy, "class-default", line, |c| {
+                    command::shape(c, line, &words[1..], dialect)
+                })
+            }
+            // EOS: a queue of the port, with its own shaper below the port's.
+            "tx-queue" | "uc-tx-queue" | "mc-tx-queue" => {
+                let queues = format!("{QUEUES_OF}{name}");
+                self.policy(&queues, line);
+                let port = format!("shape of {name}, out");
+                match self.model.policies.get_mut(&port).and_then(|p| p.classes.last_mut()) {
+                    Some(shaped) => shaped.child = Some(queues.clone()),
+                    None if !self.model.uses.iter().any(|u| u.policy == queues) => {
+                        let (interface, policy) = (name, queues.clone());
+                        self.model.uses.push(IosUse { line, interface, inward: false, policy });
+                    }
+                    None => {}
+                }
+                self.within = Within::TxQueue(queues.clone());
+                self.add_class(&queues, &words.join("-"), line, |_| Ok(()))
+            }
+            // Committed access rate: `rate-limit input [access-group …] bps burst-normal burst-max actions`.
+            "rate-limit" if matches!(words.get(1), Some(&("input" | "output"))) => {
                 let inward = words[1] == "input";
-                let policy = words[2].to_string();
-                self.model.uses.push(IosUse { line, interface: name.into(), inward, policy });
-                true
+                let is_group = words.get(2) == Some(&"access-group");
+                let start = (2..words.len()).find(|i| {
+                    words[*i].parse::<u64>().is_ok_and(|n| n >= 8000)
+                        && (!is_group || words.get(i + 1).is_some())
+                });
+                let Some(start) = start else { return Line::Refused(words.join(" ")) };
+                let policy = self.made_policy(&name, "rate-limit", line, inward);
+                let class = if is_group { words[2..start].join(" ") } else { String::from("class-default") };
+                self.add_class(&policy, &class, line, |c| command::police(c, line, &words[start..], dialect))
             }
-            ("bandwidth", 2) => {
-                let kbps = words[1].parse::<u64>().ok().filter(|k| *k < 1 << 40);
-                kbps.map(|k| self.model.speeds.insert(name.into(), k * 1000)).is_some()
+            // Generic traffic shaping: `traffic-shape rate bps [bc [be]]`, in bits.
+            "traffic-shape" => {
+                if words.get(1) != Some(&"rate") {
+                    return Line::Refused(words[1..].join(" "));
+                }
+                let policy = self.made_policy(&name, "traffic-shape", line, false);
+                let rest = &words[2..words.len().min(5)];
+                self.add_class(&policy, "class-default", line, |c| {
+                    command::shape(c, line, rest, Dialect::Ios)
+                })
             }
-            ("description", _) => true,
-            _ => false,
+            // Catalyst: percent of the port's speed.
+            "srr-queue" if words.get(1..3) == Some(&["bandwidth", "limit"]) => {
+                let share = number(words, 3)
+                    .ok()
+                    .flatten()
+                    .filter(|n| n.unit.is_none_or(|u| u == RouterUnit::Percent));
+                let share = share.filter(|n| (1.0..=100.0).contains(&n.value));
+                let Some(share) = share else { return Line::Refused(words.join(" ")) };
+                let policy = self.made_policy(&name, "srr-queue", line, false);
+                let shape =
+                    IosShape { line, cir: IosRate::Percent(share.value), bc: None, be: None, peak: false };
+                self.add_class(&policy, "class-default", line, |c| {
+                    c.shape = Some(shape);
+                    Ok(())
+                })
+            }
+            _ => Line::Unknown,
         }
     }
 
-    fn in_policy(&mut self, policy: &str, line: usize, words: &[&str], lower: &str) -> bool {
+    fn in_policy(&mut self, policy: &str, line: usize, words: &[&str], lower: &str) -> Line {
+        let dialect = self.model.dialect;
         if words[0].eq_ignore_ascii_case("class") && words.len() > 1 {
-            return self.class(words[words.len() - 1], line);
+            return self.class(words[words.len() - 1], line).into();
         }
         let colour = self.colour.take();
+        let is_shown = !self.shown.is_empty();
         let class = self.model.policies.get_mut(policy).and_then(|p| p.classes.last_mut());
-        let Some(class) = class else { return words[0] == "description" };
+        let Some(class) = class else {
+            let said = show::is_statistics(lower) || lower.starts_with("queue limit");
+            return (said || words[0] == "description").into();
+        };
         if let Some(colour) = colour
             && words.len() <= 2
             && let Some(police) = &mut class.police
         {
             police.actions[colour] = Some(lower.into());
-            return true;
+            return Line::Understood;
+        }
+        if show::counter(class, line, words, lower) {
+            let colour = ["conformed", "exceeded", "violated"].iter().position(|c| lower.starts_with(c));
+            let action = words.iter().position(|w| *w == "action:").and_then(|at| words.get(at + 1));
+            match (colour, action, &mut class.police) {
+                (Some(colour), Some(action), Some(police)) => {
+                    police.actions[colour] = Some(action.to_ascii_lowercase());
+                }
+                _ if lower.contains("action") => self.colour = colour,
+                _ => {}
+            }
+            return Line::Understood;
         }
         let name = class.name.clone();
-        match words[0].to_ascii_lowercase().as_str() {
-            "police" => police(class, line, &words[1..]),
+        let rest = &words[1..];
+        let done: Line = match words[0].to_ascii_lowercase().as_str() {
+            "police" if rest.is_empty() => Line::Understood,
+            "police" => command::police(class, line, rest, dialect).into(),
             // The lines of `show` below `police:`.
             "police:" => {
                 class.police = None;
-                true
+                if rest.is_empty() {
+                    Line::Understood
+                } else {
+                    command::police(class, line, rest, dialect).into()
+                }
             }
             // Below "Average Rate Traffic Shaping".
             "cir" if class.shape.as_ref().is_some_and(|s| s.cir == IosRate::Bits(0)) => {
                 let peak = class.shape.as_ref().is_some_and(|s| s.peak);
-                let done = shape(class, line, words);
+                let done = command::shape(class, line, words, dialect);
                 if let Some(shape) = &mut class.shape {
                     shape.peak = peak;
                 }
-                done
+                done.into()
             }
-            "cir" | "rate" => police(class, line, words),
-            "conform-action" | "exceed-action" | "violate-action" => actions(class, words),
-            "conformed" | "exceeded" | "violated" if lower.contains("action") => {
-                self.colour = ["conformed", "exceeded", "violated"].iter().position(|c| lower.starts_with(c));
-                true
+            "cir" | "rate" => command::police(class, line, words, dialect).into(),
+            "pir" | "peak-rate" => match class.police.take() {
+                // `show`: `pir 4000000 bps, be 125000 bytes` behind the line of the cir.
+                Some(mut police) => {
+                    let mut two = IosClass::default();
+                    let with_cir: Vec<&str> = ["cir", "1"].iter().chain(words).copied().collect();
+                    let done = command::police(&mut two, line, &with_cir, dialect);
+                    if let Some(two) = two.police {
+                        (police.pir, police.be) = (two.pir, two.be.or(police.be));
+                    }
+                    class.police = Some(police);
+                    done.into()
+                }
+                None => Line::Unknown,
+            },
+            "conform-action" | "exceed-action" | "violate-action" | "conform" | "exceed" | "violate" => {
+                command::actions(class, words).into()
             }
-            "pir" => {
-                let pir = number(words, 1).map(|(n, _)| n);
-                class.police.as_mut().map(|p| p.pir = pir).is_some()
+            "shape" if matches!(rest.first(), Some(&("adaptive" | "fecn-adapt" | "max-buffers"))) => {
+                Line::Aside("it changes a shaper by what frame relay reports, which is not simulated")
             }
-            "shape" => shape(class, line, words),
-            "target" => true,
-            "bandwidth" | "bandwidth:" => {
-                class.bandwidth = share(&words[1..], 1000);
-                class.bandwidth.is_some()
+            "shape" => command::shape(class, line, rest, dialect).into(),
+            "target" => Line::Understood,
+            "bandwidth" | "bandwidth:" => command::bandwidth(class, rest).into(),
+            "priority" | "priority:" => command::priority(class, line, rest).into(),
+            "strict" if lower.starts_with("strict priority") => command::priority(class, line, &[]).into(),
+            "no" if rest == ["priority"] => {
+                class.priority = None;
+                Line::Understood
             }
-            "priority" | "priority:" => {
-                class.priority =
-                    Some(if words.get(1) == Some(&"level") { None } else { share(&words[1..], 1000) });
-                true
+            "queue-limit" if rest.first().is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit())) => {
+                command::queue_limit(class, rest).into()
             }
-            "queue-limit" => queue(class, &words[1..]),
-            "queue" if words.get(1) == Some(&"limit") => queue(class, &words[2..]),
+            "queue-limit" => Line::Aside("thresholds of single codepoints are not simulated"),
+            "queue" if words.get(1) == Some(&"limit") => command::queue_limit(class, &words[2..]).into(),
             "fair-queue" | "fair-queue:" => {
                 class.fair = true;
-                true
+                Line::Understood
             }
             "random-detect" => {
                 class.red = true;
                 // Thresholds of a codepoint are more than the element has.
-                words.len() == 1 || matches!(words[1], "dscp-based" | "precedence-based" | "prec-based")
+                (words.len() == 1 || matches!(words[1], "dscp-based" | "precedence-based" | "prec-based"))
+                    .into()
             }
-            "service-policy" if words.len() == 2 => {
-                class.child = Some(words[1].into());
-                true
+            "service-policy" if words.len() >= 2 => {
+                class.child = words.last().map(|name| name.to_string());
+                Line::Understood
             }
-            "match:" => self.matches(&name, words),
+            "match:" => self.matches(&name, words).into(),
             "set" | "dscp" | "precedence" | "cos" | "qos-group" | "traffic-class" => {
-                self.reading.unknown(line, words.join(" "), "what marks packets is not simulated");
-                true
+                Line::Aside("what marks packets is not simulated")
             }
-            "qos" | "description" => true,
+            "qos" | "description" => Line::Understood,
             "average" | "peak" if lower.ends_with("rate traffic shaping") => {
-                let cir = IosRate::Bits(0);
-                class.shape =
-                    Some(IosShape { line, cir, bc: None, be: None, peak: lower.starts_with("peak") });
-                true
+                class.shape = Some(old_shape(line, lower.starts_with("peak")));
+                Line::Understood
+            }
+            "traffic" if lower == "traffic shaping" => {
+                class.shape = Some(old_shape(line, false));
+                Line::Understood
             }
             "weighted" if lower.contains("fair queueing") => {
                 class.fair = true;
-                true
+                Line::Understood
             }
-            _ => is_statistics(lower),
+            _ if show::is_row(words) && words.len() >= 5 => {
+                // `2000000/2000000 12500 50000 50000 25 6250`: rate, limit in bytes, Bc and Be in bits, Tc, increment.
+                let rate = words[0].split('/').next_back().unwrap_or_default();
+                let old = [rate, words[2], words[3]];
+                command::shape(class, line, &old, Dialect::Ios).into()
+            }
+            _ => show::is_statistics(lower).into(),
+        };
+        match done {
+            // A line of `show` that has a command's name and no number says nothing that limits.
+            Line::Refused(_) if is_shown && !lower.contains(|c: char| c.is_ascii_digit()) => Line::Unknown,
+            done => done,
         }
     }
 }
 
-/// A row of such a table: counts as `packets/bytes`.
-fn is_row(words: &[&str]) -> bool {
-    let pair =
-        |w: &&str| w.split_once('/').is_some_and(|(a, b)| [a, b].iter().all(|n| n.parse::<u64>().is_ok()));
-    words.len() >= 3 && words.iter().any(pair) && !words[0].ends_with("address")
+/// A shaper whose numbers stand in a later line.
+fn old_shape(line: usize, peak: bool) -> IosShape {
+    IosShape { line, cir: IosRate::Bits(0), bc: None, be: None, peak }
 }
 
-/// What `show` prints that says nothing of the configuration.
-fn is_statistics(lower: &str) -> bool {
-    const STARTS: [&str; 12] = [
-        "queueing",
-        "(queue depth",
-        "(pkts output",
-        "queue stats",
-        "(depth/",
-        "output queue",
-        "mean queue",
-        "exp-weight",
-        "(total drops",
-        "(bytes output",
-        "(pkts matched",
-        "qos set",
-    ];
-    STARTS.iter().any(|s| lower.starts_with(s))
-        || lower.starts_with(|c: char| c.is_ascii_digit())
-            && (lower.contains("packet") || lower.contains("rate"))
-        || lower.starts_with("conformed")
-        || lower.starts_with("exceeded")
-        || lower.starts_with("violated")
-        || lower.starts_with("packets marked")
+/// `speed 100` in Mbit/s, `100g`, `forced 10000full`.
+fn port_speed(word: &str) -> Option<u64> {
+    let word = word.trim_end_matches("full").trim_end_matches("half");
+    let (digits, scale) = match word.strip_suffix(['g', 'G']) {
+        Some(digits) => (digits, 1_000_000_000),
+        None => (word, 1_000_000),
+    };
+    digits.parse::<u64>().ok().filter(|n| (1..1_000_000).contains(n)).map(|n| n * scale)
 }
 
 fn is_interface(word: &str) -> bool {
-    let known = [
-        "Gig", "Fast", "Eth", "Ten", "Forty", "Hundred", "Serial", "Tunnel", "Dialer", "Port-", "Vlan",
-        "ATM", "Virtual",
+    const KNOWN: [&str; 16] = [
+        "Gig",
+        "Fast",
+        "Eth",
+        "Ten",
+        "Forty",
+        "Hundred",
+        "TwentyFive",
+        "Serial",
+        "Tunnel",
+        "Dialer",
+        "Port-",
+        "Vlan",
+        "ATM",
+        "Virtual",
+        "Bundle",
+        "POS",
     ];
-    known.iter().any(|k| word.starts_with(k)) && word.contains(|c: char| c.is_ascii_digit())
-}
-
-/// `2000`, `percent 30`, `30%`, `remaining percent 30`, `remaining ratio 5`; bare numbers times `unit`.
-fn share(words: &[&str], unit: u64) -> Option<IosRate> {
-    let lower: Vec<String> = words.iter().map(|w| w.to_ascii_lowercase()).collect();
-    match lower.first().map(String::as_str) {
-        Some("percent") => percent(words.get(1)).map(IosRate::Percent),
-        Some("remaining") => match lower.get(1).map(String::as_str) {
-            Some("percent") => percent(words.get(2)).map(IosRate::Remaining),
-            Some("ratio") => words.get(2)?.parse().ok().map(IosRate::Ratio),
-            _ => percent(words.get(1)).map(IosRate::Remaining),
-        },
-        Some(word) if word.ends_with('%') || lower.get(1).is_some_and(|w| w == "(%)") => {
-            percent(words.first()).map(IosRate::Percent)
-        }
-        _ => {
-            let (value, used) = number(words, 0)?;
-            Some(IosRate::Bits(if used == 2 || words[0].ends_with(char::is_alphabetic) {
-                value
-            } else {
-                value * unit
-            }))
-        }
-    }
-}
-
-fn queue(class: &mut IosClass, words: &[&str]) -> bool {
-    let Some(value) = words.first().and_then(|w| w.parse::<u64>().ok()).filter(|v| (1..1 << 40).contains(v))
-    else {
-        return false;
-    };
-    class.queue = Some(match words.get(1).map(|w| w.trim_end_matches([',', '/'])) {
-        None | Some("packets") => IosQueue::Packets(value),
-        Some("bytes") => IosQueue::Bytes(value),
-        Some("ms") => IosQueue::Ms(value),
-        Some("us") => IosQueue::Ms(value / 1000),
-        Some(_) => return false,
-    });
-    true
-}
-
-fn shape(class: &mut IosClass, line: usize, words: &[&str]) -> bool {
-    let lower: Vec<String> =
-        words.iter().map(|w| w.trim_matches(['(', ')', ',']).to_ascii_lowercase()).collect();
-    let peak = lower.iter().any(|w| w == "peak");
-    let named = |key: &str| {
-        let at = lower.iter().position(|w| w == key)?;
-        number(words, at + 1).map(|(n, _)| n)
-    };
-    let start = lower.iter().position(|w| w == "average" || w == "peak").map_or(1, |at| at + 1);
-    let (cir, used) = if lower.get(start).is_some_and(|w| w == "percent") {
-        (percent(words.get(start + 1)).map(IosRate::Percent), 2)
-    } else if let Some(percent) = lower.windows(2).find(|w| w[0] == "cir" && w[1].ends_with('%')) {
-        (
-            percent[1]
-                .trim_end_matches('%')
-                .parse()
-                .ok()
-                .filter(|p| (0.0..=100.0).contains(p))
-                .map(IosRate::Percent),
-            2,
-        )
-    } else if let Some(cir) = named("cir") {
-        (Some(IosRate::Bits(cir)), 2)
-    } else {
-        let n = number(words, start);
-        (n.map(|(n, _)| IosRate::Bits(n)), n.map_or(1, |(_, used)| used))
-    };
-    let Some(cir) = cir else { return false };
-    let plain = |at: usize| lower.get(at).and_then(|w| w.parse::<u64>().ok());
-    let bc = named("bc").or_else(|| plain(start + used));
-    let be = named("be").or_else(|| plain(start + used + 1));
-    class.shape = Some(IosShape { line, cir, bc, be, peak });
-    true
-}
-
-fn actions(class: &mut IosClass, words: &[&str]) -> bool {
-    let Some(police) = &mut class.police else { return false };
-    for (i, word) in words.iter().enumerate() {
-        let colour = ["conform-action", "exceed-action", "violate-action"].iter().position(|c| c == word);
-        if let Some(colour) = colour {
-            police.actions[colour] = words.get(i + 1).map(|a| a.to_ascii_lowercase());
-        }
-    }
-    true
-}
-
-fn police(class: &mut IosClass, line: usize, words: &[&str]) -> bool {
-    let end = words.iter().position(|w| w.ends_with("-action")).unwrap_or(words.len());
-    let (head, tail) = words.split_at(end);
-    if head.iter().any(|w| w.trim_end_matches(',') == "pps") {
-        return false;
-    }
-    let at = head.iter().position(|w| *w == "percent");
-    let share = at.and_then(|at| percent(head.get(at + 1)));
-    let share = share.or_else(|| head.iter().find(|w| w.ends_with('%')).and_then(|w| percent(Some(w))));
-    let named = |keys: &[&str]| {
-        let at = head.iter().position(|w| keys.contains(w))?;
-        number(head, at + 1).map(|(n, _)| n)
-    };
-    // `police 20000000 625000 1250000`: rate, bc, be.
-    let plain: Vec<u64> = head.iter().map_while(|w| number(&[w], 0).map(|(n, _)| n)).collect();
-    let bits = named(&["cir", "rate"]).or_else(|| number(head, 0).map(|(n, _)| n));
-    let Some(cir) = share.map(IosRate::Percent).or(bits.map(IosRate::Bits)) else { return false };
-    // A bucket may be given in ms of the rate.
-    let bucket = |keys: &[&str]| {
-        let at = head.iter().position(|w| keys.contains(w))?;
-        let (n, _) = number(head, at + 1)?;
-        match head.get(at + 2).map(|unit| unit.trim_end_matches(',')) {
-            Some("ms") => bits.map(|bits| (bits as u128 * n as u128 / 8000).min(1 << 50) as u64),
-            _ => Some(n),
-        }
-    };
-    class.police = Some(IosPolice {
-        line,
-        cir,
-        bc: bucket(&["bc", "burst", "conform-burst"]).or(plain.get(1).copied()),
-        be: bucket(&["be", "peak-burst"]).or(plain.get(2).copied()),
-        pir: named(&["pir", "peak-rate"]),
-        actions: [None, None, None],
-    });
-    actions(class, tail)
+    KNOWN.iter().any(|k| word.starts_with(k)) && word.contains(|c: char| c.is_ascii_digit())
 }
