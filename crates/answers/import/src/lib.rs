@@ -13,6 +13,7 @@ mod finding;
 mod ibox;
 mod import;
 mod ios;
+mod junos;
 mod lint;
 mod mahimahi;
 mod number;
@@ -97,6 +98,7 @@ macro_rules! formats {
 formats! {
     "tc" => tc::Tc,
     "ios" => ios::Ios,
+    "junos" => junos::Junos,
     "mahimahi" => mahimahi::MahimahiFiles,
     "containerlab" => containerlab::Containerlab,
     "ibox" => ibox::Ibox,
