@@ -6,6 +6,7 @@
 //! remember their lines, and the draft into an [`Experiment`], which [`scenario`] checks as it checks any file.
 //! What a reader does not understand it says by line ([`NotUnderstood`]); nothing is dropped in silence.
 
+mod cni;
 mod containerlab;
 mod draft;
 mod export;
@@ -102,4 +103,5 @@ formats! {
     "mahimahi" => mahimahi::MahimahiFiles,
     "containerlab" => containerlab::Containerlab,
     "ibox" => ibox::Ibox,
+    "cni" => cni::CniBandwidth,
 }
