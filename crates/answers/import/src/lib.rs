@@ -15,6 +15,7 @@ mod ibox;
 mod import;
 mod ios;
 mod junos;
+mod kubernetes;
 mod lint;
 mod mahimahi;
 mod number;
@@ -104,4 +105,5 @@ formats! {
     "containerlab" => containerlab::Containerlab,
     "ibox" => ibox::Ibox,
     "cni" => cni::CniBandwidth,
+    "kubernetes" => kubernetes::Kubernetes,
 }

@@ -1,0 +1,366 @@
+//! Kubernetes: bandwidth limits in pods' annotations, in manifests and in what `kubectl` prints and takes.
+//!
+//! | annotation | unit | here |
+//! |---|---|---|
+//! | `kubernetes.io/ingress-bandwidth`, `…/egress-bandwidth` | bit/s, 1k to 1P | the bandwidth plugin's `shaper` ([`crate::cni`]) |
+//! | `qos.projectcalico.org/ingressBandwidth`, `…/egressBandwidth` | bit/s, 1k to 1P | the same; holds in place of the first |
+//! | `qos.projectcalico.org/ingressBurst`, `…/egressBurst` | bits; default 4 Gi | its burst |
+//! | `qos.projectcalico.org/ingressPeakrate`, `…/egressPeakrate` | bit/s | its peak rate |
+//! | `qos.projectcalico.org/…PacketRate`, `…MaxConnections`, others | | not simulated |
+//!
+//! A burst cannot be written next to the first two: the container runtime chooses it, and no file shows which. Numbers are
+//! Kubernetes quantities: `k M G T P` are powers of 1000, `Ki Mi …` of 1024, `m` is a thousandth.
+//!
+//! Source: kubernetes `pkg/util/bandwidth/utils.go` (bounds), `pkg/kubelet/dockershim/network/cni/cni.go`
+//! (`IngressBurst = math.MaxInt32`), containerd CRI `sandbox_run.go` (`toCNIBandWidth`: `math.MaxUint32`), CRI-O
+//! `server/sandbox_network.go` (`math.MaxUint32*8 - 1`), all in bits; docs.tigera.io "Configure QoS Controls";
+//! docs.cilium.io "Bandwidth Manager": departure times on egress and no bucket, ingress only in newer releases.
+
+use crate::cni::{add_pod, tbf};
+use crate::number::{self, Units, quantity};
+use crate::yaml::{Yaml, YamlValue};
+use crate::{Assumed, Draft, DraftStage, Foreign, ImportError, ImportSource, Reading};
+use path::Stage;
+use serde::de::IgnoredAny;
+use units::Rate;
+
+/// Annotations of Kubernetes.
+pub(crate) struct Kubernetes;
+
+/// What a text of annotations has.
+const PREFIXES: [&str; 3] =
+    ["kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth", "qos.projectcalico.org/"];
+/// The burst that containerd gives the plugin, bits.
+const CONTAINERD_BURST: u64 = u32::MAX as u64;
+/// Calico's burst where none is written, bits.
+const CALICO_BURST: u64 = 4 << 30;
+/// Kubernetes' bounds of a bandwidth, bit/s.
+const BOUNDS: (f64, f64) = (1e3, 1e15);
+/// The most pods and documents of a text.
+const MAX_PODS: usize = 100;
+
+/// Suffixes of quantities.
+const QUANTITY: &Units = &[
+    ("", 1.0),
+    ("m", 1e-3),
+    ("k", 1e3),
+    ("M", 1e6),
+    ("G", 1e9),
+    ("T", 1e12),
+    ("P", 1e15),
+    ("Ki", 1024.0),
+    ("Mi", 1_048_576.0),
+    ("Gi", 1_073_741_824.0),
+    ("Ti", 1_099_511_627_776.0),
+];
+
+/// An annotation: its line, its name, its value.
+type Note = (usize, String, String);
+
+impl Foreign for Kubernetes {
+    const TITLE: &'static str = "Kubernetes annotations";
+    const LOOKS_FOR: &'static str = "annotations kubernetes.io/ingress-bandwidth, kubernetes.io/egress-bandwidth, qos.projectcalico.org/…Bandwidth";
+
+    fn looks_like(text: &str) -> usize {
+        text.lines().filter(|l| PREFIXES.iter().any(|p| l.contains(p))).count() * 1000
+    }
+
+    fn read(source: &ImportSource, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
+        for (i, line) in source.text.lines().enumerate() {
+            if PREFIXES.iter().any(|p| line.contains(p)) && !line.trim_start().starts_with('#') {
+                reading.lines.insert(i + 1);
+            }
+        }
+        let pods = pods(source.text)?;
+        let mut draft = Draft::default();
+        for (name, notes) in pods.iter().take(MAX_PODS) {
+            let into = direction(notes, "ingress", "into the pod", reading);
+            let out = direction(notes, "egress", "out of the pod", reading);
+            others(notes, reading);
+            add_pod(name, pods.len() > 1, out, into, &mut draft);
+        }
+        Ok(draft)
+    }
+}
+
+/// Pods with their annotations: from manifests as YAML or JSON, or from lines as `kubectl describe` prints them.
+fn pods(text: &str) -> Result<Vec<(String, Vec<Note>)>, ImportError> {
+    if text.trim_start().starts_with('{') {
+        if let Err(e) = serde_json::from_str::<IgnoredAny>(text) {
+            return Err(ImportError::Syntax { line: e.line().max(1), why: format!("not valid JSON: {e}") });
+        }
+        let mut found = Vec::new();
+        collect(&Yaml::parse(&text.replace('\t', " "))?, 0, "pod", &mut found);
+        return Ok(found);
+    }
+    if is_printed(text) {
+        return Ok(printed(text));
+    }
+    let mut found = Vec::new();
+    for (before, document) in documents(text) {
+        let shifted = |e| match e {
+            ImportError::Syntax { line, why } => ImportError::Syntax { line: line + before, why },
+            e => e,
+        };
+        collect(&Yaml::parse(&document).map_err(shifted)?, before, "pod", &mut found);
+    }
+    Ok(found)
+}
+
+/// The documents of a text that have annotations, each with how many lines stand before it.
+fn documents(text: &str) -> Vec<(usize, String)> {
+    let mut all = vec![(0, String::new())];
+    for (i, line) in text.lines().enumerate() {
+        if line.trim_end() == "---" || line.starts_with("--- ") {
+            all.push((i + 1, String::new()));
+        } else if let Some((_, document)) = all.last_mut() {
+            document.push_str(line);
+            document.push('\n');
+        }
+    }
+    all.retain(|(_, document)| PREFIXES.iter().any(|p| document.contains(p)));
+    all.truncate(MAX_PODS);
+    all
+}
+
+/// Finds every map that has such annotations; `name` is that of the object it belongs to.
+fn collect(part: &Yaml, before: usize, name: &str, found: &mut Vec<(String, Vec<Note>)>) {
+    let own = part.get("metadata").and_then(|m| m.get("name")).or_else(|| part.get("name"));
+    let name = own.and_then(Yaml::text).filter(|n| !n.is_empty()).unwrap_or(name);
+    let mut notes = Vec::new();
+    for (key, value) in part.map() {
+        let line = key.line;
+        if let (Some(key), Some(value)) = (key.text(), value.text())
+            && PREFIXES.iter().any(|p| key.starts_with(p))
+        {
+            notes.push((before + line, key.to_string(), value.to_string()));
+        }
+    }
+    if !notes.is_empty() {
+        found.push((name.to_string(), notes));
+    }
+    match &part.value {
+        YamlValue::Map(map) => map.iter().for_each(|(_, value)| collect(value, before, name, found)),
+        YamlValue::List(list) => list.iter().for_each(|value| collect(value, before, name, found)),
+        YamlValue::Text(_) | YamlValue::Alias => {}
+    }
+}
+
+/// Whether the text is what `kubectl` prints (`Annotations:  key: value`) or takes (`kubectl annotate … key=value`).
+fn is_printed(text: &str) -> bool {
+    text.lines().any(|l| l.starts_with("Annotations:") || l.contains("kubectl annotate"))
+}
+
+fn printed(text: &str) -> Vec<(String, Vec<Note>)> {
+    let mut pods: Vec<(String, Vec<Note>)> = Vec::new();
+    let mut name = "pod".to_string();
+    for (i, line) in text.lines().enumerate() {
+        if let Some(rest) = line.strip_prefix("Name:") {
+            name = rest.trim().to_string();
+        }
+        if line.trim_start().starts_with('#') {
+            continue;
+        }
+        for word in line.match_indices(|c: char| c.is_ascii_lowercase()).map(|(at, _)| at) {
+            let before = line[..word].chars().next_back();
+            let rest = &line[word..];
+            if before.is_some_and(|c| c.is_ascii_alphanumeric() || ".-/".contains(c))
+                || !PREFIXES.iter().any(|p| rest.starts_with(p))
+            {
+                continue;
+            }
+            let Some((key, value)) = rest.split_once(['=', ':']) else { continue };
+            let value = value.split_whitespace().next().unwrap_or_default().trim_matches(['"', '\'']);
+            let note = (i + 1, key.to_string(), value.to_string());
+            match pods.last_mut().filter(|(last, _)| *last == name) {
+                Some((_, notes)) => notes.push(note),
+                None => pods.push((name.clone(), vec![note])),
+            }
+        }
+    }
+    pods
+}
+
+fn value_of<'n>(notes: &'n [Note], key: &str) -> Option<&'n Note> {
+    notes.iter().find(|(_, name, _)| name == key)
+}
+
+/// A quantity; refused with its line where it is not one.
+fn number(note: &Note, reading: &mut Reading) -> Option<f64> {
+    let (line, key, text) = note;
+    // `1e6` and `1E6` are quantities, too.
+    let exponent = text.split_once(['e', 'E']).is_some_and(|(_, e)| e.parse::<i8>().is_ok());
+    if let Some(number) = text.parse::<f64>().ok().filter(|n| exponent && n.is_finite() && *n >= 0.0) {
+        return Some(number);
+    }
+    match quantity(text, None, QUANTITY) {
+        Ok((number, _)) => Some(number),
+        Err(unread) => {
+            reading.refuse(*line, format!("{key}: {text}"), unread.why(text, QUANTITY));
+            None
+        }
+    }
+}
+
+/// A bandwidth within Kubernetes' bounds.
+fn bandwidth(note: &Note, reading: &mut Reading) -> Option<Rate> {
+    let bits = number(note, reading)?;
+    if !(BOUNDS.0..=BOUNDS.1).contains(&bits) {
+        let why = format!(
+            "`{}` is {bits} bit/s: less than 1k or more than 1P is refused (`m` is a thousandth)",
+            note.2
+        );
+        reading.refuse(note.0, format!("{}: {}", note.1, note.2), why);
+        return None;
+    }
+    Some(Rate::from_bps(bits as u64))
+}
+
+/// One direction's limit.
+fn direction(notes: &[Note], side: &str, way: &str, reading: &mut Reading) -> Option<DraftStage> {
+    let plain = value_of(notes, &format!("kubernetes.io/{side}-bandwidth"));
+    let Some(calico) = value_of(notes, &format!("qos.projectcalico.org/{side}Bandwidth")) else {
+        let plain = plain?;
+        let stage = tbf(plain.0, way, bandwidth(plain, reading)?, CONTAINERD_BURST, reading);
+        reading.assume(
+            "the bandwidth CNI plugin below containerd, whose burst is 512 MiB; the kubelet's own (dockershim) gives 256 MiB, \
+             CRI-O 4 GiB, and no annotation sets it; Cilium's bandwidth manager has no burst on egress, and limits ingress in \
+             newer releases only",
+        );
+        return Some(stage);
+    };
+    if let Some(plain) = plain {
+        reading.unknown(plain.0, plain.1.clone(), format!("`{}` holds in its place", calico.1));
+    }
+    let rate = bandwidth(calico, reading)?;
+    // Refusing one of these leaves out the whole limit.
+    let burst = match value_of(notes, &format!("qos.projectcalico.org/{side}Burst")) {
+        Some(note) => number(note, reading)?,
+        None => CALICO_BURST as f64,
+    };
+    let mut stage = tbf(calico.0, way, rate, burst as u64, reading);
+    if let Some(note) = value_of(notes, &format!("qos.projectcalico.org/{side}Peakrate")) {
+        let peak = bandwidth(note, reading)?;
+        if peak < rate {
+            reading.refuse(
+                note.0,
+                format!("{}: {}", note.1, note.2),
+                "a peak rate below the bandwidth is refused",
+            );
+            return None;
+        }
+        if let Stage::Shaper(shaper) = &mut stage.stage {
+            shaper.peak_rate = Some(peak);
+            stage.says += &format!(", peak {}", number::rate(peak.as_bps()));
+        }
+    }
+    Some(stage)
+}
+
+/// Annotations that are no part of a limit here.
+fn others(notes: &[Note], reading: &mut Reading) {
+    for (line, key, text) in notes {
+        let Some(own) = key.strip_prefix("qos.projectcalico.org/") else { continue };
+        let known = ["Bandwidth", "Burst", "Peakrate"];
+        if !known.iter().any(|k| own == format!("ingress{k}") || own == format!("egress{k}")) {
+            reading.unknown(*line, format!("{key}: {text}"), format!("`{own}` of Calico is not simulated"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Assumed, ImportError, ImportFormat, ImportSource, Imported, import};
+    use path::Stage;
+
+    fn read(text: &str) -> Result<Imported, ImportError> {
+        let beside = |_: &str| Err("none".to_string());
+        let source = ImportSource { name: "pod.yaml", text, own_name: None, values: &[], beside: &beside };
+        let assumed = Assumed { rtt: None, line: None, duration: None, cc: Default::default() };
+        assert_eq!(ImportFormat::of(text), Some(ImportFormat::Kubernetes));
+        import(&source, None, &assumed)
+    }
+
+    fn rates(imported: &Imported) -> Vec<[Option<(u64, u64)>; 2]> {
+        let of = |stages: &[scenario::NamedStage]| {
+            stages.iter().find_map(|s| match &s.stage {
+                Stage::Shaper(s) => Some((s.rate.as_bps(), s.burst().get())),
+                _ => None,
+            })
+        };
+        let links = &imported.experiment.variants[0].scenario.links;
+        links.iter().map(|l| [of(&l.forward), of(&l.backward)]).collect()
+    }
+
+    const POD: &str = "apiVersion: v1
+kind: Pod
+metadata:
+  name: slow
+  annotations:
+    kubernetes.io/ingress-bandwidth: 10M
+    kubernetes.io/egress-bandwidth: \"5M\"
+spec: {}
+";
+
+    #[test]
+    fn a_pod_is_one_path_with_the_runtime_s_burst() {
+        let imported = read(POD).unwrap_or_else(|e| panic!("{e}"));
+        let burst = u64::from(u32::MAX) / 8;
+        assert_eq!(rates(&imported), [[Some((5_000_000, burst)), Some((10_000_000, burst))]]);
+        assert!(imported.assumed.iter().any(|a| a.contains("CRI-O") && a.contains("Cilium")));
+        assert_eq!((imported.lines, imported.understood), (2, 2));
+        // 429 s at 10 Mbit/s is more than the kernel's bucket holds.
+        assert!(
+            imported.lint.iter().any(|l| l.rule == "burst-overflow" && l.line == 6),
+            "{:?}",
+            imported.lint
+        );
+    }
+
+    #[test]
+    fn calico_s_annotations_hold_in_place_of_the_plain_ones() {
+        let text = "---\nkind: ConfigMap\n---\nmetadata:\n  name: web\nspec:\n  template:\n    metadata:\n      annotations:\n        \
+                    qos.projectcalico.org/egressBandwidth: \"100M\"\n        qos.projectcalico.org/egressBurst: 200M\n        \
+                    qos.projectcalico.org/egressPeakrate: 1G\n        qos.projectcalico.org/egressPacketRate: 1k\n        \
+                    kubernetes.io/egress-bandwidth: 1M\n";
+        let imported = read(text).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(rates(&imported), [[Some((100_000_000, 25_000_000)), None]]);
+        let missed: Vec<usize> = imported.not_understood.iter().map(|n| n.line).collect();
+        assert_eq!(missed, [13, 14], "{:?}", imported.not_understood);
+    }
+
+    #[test]
+    fn what_kubectl_prints_and_json_are_read() {
+        let printed = "Name:         slow\nLabels:       <none>\nAnnotations:  kubernetes.io/egress-bandwidth: 2M\n              \
+                       kubernetes.io/ingress-bandwidth: 1Mi\n";
+        let burst = u64::from(u32::MAX) / 8;
+        let right = [[Some((2_000_000, burst)), Some((1_048_576, burst))]];
+        assert_eq!(rates(&read(printed).unwrap_or_else(|e| panic!("{e}"))), right);
+        let json = "{\"metadata\":\t{\"annotations\": {\"kubernetes.io/egress-bandwidth\": \"2e6\",\n \
+                    \"kubernetes.io/ingress-bandwidth\": \"1024Ki\"}}}";
+        assert_eq!(rates(&read(json).unwrap_or_else(|e| panic!("{e}"))), right);
+        let command =
+            "kubectl annotate pod x kubernetes.io/egress-bandwidth=2M 'kubernetes.io/ingress-bandwidth=1Mi'";
+        assert_eq!(rates(&read(command).unwrap_or_else(|e| panic!("{e}"))), right);
+    }
+
+    #[test]
+    fn a_unit_that_is_not_known_leaves_the_limit_out() {
+        let text = POD.replace("10M", "10Mbit");
+        let imported = read(&text).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(rates(&imported)[0][1], None);
+        assert_eq!(imported.refused[0].line, 6);
+        assert!(imported.refused[0].why.contains("`Mbit`"), "{:?}", imported.refused);
+        // `m` is a thousandth.
+        let milli = POD.replace("10M", "10m").replace("5M", "{{ .Values.rate }}");
+        let error = read(&milli).unwrap_err().to_string();
+        assert!(error.contains("thousandth"), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_yaml_has_a_line() {
+        let error = read("a: 1\n---\nmetadata:\n  annotations: [\n  kubernetes.io/egress-bandwidth: }\n")
+            .unwrap_err();
+        assert!(error.to_string().starts_with("line 5"), "{error}");
+    }
+}
