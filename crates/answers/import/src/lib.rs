@@ -21,6 +21,7 @@ mod mahimahi;
 mod number;
 mod shares;
 mod shell;
+mod sqm;
 mod tc;
 mod yaml;
 
@@ -106,4 +107,5 @@ formats! {
     "ibox" => ibox::Ibox,
     "cni" => cni::CniBandwidth,
     "kubernetes" => kubernetes::Kubernetes,
+    "sqm" => sqm::Sqm,
 }
