@@ -20,6 +20,7 @@ mod lint;
 mod mahimahi;
 mod number;
 mod shares;
+mod routeros;
 mod shell;
 mod sqm;
 mod tc;
@@ -107,5 +108,6 @@ formats! {
     "ibox" => ibox::Ibox,
     "cni" => cni::CniBandwidth,
     "kubernetes" => kubernetes::Kubernetes,
+    "routeros" => routeros::RouterOs,
     "sqm" => sqm::Sqm,
 }

@@ -1,0 +1,292 @@
+//! MikroTik RouterOS: simple queues, queue trees, queue types and rate limits of users, as `export` and `print` show them and
+//! as they are typed.
+//!
+//! | RouterOS | here | departs |
+//! |---|---|---|
+//! | `max-limit=UP/DOWN` of a simple queue | `shaper` each way: upload is what comes from the target | |
+//! | `bucket-size` (0.1 default), times `max-limit` | its bucket | |
+//! | `burst-limit`, `burst-threshold`, `burst-time` | a bucket that is emptied at `burst-limit`: burst-time · threshold / limit long | it fills at once when idle, not when the average has fallen below the threshold |
+//! | queues with a `parent` | `htb`: `limit-at` is the rate, `max-limit` the ceil, `priority` as `prio` | bursts of children |
+//! | `queue tree` | the same, one way: what leaves the parent interface | |
+//! | `pfifo`, `bfifo`, `sfq`, `red`, `codel`, `fq-codel`, `cake` | the queue | cake: no tins |
+//! | `pcq` | one address of it: `pcq-rate` at most, a queue of `pcq-limit` | other addresses share |
+//! | `total-max-limit`, `time` | not simulated | |
+//! | `rate-limit` of a profile, a lease, a user | a simple queue | |
+//!
+//! Numbers are bit/s; `k M G` are powers of 1000. Source: help.mikrotik.com "Queues" (properties, default types: `default-small`
+//! holds 10 packets, `default` 50), "HTB (Hierarchical Token Bucket)" (capacity = bucket-size · max-limit), "Queue Burst"; wiki
+//! "Manual:RADIUS Client" (`Rate-Limit`).
+
+mod limit;
+mod read;
+mod types;
+
+use crate::{Assumed, BoxPort, Draft, DraftStage, Foreign, ImportError, ImportSource, PortFlow, Reading};
+use limit::{Side, stage_of};
+use path::{Class, Htb};
+use read::{Item, Menu};
+use std::collections::BTreeMap;
+use types::QueueTypes;
+use units::Rate;
+
+/// MikroTik RouterOS.
+pub(crate) struct RouterOs;
+
+/// The host whose configuration it is.
+const HERE: &str = "router";
+/// Queues below queues: RouterOS has eight levels, the interface's own one of them.
+const MAX_LEVELS: usize = 7;
+/// The most leaves of a tree: a codepoint each.
+const MAX_LEAVES: usize = 63;
+/// The most queues of a text.
+const MAX_QUEUES: usize = 300;
+/// What a child without `limit-at` is guaranteed, next to nothing; an `htb` class has a rate.
+const NO_GUARANTEE: u64 = 8_000;
+
+impl Foreign for RouterOs {
+    const TITLE: &'static str = "MikroTik RouterOS";
+    const LOOKS_FOR: &'static str = "/queue simple and /queue tree with `max-limit`, /queue type with a rate, `rate-limit` of profiles and leases";
+
+    fn looks_like(text: &str) -> usize {
+        let own = |line: &&str| {
+            let line = line.trim_start();
+            let menu = line.strip_prefix('/').is_some_and(|l| l.starts_with("queue"));
+            let words = [
+                "max-limit=",
+                "burst-threshold=",
+                "pcq-rate=",
+                "rate-limit=",
+                "pcq-classifier=",
+                "limit-at=",
+            ];
+            menu || words.iter().any(|w| line.contains(w))
+        };
+        text.lines().filter(own).count() * 2
+    }
+
+    fn read(source: &ImportSource, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
+        let items = read::items(source.text, reading);
+        let mut types = QueueTypes::new(&items);
+        let mut draft = Draft::default();
+        for menu in [Menu::Simple, Menu::Tree] {
+            let queues: Vec<&Item> = items.iter().filter(|i| i.menu == menu).take(MAX_QUEUES).collect();
+            let queues = queues_of(&queues, reading);
+            let mut part = if menu == Menu::Simple {
+                simple(&queues, &mut types, reading)
+            } else {
+                tree(&queues, &mut types, reading)
+            };
+            draft.links.append(&mut part.links);
+            draft.flows.append(&mut part.flows);
+        }
+        types.unused(reading);
+        Ok(draft)
+    }
+}
+
+/// A queue with what was written for each of its sides.
+struct Queue<'i> {
+    item: &'i Item,
+    name: String,
+    parent: Option<String>,
+    /// Upload and download; a queue of a tree has the first only.
+    sides: [Option<Side>; 2],
+}
+
+/// Queues that are enabled, with their numbers read.
+fn queues_of<'i>(items: &[&'i Item], reading: &mut Reading) -> Vec<Queue<'i>> {
+    let mut all: Vec<Queue> = Vec::new();
+    for (n, item) in items.iter().enumerate() {
+        let name = item.get("name").map_or_else(|| format!("queue{}", n + 1), str::to_string);
+        if item.is_disabled() {
+            reading.fact(item.line, format!("queue {name} is disabled: it limits nothing"));
+            continue;
+        }
+        let parent = item.get("parent").filter(|p| !["none", ""].contains(p)).map(str::to_string);
+        limit::not_simulated(item, reading);
+        let sides = limit::sides(item, &name, reading);
+        limit::counters(item, &name, &sides, reading);
+        all.push(Queue { item, name, parent, sides });
+    }
+    all
+}
+
+/// Simple queues: each that has no parent is a path of its own, between its target and what lies beyond the router.
+fn simple(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Draft {
+    let mut draft = Draft::default();
+    let mut targets: BTreeMap<String, (&str, usize)> = BTreeMap::new();
+    for (n, root) in queues.iter().enumerate() {
+        if root.parent.as_ref().is_some_and(|p| queues.iter().any(|q| q.name == *p && limits(q))) {
+            continue;
+        }
+        if let Some(parent) = &root.parent
+            && !queues.iter().any(|q| q.name == *parent)
+        {
+            reading.unknown(root.item.line, parent.clone(), format!("no queue `{parent}` is in this text"));
+        }
+        // The first queue that names a target gets all its packets.
+        if root.parent.is_none() && root.item.catches_all_of_its_target() {
+            let target = root.item.target();
+            if let Some((first, line)) = targets.get(target).filter(|_| !target.is_empty()) {
+                let text = format!(
+                    "queue {}: {first} (line {line}) has the same target {target} and stands before it: no packet gets here",
+                    root.name
+                );
+                reading.fault(root.item.line, "queue-never-reached", text);
+                continue;
+            }
+            targets.insert(target.to_string(), (&root.name, root.item.line));
+        }
+        let mut port = BoxPort { name: root.name.clone(), ..BoxPort::default() };
+        for side in 0..2 {
+            let Some((stage, flows)) = limited(n, side, queues, types, reading) else { continue };
+            let (stages, all) = match side {
+                0 => (&mut port.into, &mut port.into_flows),
+                _ => (&mut port.out, &mut port.out_flows),
+            };
+            stages.push(stage);
+            all.extend(flows);
+        }
+        // Queues of two targets are two paths, whatever passes between them.
+        let mut path = Draft::of_box(HERE, vec![port]);
+        draft.links.append(&mut path.links);
+        draft.flows.append(&mut path.flows);
+    }
+    draft
+}
+
+/// Queue trees: what leaves an interface, or, below `global`, one direction of what is marked.
+fn tree(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Draft {
+    let mut ports: Vec<BoxPort> = Vec::new();
+    for (n, root) in queues.iter().enumerate() {
+        let parent = root.parent.as_deref().unwrap_or("global");
+        if queues.iter().any(|q| q.name == parent && limits(q)) {
+            continue;
+        }
+        let Some((stage, flows)) = limited(n, 0, queues, types, reading) else { continue };
+        let of_all = ["global", "global-in", "global-out", "global-total"].contains(&parent);
+        let name =
+            if of_all || queues.iter().any(|q| q.name == parent) { root.name.as_str() } else { parent };
+        if of_all {
+            reading.assume("a tree below `global` limits one direction: of two such trees each is one direction of a path");
+        }
+        // A second tree of the same interface has other packets: a path of its own.
+        let taken = ports.iter().any(|p| p.name == name);
+        let name = if taken { root.name.clone() } else { name.to_string() };
+        ports.push(BoxPort { name, out: vec![stage], out_flows: flows, ..BoxPort::default() });
+    }
+    Draft::of_box(HERE, ports)
+}
+
+/// Whether a queue limits what its children get.
+fn limits(queue: &Queue) -> bool {
+    queue.sides.iter().flatten().any(|s| s.max_limit.is_some())
+}
+
+/// One side of a queue and of all below it: a shaper, or a tree with a flow for each leaf.
+fn limited(
+    root: usize,
+    side: usize,
+    queues: &[Queue],
+    types: &mut QueueTypes,
+    reading: &mut Reading,
+) -> Option<(DraftStage, Vec<PortFlow>)> {
+    let queue = &queues[root];
+    let own = queue.sides[side].as_ref()?;
+    let direction = own.direction;
+    let has_children = queues.iter().any(|q| q.parent.as_deref() == Some(&queue.name));
+    if !has_children || own.max_limit.is_none() {
+        let stage = stage_of(queue.item.line, &queue.name, own, types, reading)?;
+        let flow = PortFlow { name: direction.into(), dscp: 0, says: stage.says.clone() };
+        return Some((stage, vec![flow]));
+    }
+    let mut tree = Tree { side, queues, classes: Vec::new(), parts: BTreeMap::new(), flows: Vec::new() };
+    tree.add(root, None, 0, types, reading);
+    let says = format!("queue {} and those below it, {direction}", queue.name);
+    let mut stage = DraftStage::new("queues", queue.item.line, says, Htb { classes: tree.classes });
+    stage.parts = tree.parts;
+    Some((stage.with_credit(crate::Credit::CarriesOver), tree.flows))
+}
+
+/// A tree of queues in the making.
+struct Tree<'q, 'i> {
+    side: usize,
+    queues: &'q [Queue<'i>],
+    classes: Vec<Class>,
+    parts: BTreeMap<String, usize>,
+    flows: Vec<PortFlow>,
+}
+
+impl Tree<'_, '_> {
+    /// A queue as a class, then those below it.
+    fn add(
+        &mut self,
+        n: usize,
+        parent: Option<(&str, u64)>,
+        level: usize,
+        types: &mut QueueTypes,
+        reading: &mut Reading,
+    ) {
+        let queue = &self.queues[n];
+        let name = queue.name.clone();
+        if level >= MAX_LEVELS || self.parts.contains_key(&name) {
+            return reading.unknown(
+                queue.item.line,
+                name,
+                "queues below queues are nested too deep, or in a circle",
+            );
+        }
+        let Some(own) = queue.sides[self.side].clone() else { return };
+        let above = parent.map_or(u64::MAX, |(_, ceil)| ceil);
+        let ceil = own.max_limit.unwrap_or(above).min(above);
+        let children: Vec<usize> = (0..self.queues.len())
+            .filter(|&i| i != n && self.queues[i].parent.as_deref() == Some(&name))
+            .collect();
+        let rate = match own.limit_at {
+            _ if parent.is_none() => ceil,
+            Some(rate) => rate.min(ceil),
+            None => NO_GUARANTEE.min(ceil),
+        };
+        if parent.is_some() && own.burst.is_some() {
+            reading.unknown(
+                queue.item.line,
+                "burst-limit",
+                "a burst of a queue below another is not simulated",
+            );
+        }
+        let leaf = children.is_empty();
+        if leaf && self.flows.len() == MAX_LEAVES {
+            let why = format!("more than {MAX_LEAVES} queues below one cannot be told apart by codepoint");
+            return reading.unknown(queue.item.line, name, why);
+        }
+        let bucket = own.bucket_of(ceil);
+        let dscp = if leaf { vec![self.flows.len() as u8 + 1] } else { vec![] };
+        let below = if leaf { types.queue(&own.queue, queue.item.line, reading) } else { Default::default() };
+        let ceil = below.rate.map_or(ceil, |most| most.min(ceil));
+        self.classes.push(Class {
+            name: name.clone(),
+            parent: parent.map(|(name, _)| name.into()),
+            rate: Rate::from_bps(rate.min(ceil)),
+            ceil: Some(Rate::from_bps(ceil)),
+            burst: Some(bucket),
+            cburst: Some(bucket),
+            prio: own.priority.clamp(1, 8) - 1,
+            quantum: leaf.then_some(1514),
+            flows: vec![],
+            dscp: dscp.clone(),
+            tunnel: None,
+            queue: below.queue,
+        });
+        self.parts.insert(name.clone(), queue.item.line);
+        if let Some(dscp) = dscp.first() {
+            let says = format!("queue {name}, {}{}", own.direction, queue.item.matches());
+            self.flows.push(PortFlow { name: name.clone(), dscp: *dscp, says });
+        }
+        for child in children {
+            self.add(child, Some((&name, ceil)), level + 1, types, reading);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
