@@ -1,6 +1,6 @@
 //! The whole: screening, finalists, what they cost others, the order, the sentence.
 
-use crate::choice;
+use crate::choice::{self, Chooser};
 use crate::cure::{self, CURES};
 use crate::error::PlanError;
 use crate::measure::{self, Change, Yardstick};
@@ -11,13 +11,12 @@ use crate::model::{
 use crate::runner::{Runner, screen_time};
 use crate::search::{self, CureTrial, Screening};
 use crate::situation::Situation;
-use crate::story;
+use crate::story::{self, Told};
 use crate::voice;
 use crate::wish::PlanWish;
 use experiment::Watcher;
 use path::Stage;
-use result::Quantity;
-use scenario::Scenario;
+use scenario::{PathLimits, Scenario};
 use std::cmp::Ordering;
 use units::{Goal, Span};
 
@@ -124,7 +123,16 @@ pub fn plan(
     passed.sort_by(order);
     pareto(&mut made);
     let options = made.iter().map(|(_, t)| t.steps.clone()).collect();
-    let chosen = choice::choose(wish.objective, search::judged(&base), &made);
+    let now = search::judged(&base);
+    let most = capacity(&situation).filter(|_| wish.objective == Goal::Goodput);
+    let share = most.map(|most| now / most);
+    let chooser = Chooser {
+        goal: wish.objective,
+        now,
+        is_full: share.is_some_and(|share| share >= choice::FULL),
+        actors_are_given: !wish.only.is_empty(),
+    };
+    let chosen = chooser.choose(&made);
     let mut plan = Plan {
         schema: PLAN_SCHEMA.into(),
         scenario: reference.name.clone(),
@@ -140,9 +148,24 @@ pub fn plan(
         left_out,
         simulated,
     };
-    let story = story::write(&plan, &yardstick, &made, chosen.as_ref());
+    let chosen = chosen.as_ref();
+    let told = Told { plan: &plan, yardstick: &yardstick, finalists: &made, chooser, chosen, share };
+    let story = story::write(&told);
     (plan.advice, plan.facts) = (story.advice, story.facts);
     Ok(MadePlan { plan, options })
+}
+
+/// The payload that all TCP flows together can carry through the stages that all of them pass, Mbit/s; `None` where that is not
+/// known, or where flows run one at a time.
+fn capacity(s: &Situation<'_>) -> Option<f64> {
+    let reference = s.reference();
+    let limit = PathLimits::new(reference, None).all.filter(|_| !reference.one_at_a_time)?;
+    let way = s.ways.first()?;
+    let shared = way.stages.iter().copied().filter(|p| s.ways.iter().all(|w| w.stages.contains(p)));
+    let place = shared.filter_map(|p| Some((s.rate_of(p)?, p))).min_by_key(|(rate, _)| *rate)?.1;
+    let [payload, outer] = way.sizes_at(reference, place).map(f64::from);
+    let left = limit - s.taken_by_datagrams(place).as_mbps();
+    (left > 0.0).then_some(left * payload / outer)
 }
 
 /// Names of constraints mean something.
@@ -260,14 +283,8 @@ impl Teller<'_> {
             hurts: cure::named(s.cure).map(|c| c.hurts().to_string()).unwrap_or_default(),
             commands: s.commands.clone(),
         };
-        let goal = match self.yardstick.goal {
-            Goal::Goodput => Some(Quantity::Goodput),
-            Goal::Fairness => Some(Quantity::Jain),
-            Goal::Delay | Goal::Completion | Goal::Page => None,
-        };
         // The goal's own figure is said apart.
-        let noticed =
-            || trial.changes.iter().filter(|c| !(c.user.is_empty() && Some(c.measure.quantity) == goal));
+        let noticed = || trial.changes.iter().filter(|c| !story::is_of_goal(c, self.yardstick.goal));
         let phrases =
             |wanted: &dyn Fn(&Change) -> bool| noticed().filter(|c| wanted(c)).map(story::phrase).collect();
         RankedCure {

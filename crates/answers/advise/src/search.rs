@@ -84,10 +84,11 @@ impl CureTrial {
         self.steps.iter().all(|s| lever(s.cure) != lever(option.cure))
     }
 
-    /// All options that may follow, as far as `wish` admits them.
+    /// All options that may follow, as far as `wish` admits them. What no released kernel has is tried alone.
     fn next(&self, wish: &PlanWish) -> Vec<CureTrial> {
         let situation = Situation::new(&self.scenarios);
-        let options = CURES.iter().flat_map(|c| c.options(&situation));
+        let cures = CURES.iter().filter(|c| self.steps.is_empty() || c.is_released());
+        let options = cures.flat_map(|c| c.options(&situation));
         let fit = options.filter(|o| self.goes_with(o) && wish.refuses(o).is_none());
         fit.map(|o| self.and(o)).filter(|t| t.scenarios != self.scenarios).collect()
     }
@@ -186,13 +187,16 @@ impl Screening<'_> {
     }
 }
 
-/// The best of those that gain more than `least`, each of other levers than those before it.
+/// The best of those that gain more than `least` and that a released kernel has, each of other levers than those before it.
 fn parents(sorted: &[CureTrial], most: usize, least: f64) -> Vec<CureTrial> {
     let levers = |t: &CureTrial| -> Vec<_> {
         t.steps.iter().filter_map(|s| crate::cure::named(s.cure)).map(|c| c.lever()).collect()
     };
     let mut chosen: Vec<CureTrial> = Vec::new();
-    for trial in sorted.iter().filter(|t| t.broken.is_none() && !t.ruins() && t.gain.mean > least) {
+    let is_released =
+        |t: &CureTrial| t.steps.iter().all(|s| crate::cure::named(s.cure).is_none_or(|c| c.is_released()));
+    let fit = sorted.iter().filter(|t| t.broken.is_none() && !t.ruins() && is_released(t));
+    for trial in fit.filter(|t| t.gain.mean > least) {
         if chosen.len() < most && chosen.iter().all(|c| levers(c) != levers(trial)) {
             chosen.push(trial.clone());
         }

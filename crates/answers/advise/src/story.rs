@@ -1,6 +1,7 @@
 //! What is said of a plan: one sentence, what to do, and the facts that it rests on.
 
-use crate::choice::{self, Choice};
+use crate::Actor;
+use crate::choice::{self, Choice, Chooser};
 use crate::measure::{Change, User, Yardstick, larger_is_better};
 use crate::model::{CureEffect, Plan, PlanFigures, RankedCure};
 use crate::search::CureTrial;
@@ -31,6 +32,16 @@ pub fn phrase(change: &Change) -> String {
     format!("{whose}{label} {} instead of {}", value(change.then), value(change.now))
 }
 
+/// Whether it is the change of the goal's own figure, which the sentence has.
+pub fn is_of_goal(change: &Change, goal: Goal) -> bool {
+    let own = match goal {
+        Goal::Goodput => Some(Quantity::Goodput),
+        Goal::Fairness => Some(Quantity::Jain),
+        Goal::Delay | Goal::Completion | Goal::Page => None,
+    };
+    change.user.is_empty() && Some(change.measure.quantity) == own
+}
+
 /// What is said of a plan.
 pub struct Story {
     /// The sentence.
@@ -39,23 +50,39 @@ pub struct Story {
     pub facts: Vec<String>,
 }
 
+/// What the story is about.
+pub struct Told<'a> {
+    /// The plan without its sentence.
+    pub plan: &'a Plan,
+    /// What was measured.
+    pub yardstick: &'a Yardstick,
+    /// What was run in full.
+    pub finalists: &'a [(RankedCure, CureTrial)],
+    /// How one of them was chosen.
+    pub chooser: Chooser,
+    /// The one that was chosen.
+    pub chosen: Option<&'a Choice>,
+    /// Goodput as a share of what the path can carry, where that is known and goodput is the goal.
+    pub share: Option<f64>,
+}
+
 /// The sentence and its facts.
-pub fn write(
-    plan: &Plan,
-    yardstick: &Yardstick,
-    finalists: &[(RankedCure, CureTrial)],
-    chosen: Option<&Choice>,
-) -> Story {
+pub fn write(told: &Told<'_>) -> Story {
+    let Told { plan, yardstick, finalists, chosen, .. } = *told;
     let mut facts = Vec::new();
     let Some(choice) = chosen else {
+        facts.extend(own_kernel(told, 0.0));
         facts.extend(ruinous(plan, finalists, 0.0));
-        let quieter = finalists.iter().find(|(c, _)| !c.betters.is_empty() && c.ruins.is_empty());
+        let is_noticed =
+            |t: &CureTrial| t.changes.iter().any(|c| c.is_better && !is_of_goal(c, plan.objective));
+        let quieter =
+            finalists.iter().find(|(c, t)| is_noticed(t) && c.ruins.is_empty() && choice::is_released(c));
         facts.extend(quieter.map(|(c, _)| {
             let reached = figure(plan.objective, &c.figures);
             let goal = plan.objective.name();
-            format!("{} at least changes this: {}; {goal} is {reached} then.", c.title, list(&c.betters))
+            format!("{} changes this: {}; {goal} is {reached} then.", c.title, list(&c.betters))
         }));
-        return Story { advice: nothing(plan), facts };
+        return Story { advice: nothing(told), facts };
     };
     let (cure, trial) = &finalists[choice.index];
     let who: Vec<&str> = cure.by.iter().map(|a| a.name()).collect();
@@ -63,12 +90,13 @@ pub fn write(
     let [now, then] = [&plan.now, &cure.figures].map(|f| figure(goal, f));
     let seeds = plan.simulated.final_seeds;
     let advice = if choice.is_aside {
-        let better = most(trial).map(phrase).unwrap_or_default();
+        let better = most(trial, goal).map(phrase).unwrap_or_default();
         facts.push(format!(
             "{} is not what it is for: {then} instead of {now}, and nothing that was tried gains more than a twentieth.",
             sentence(goal.name())
         ));
-        format!("Do this ({}), not for {}: {}: {better}.", who.join(", "), goal.name(), cure.title)
+        let full = full(told).map(|full| format!("{full}. ")).unwrap_or_default();
+        format!("{full}Do this ({}), not for {}: {}: {better}.", who.join(", "), goal.name(), cure.title)
     } else {
         let times = cure.factor.filter(|f| goal == Goal::Goodput && *f >= 1.1);
         let times = times.map(|f| format!(", {f:.1} times as much")).unwrap_or_default();
@@ -86,7 +114,7 @@ pub fn write(
     // What the sentence says already is not said again.
     let is_said = |c: &&Change| {
         let figure = (cure.figures.judged.mean - c.then).abs() <= 1e-9 * c.then.abs();
-        if choice.is_aside { most(trial) == Some(*c) } else { figure }
+        if choice.is_aside { most(trial, goal) == Some(*c) } else { figure }
     };
     let said: Vec<String> = trial.changes.iter().filter(is_said).map(phrase).collect();
     let betters: Vec<String> = cure.betters.iter().filter(|b| !said.contains(b)).cloned().collect();
@@ -102,7 +130,11 @@ pub fn write(
         facts.push(others.join(" "));
     }
     facts.extend(ruinous(plan, finalists, if choice.is_aside { 0.0 } else { cure.gain.mean }));
-    facts.extend(equals(yardstick, finalists, choice));
+    if !choice.is_aside {
+        facts.extend(without_provider(told, cure));
+        facts.extend(own_kernel(told, cure.gain.mean));
+    }
+    facts.extend(equals(told, choice));
     facts.truncate(FACTS);
     Story { advice, facts }
 }
@@ -119,8 +151,8 @@ fn what(yardstick: &Yardstick) -> String {
     }
 }
 
-/// The change for the better that counts most: a user's first.
-fn most(trial: &CureTrial) -> Option<&Change> {
+/// The change for the better that counts most, the goal's own left out: a user's first.
+fn most(trial: &CureTrial, goal: Goal) -> Option<&Change> {
     let ratio = |c: &Change| match c.measure.quantity {
         Quantity::Mos => (c.then - c.now).abs(),
         Quantity::Jain => 4.0 * (c.then - c.now).abs(),
@@ -128,7 +160,7 @@ fn most(trial: &CureTrial) -> Option<&Change> {
         Quantity::ResentShare => 0.0,
         _ => ((c.then + 1.0) / (c.now + 1.0)).log2().abs(),
     };
-    let better = trial.changes.iter().filter(|c| c.is_better);
+    let better = trial.changes.iter().filter(|c| c.is_better && !is_of_goal(c, goal));
     better.max_by(|a, b| {
         let is_user = |c: &Change| !c.user.is_empty();
         is_user(a).cmp(&is_user(b)).then(ratio(a).total_cmp(&ratio(b)))
@@ -154,23 +186,62 @@ fn ruinous(plan: &Plan, finalists: &[(RankedCure, CureTrial)], least: f64) -> Op
     Some(format!("Not advised: {} ({reached}), for it ruins {}.", best.name, list(&best.ruins)))
 }
 
+/// What the user can do where the advised cure is the provider's to make.
+fn without_provider(told: &Told<'_>, chosen: &RankedCure) -> Option<String> {
+    if told.chooser.actors_are_given || !chosen.by.contains(&Actor::Provider) {
+        return None;
+    }
+    let own = |c: &&RankedCure| {
+        let is_own = !c.by.contains(&Actor::Provider);
+        is_own && c.ruins.is_empty() && c.effect == CureEffect::Gains && choice::is_released(c)
+    };
+    let all = told.finalists.iter().map(|(c, _)| c).filter(own);
+    let best = all.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
+    let reached = figure(told.plan.objective, &best.figures);
+    Some(format!("Without the provider: {} ({reached}): {}.", best.name, best.title))
+}
+
+/// What no released kernel has and is as good as a gain of `gain` or better.
+fn own_kernel(told: &Told<'_>, gain: f64) -> Option<String> {
+    let unreleased = |c: &&RankedCure| {
+        let gains = c.effect == CureEffect::Gains && c.ruins.is_empty() && !choice::is_released(c);
+        gains && c.gain.mean + told.chooser.band(c) >= gain
+    };
+    let all = told.finalists.iter().map(|(c, _)| c).filter(unreleased);
+    let best = all.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
+    let reached = figure(told.plan.objective, &best.figures);
+    Some(format!("If you build your own kernel: {} ({reached}); no released kernel has it.", best.title))
+}
+
 /// What is equally good, and why it is not advised.
-fn equals(yardstick: &Yardstick, finalists: &[(RankedCure, CureTrial)], choice: &Choice) -> Option<String> {
+fn equals(told: &Told<'_>, choice: &Choice) -> Option<String> {
+    let finalists = told.finalists;
     let why = |&i: &usize| {
         let (cure, _) = &finalists[i];
-        let reached = figure(yardstick.goal, &cure.figures);
-        let reason = choice::reason(&finalists[choice.index], &finalists[i]);
+        let reached = figure(told.yardstick.goal, &cure.figures);
+        let reason = told.chooser.reason(&finalists[choice.index], &finalists[i]);
         format!("{} ({reached}; {reason})", cure.name)
     };
     let all: Vec<String> = choice.equals.iter().map(why).collect();
     (!all.is_empty()).then(|| format!("Equally good for what counts here: {}.", list(&all)))
 }
 
+/// That the path carries all it can, where it does.
+fn full(told: &Told<'_>) -> Option<String> {
+    let share = told.share.filter(|_| told.chooser.is_full)?;
+    let now = figure(told.plan.objective, &told.plan.now);
+    Some(format!("Goodput is already {:.0} % of what the path can carry ({now})", 100.0 * share.min(1.0)))
+}
+
 /// Where nothing gains.
-fn nothing(plan: &Plan) -> String {
-    let goal = plan.objective;
+fn nothing(told: &Told<'_>) -> String {
+    if let Some(full) = full(told) {
+        return format!("{full}: no change is needed for it.");
+    }
+    let goal = told.plan.objective;
     let verb = if larger_is_better(goal) { "raises" } else { "lowers" };
-    format!("Nothing that was tried {verb} {} ({}).", goal.name(), figure(goal, &plan.now))
+    let tried = if own_kernel(told, 0.0).is_some() { "a released kernel has" } else { "was tried" };
+    format!("Nothing that {tried} {verb} {} ({}).", goal.name(), figure(goal, &told.plan.now))
 }
 
 fn list(all: &[String]) -> String {
