@@ -121,8 +121,10 @@ pub fn statements(told: &Story) -> usize {
 
 /// Each begins with what was carried.
 fn parts(told: &Story) -> Vec<&[Clause]> {
-    let opens =
-        |c: &Clause| matches!(c, Clause::Nothing { .. } | Clause::Carries { .. } | Clause::Has { .. });
+    let opens = |c: &Clause| {
+        use Clause::*;
+        matches!(c, Nothing { .. } | Carries { .. } | CarriesApart { .. } | Has { .. })
+    };
     let starts: Vec<usize> = (0..told.clauses.len()).filter(|&i| opens(&told.clauses[i])).collect();
     let ends = starts.iter().skip(1).copied().chain([told.clauses.len()]);
     starts.iter().zip(ends).map(|(&a, b)| &told.clauses[a..b]).collect()
@@ -353,6 +355,22 @@ impl Check<'_> {
                 hold(near(*tcp, value(&Number::Tcp, b)), "TCP carried otherwise");
                 hold(near(*udp, value(&Number::Datagrams, b)), "datagrams carried otherwise");
                 hold(near(*limit, b.limit), "another limit");
+                hold(apart(b).is_empty(), "a sum of what shares nothing");
+            }
+            Clause::CarriesApart { variant, parts } => {
+                hold(*variant == b.name, "another baseline");
+                let own = apart(b);
+                let first = |p: &report::story::Part| (p.flow.clone(), p.more, p.datagrams);
+                let is = |set: &Vec<&crate::seen::SeenFlow>| {
+                    (set[0].result.name.clone(), set.len() - 1, set[0].result.cc == "udp")
+                };
+                hold(parts.iter().map(first).eq(own.iter().map(is)), "other paths");
+                for (part, set) in parts.iter().zip(&own) {
+                    let sum: f64 = set.iter().map(|f| f.result.goodput_mbps).sum();
+                    hold(same(part.mbps, sum), "a path carried otherwise");
+                    let limit = set[0].limit.filter(|_| set.len() == 1);
+                    hold(near(part.limit, limit), "another limit of a path");
+                }
             }
             Clause::Has { variant, measure, value: v } => {
                 hold(*variant == b.name, "another baseline");
@@ -391,7 +409,8 @@ impl Check<'_> {
             }
             Clause::Lost { share } => {
                 let lost = value(&Number::TcpLoss, b).or(value(&Number::DatagramLoss, b));
-                hold(near(Some(*share), lost) && *share >= 0.1, "another share");
+                let least = if is_bounded(b) { 0.1 } else { f64::MIN_POSITIVE };
+                hold(near(Some(*share), lost) && *share >= least, "another share");
             }
             Clause::BlackHole { element, size_bytes, mtu_bytes, .. } => {
                 let too_big = self.element(element).and_then(|e| e.too_big);
@@ -463,6 +482,12 @@ impl Check<'_> {
                 let stood =
                     r().any(|f| f.rtt_ms.p95 - f.rtt_ms.min >= 10.0 && f.rtt_ms.p95 >= 1.5 * f.rtt_ms.min);
                 hold(!stood, "a queue stood");
+                hold(is_bounded(b), "below its limit, and nothing that is said holds it there");
+            }
+            Clause::Unexplained { too_large } => {
+                hold(b.result.held_by.is_empty() && !is_bounded(b), "it has its bound");
+                let left = b.result.holder_search.as_ref().is_some_and(|s| !s.left_out.is_empty());
+                hold(*too_large == (left && !b.alone), "another reason");
             }
             Clause::Better(better) | Clause::AsGood(better) => list.extend(self.recommended(better, false)),
             Clause::Leads(better) => {
@@ -540,6 +565,43 @@ impl Check<'_> {
         list.extend(changes::wrong(self.baseline, it, &b.changes));
         list
     }
+}
+
+/// Sets of flows whose data takes no common direction of a link, TCP's before datagrams'; none where all of a kind share one.
+fn apart(b: &Seen) -> Vec<Vec<&crate::seen::SeenFlow>> {
+    let asks = b.flows.iter().any(|f| ["request", "page"].contains(&f.result.app.as_str()));
+    if b.alone || asks {
+        return Vec::new();
+    }
+    let of = |kind: result::FlowKind| {
+        let mut sets: Vec<Vec<&crate::seen::SeenFlow>> = Vec::new();
+        for flow in b.flows.iter().filter(|f| f.result.kind == kind) {
+            let meets = |set: &Vec<&crate::seen::SeenFlow>| {
+                set.iter().any(|f| f.ways.iter().any(|way| flow.ways.contains(way)))
+            };
+            let (joined, rest): (Vec<_>, Vec<_>) = sets.into_iter().partition(meets);
+            sets = rest;
+            sets.push(joined.into_iter().flatten().chain([flow]).collect());
+        }
+        let place = |f: &crate::seen::SeenFlow| b.flows.iter().position(|x| x.result.name == f.result.name);
+        sets.iter_mut().for_each(|set| set.sort_by_key(|f| place(f)));
+        sets.sort_by_key(|set| place(set[0]));
+        sets
+    };
+    let (tcp, udp) = (of(result::FlowKind::Tcp), of(result::FlowKind::Datagrams));
+    if tcp.len() < 2 && udp.len() < 2 { Vec::new() } else { [tcp, udp].concat() }
+}
+
+/// Whether each flow has nine tenths of its limit, alone or with the others, or sends no more than its application wants.
+fn is_bounded(b: &Seen) -> bool {
+    let all: f64 = b.flows.iter().map(|f| f.result.goodput_mbps).sum();
+    let full = b.limit.is_some_and(|limit| all >= 0.9 * limit);
+    b.flows.iter().all(|f| {
+        let r = &f.result;
+        let ended = r.completed.is_some() || r.completion_s.is_some();
+        let wants_less = r.kind != result::FlowKind::Tcp || ended || r.app != "bulk";
+        wants_less || full || f.limit.is_some_and(|limit| r.goodput_mbps >= 0.9 * limit)
+    })
 }
 
 /// What another variant is better at.

@@ -80,6 +80,9 @@ fn names(clause: &Clause) -> Vec<String> {
         Clause::Nothing { variant } | Clause::Carries { variant, .. } | Clause::Has { variant, .. } => {
             vec![variant]
         }
+        Clause::CarriesApart { variant, parts } => {
+            parts.iter().take(MOST_NAMES).map(|p| &p.flow).chain([variant]).map(String::as_str).collect()
+        }
         Clause::Better(b) | Clause::AsGood(b) | Clause::Leads(b) => {
             let pays = b.costs.iter().filter_map(|e| match Number::of(&e.measure) {
                 Number::Flow(name) => Some(name),
@@ -120,6 +123,16 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
             let (tcp, udp) = (value(&Number::Tcp, b), value(&Number::Datagrams, b));
             let share = b.limit.map(|l| (tcp.unwrap_or(0.0) + udp.unwrap_or(0.0)) / l * 100.0);
             [tcp, udp, share].into_iter().flatten().collect()
+        }
+        Clause::CarriesApart { parts, .. } => {
+            let each = |p: &report::story::Part| {
+                let more = (p.more > 0).then_some(p.more as f64);
+                let share = p.limit.map(|l| p.mbps / l * 100.0);
+                [Some(p.mbps), more, share].into_iter().flatten().collect::<Vec<f64>>()
+            };
+            let rest = parts.len().saturating_sub(MOST_NAMES);
+            let more = (rest > 0).then_some(rest as f64);
+            parts.iter().take(MOST_NAMES).flat_map(each).chain(more).collect()
         }
         Clause::Has { measure, .. } => printed(value(&Number::of(measure), b).unwrap_or(f64::NAN)),
         Clause::Starved { more, mbps, seconds, most, .. } => {
@@ -174,7 +187,9 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
         }
         Clause::ClocksGoodput { first, second, .. } => vec![*first, *second],
         Clause::ClocksCount { first, second, .. } => vec![*first as f64, *second as f64],
-        Clause::Nothing { .. } | Clause::Clean | Clause::Held { .. } => Vec::new(),
+        Clause::Nothing { .. } | Clause::Clean | Clause::Unexplained { .. } | Clause::Held { .. } => {
+            Vec::new()
+        }
     }
 }
 

@@ -34,6 +34,21 @@ pub struct Better {
     pub costs: Vec<Effect>,
 }
 
+/// What flows that share a direction of a link carried together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The first of them.
+    pub flow: String,
+    /// How many more there are.
+    pub more: usize,
+    /// They are datagrams.
+    pub datagrams: bool,
+    /// Goodput of them all, Mbit/s.
+    pub mbps: f64,
+    /// The limit of a flow that has its path to itself, Mbit/s.
+    pub limit: Option<f64>,
+}
+
 /// A statement about the result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Clause {
@@ -54,6 +69,13 @@ pub enum Clause {
         limit: Option<f64>,
         /// A rate on the path varies: the limit is a mean, which a short run may exceed.
         varies: bool,
+    },
+    /// What the baseline carried over paths that share no direction of a link: a sum of these would be of nothing.
+    CarriesApart {
+        /// Its name.
+        variant: String,
+        /// What each path carried, in the order of the flows: two at least.
+        parts: Vec<Part>,
     },
     /// The baseline's value of a goal other than goodput.
     Has {
@@ -184,8 +206,14 @@ pub enum Clause {
         /// Who got least.
         least: (String, f64),
     },
-    /// Next to nothing was lost and no queue stood.
+    /// Next to nothing was lost, no queue stood, and each flow is at a bound of its own: its limit, or what its application
+    /// sends.
     Clean,
+    /// Flows got less than their limit, and nothing that was looked at says why.
+    Unexplained {
+        /// The scenario was too large to be simulated without each suspect.
+        too_large: bool,
+    },
     /// A variant that does better by the goal.
     Better(Better),
     /// A variant that does as well by the goal and better by something else, at no cost.

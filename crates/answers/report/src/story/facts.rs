@@ -1,17 +1,19 @@
 //! What the path did to the baseline.
 
-use super::clause::Clause;
-use super::group::groups;
+use super::clause::{Clause, Part};
+use super::group::{disjoint, groups};
 use super::measure::value_of;
 use super::named::NamedVariant;
 use super::phrases::ASSUMED;
 use super::{
-    DROPPED, JudgedBy, LOST, MOST_HOLDERS, NOTICED_DELAY_MS, NOTICED_JAIN, REASON, REPAIRED, STARVED,
-    STARVED_S, STOOD, WAITED,
+    AT_BOUND, DROPPED, JudgedBy, LOST, MOST_HOLDERS, NOTICED_DELAY_MS, NOTICED_JAIN, REASON, REPAIRED,
+    STARVED, STARVED_S, STOOD, WAITED,
 };
 use crate::figures::Row;
 use result::topology::{PathLink, PathStage};
-use result::{ElementResult, FlowResult, Holder, HolderEffect, Measure, Quantity, Subject, TimesSummary};
+use result::{
+    ElementResult, FlowKind, FlowResult, Holder, HolderEffect, Measure, Quantity, Subject, TimesSummary,
+};
 use units::{Goal, Span};
 
 /// What the baseline got, by the first goal.
@@ -22,12 +24,15 @@ pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause
     if row.flows().iter().all(|f| f.goodput_mbps <= 0.0) {
         return vec![Clause::Nothing { variant }];
     }
-    let carries = || Clause::Carries {
-        variant: variant.clone(),
-        tcp,
-        udp,
-        limit: limit(row),
-        varies: limit(row).is_some() && varies(row),
+    let carries = || match apart(row) {
+        parts if parts.is_empty() => Clause::Carries {
+            variant: variant.clone(),
+            tcp,
+            udp,
+            limit: limit(row),
+            varies: limit(row).is_some() && varies(row),
+        },
+        parts => Clause::CarriesApart { variant: variant.clone(), parts },
     };
     let other = goals.first().filter(|g| g.goal != Goal::Goodput);
     let Some((measure, value)) = other.and_then(|g| Some((g.measure.clone(), g.baseline?))) else {
@@ -41,6 +46,35 @@ pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause
         );
     }
     list
+}
+
+/// What each path carried, where flows of one kind take paths that share no direction of a link; empty where they do not.
+fn apart(row: &Row) -> Vec<Part> {
+    if row.flow.is_some() {
+        return Vec::new();
+    }
+    // Of requests and pages a result does not tell which side sends more.
+    let is_one_way =
+        |f: &&FlowResult| f.kind != FlowKind::Probe && !["request", "page"].contains(&f.app.as_str());
+    let (udp, tcp): (Vec<&FlowResult>, Vec<&FlowResult>) =
+        row.flows().into_iter().filter(is_one_way).partition(|f| f.is_udp());
+    if tcp.len() + udp.len() < row.flows().iter().filter(|f| f.kind != FlowKind::Probe).count() {
+        return Vec::new();
+    }
+    let of = |flows: Vec<&FlowResult>| -> Vec<Part> {
+        let sets = disjoint(row.variant.path.as_ref(), &flows).into_iter();
+        sets.map(|set| Part {
+            flow: set[0].name.clone(),
+            more: set.len() - 1,
+            datagrams: set[0].is_udp(),
+            mbps: set.iter().map(|f| f.goodput_mbps).sum(),
+            limit: set[0].limit_mbps.filter(|&l| set.len() == 1 && l > 0.0),
+        })
+        .collect()
+    };
+    let (tcp, udp) = (of(tcp), of(udp));
+    let is_several = tcp.len() > 1 || udp.len() > 1;
+    tcp.into_iter().chain(udp).filter(|_| is_several).collect()
 }
 
 fn unfinished(t: TimesSummary) -> Clause {
@@ -145,14 +179,32 @@ fn gains(e: &HolderEffect) -> bool {
 }
 
 fn nothing_special(row: &Row) -> Option<Clause> {
-    if let Some(share) = Measure::new(Quantity::Lost).of_flows(&row.flows()).filter(|&share| share >= LOST) {
+    let bounded = row.flows().iter().all(|f| is_at_own_bound(row, f));
+    // However few packets they were: at a full queue 0.03 % may cost more than half of the rate.
+    let least = if bounded { LOST } else { f64::MIN_POSITIVE };
+    if let Some(share) = Measure::new(Quantity::Lost).of_flows(&row.flows()).filter(|&share| share >= least) {
         return Some(Clause::Lost { share });
+    }
+    if !bounded {
+        let search = row.variant.holder_search.as_ref().filter(|_| row.flow.is_none());
+        return Some(Clause::Unexplained { too_large: search.is_some_and(|s| !s.left_out.is_empty()) });
     }
     let gone = |f: &FlowResult| f.lost_packets.unwrap_or(f.retransmitted_packets) as f64;
     let loses = row.flows().iter().any(|f| 100.0 * gone(f) >= LOST * f.sent_packets as f64);
     let waits = row.flows().iter().any(|f| stood(f.rtt_ms.min, f.rtt_ms.p95));
     let silent = row.flows().iter().any(|f| f.delivered_bytes == 0 || f.timeouts > 0);
     (!loses && !waits && !silent).then_some(Clause::Clean)
+}
+
+/// Whether what a flow got is what it could have at most: the limit of its path, or what its application sends. Flows that share
+/// their path are at it together.
+fn is_at_own_bound(row: &Row, flow: &FlowResult) -> bool {
+    let ended = flow.completed.is_some() || flow.completion_s.is_some();
+    if flow.is_udp() || ended || !["", "bulk"].contains(&flow.app.as_str()) {
+        return true;
+    }
+    let together = limit(row).is_some_and(|limit| row.goodput() >= AT_BOUND * limit);
+    together || flow.limit_mbps.is_some_and(|limit| flow.goodput_mbps >= AT_BOUND * limit)
 }
 
 /// The element that dropped most.

@@ -2,6 +2,7 @@
 
 use crate::figures::{ACTIVE, Row, ways};
 use result::FlowResult;
+use result::topology::Topology;
 use std::collections::BTreeMap;
 
 /// TCP flows that wanted all they could get to the end of the run, for the same time, in the same direction of the same link, under the same
@@ -26,6 +27,34 @@ pub(crate) fn groups<'a>(row: &Row<'a>) -> Vec<Vec<&'a FlowResult>> {
         }
     }
     groups
+}
+
+/// The flows in sets that share no direction of a link with each other, in the order of the flows.
+pub(crate) fn disjoint<'a>(path: Option<&Topology>, flows: &[&'a FlowResult]) -> Vec<Vec<&'a FlowResult>> {
+    let mut sets: Vec<(Vec<String>, Vec<&FlowResult>)> = Vec::new();
+    for &flow in flows {
+        let mut own = (ways(path, flow), vec![flow]);
+        let (mut joined, others): (Vec<_>, Vec<_>) =
+            sets.into_iter().partition(|(taken, _)| taken.iter().any(|way| own.0.contains(way)));
+        sets = others;
+        if let Some(first) = joined.first_mut() {
+            first.0.append(&mut own.0);
+            first.1.append(&mut own.1);
+        } else {
+            joined.push(own);
+        }
+        let all = joined.into_iter().reduce(|mut a, mut b| {
+            a.0.append(&mut b.0);
+            a.1.append(&mut b.1);
+            a
+        });
+        sets.extend(all);
+    }
+    let place = |flow: &FlowResult| flows.iter().position(|f| std::ptr::eq(*f, flow));
+    let mut sets: Vec<Vec<&FlowResult>> = sets.into_iter().map(|(_, set)| set).collect();
+    sets.iter_mut().for_each(|set| set.sort_by_key(|f| place(f)));
+    sets.sort_by_key(|set| place(set[0]));
+    sets
 }
 
 /// A limit in kbit/s, to be compared.

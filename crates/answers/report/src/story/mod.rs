@@ -18,6 +18,7 @@
 //! | [`NOTICED_JAIN`] | 0.1 | from equal shares to two flows of which one gets twice the other's |
 //! | [`DROPPED`] | 0.05 % | prints as 0.1 % at one decimal |
 //! | [`LOST`] | 0.1 % | less than this TCP at 100 ms hardly feels up to 4 Mbit/s (Mathis et al. 1997) |
+//! | [`AT_BOUND`] | 0.9 | TCP through a queue of a quarter of the bandwidth-delay product keeps about 95 %, and headers are 3.5 % |
 //! | [`WAITED`], [`REPAIRED`] | 3 %, 25 % | less of the time than what is ALIKE in goodput; half of it at half the rate |
 //! | [`STOOD`] | 1.5 | round trips this much longer than the shortest: half as much waiting as travelling |
 //! | [`REASON`] | 0.5 | a queue that never held a packet for half of what round trips grew by is not what they grew by |
@@ -43,7 +44,7 @@ mod table;
 mod words;
 
 pub use change::{Change, QueueSetting, SettingOf};
-pub use clause::{Better, Clause, Effect};
+pub use clause::{Better, Clause, Effect, Part};
 pub use phrases::ASSUMED;
 pub use setting::is_named;
 pub(crate) use table::{GoalRow, table};
@@ -66,6 +67,7 @@ const NOTICED_MOS: f64 = 0.3;
 const NOTICED_JAIN: f64 = 0.1;
 const DROPPED: f64 = 0.0005;
 const LOST: f64 = 0.1;
+const AT_BOUND: f64 = 0.9;
 const WAITED: f64 = 0.03;
 const REPAIRED: f64 = 0.25;
 const STOOD: f64 = 1.5;

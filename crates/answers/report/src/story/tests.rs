@@ -942,3 +942,47 @@ fn what_is_gone_here_and_added_there_is_no_replacement() {
     has(&told, &["for goodput, “b” carries 8.00 Mbit/s"]);
     lacks(&told, &["without random loss"]);
 }
+
+/// Up and down share nothing: what they carry is said apart, and never as a sum.
+#[test]
+fn what_shares_nothing_is_not_added_up() {
+    let mut both = variant("box", "shaper", "cubic", 18.9, 31.0, 0);
+    let down = FlowResult { name: "down".into(), from: "b".into(), to: "a".into(), ..both.flows[0].clone() };
+    both.flows.push(FlowResult { goodput_mbps: 41.0, limit_mbps: Some(200.0), ..down });
+    (both.limit_mbps, both.total_goodput_mbps) = (None, 59.9);
+    let told = tell(vec![both.clone()]);
+    has(
+        &told,
+        &[
+            "“box” carries 18.9 Mbit/s by “bulk” (94.5 % of its limit) and 41.0 Mbit/s by “down” (20.5 % of its limit)",
+        ],
+    );
+    lacks(&told, &["59.9"]);
+    // In the same direction they are one.
+    (both.flows[1].from, both.flows[1].to) = ("a".into(), "b".into());
+    has(&tell(vec![both.clone()]), &["“box” carries 59.9 Mbit/s"]);
+    // A better variant is compared by the sum, and the sentence says that it is one.
+    (both.flows[1].from, both.flows[1].to) = ("b".into(), "a".into());
+    let mut better = both.clone();
+    (better.name, better.flows[1].goodput_mbps) = ("better".into(), 150.0);
+    has(&tell(vec![both, better]), &["carries 169 Mbit/s, 2.8 times as much in total"]);
+}
+
+/// "Nothing was lost to speak of" is for flows that have what they can have.
+#[test]
+fn a_flow_below_its_limit_is_never_called_clean() {
+    let clean = "nothing was lost to speak of and no queue stood";
+    has(&tell(vec![variant("v", "shaper", "cubic", 18.9, 31.0, 0)]), &[clean]);
+    let slow = variant("v", "shaper", "cubic", 8.0, 31.0, 0);
+    let told = tell(vec![slow.clone()]);
+    has(&told, &["what the flows are held back by was not looked for"]);
+    lacks(&told, &[clean]);
+    // Three packets of ten thousand may cost more than half of the rate.
+    let mut lossy = slow.clone();
+    lossy.flows[0].lost_packets = Some(3);
+    has(&tell(vec![lossy]), &["0.03 % of the packets were lost"]);
+    // What the application sends is a bound, too.
+    let mut paused = slow;
+    paused.flows[0].app = "onoff".into();
+    has(&tell(vec![paused]), &[clean]);
+}

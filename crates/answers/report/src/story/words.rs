@@ -2,7 +2,7 @@
 
 use super::change::Change;
 use super::change_words::{changed, how};
-use super::clause::{Better, Clause, Effect};
+use super::clause::{Better, Clause, Effect, Part};
 use super::phrases::{capital, cc_name, joined, placed, quoted, spaced, times, value};
 use super::{ALIKE, MOST_OPEN, Story};
 use crate::number::{count, millis, percent, short};
@@ -28,12 +28,19 @@ impl Story {
         }
         if let Some(Clause::Held { holder, .. }) = self.cause() {
             let what = holder_name(holder, lang);
-            let goodput = matches!(opening, Clause::Carries { .. });
+            let goodput = matches!(opening, Clause::Carries { .. } | Clause::CarriesApart { .. });
             text += &fill(if goodput { "story.held" } else { "story.caused" }, lang, &[("what", &what)]);
         }
         if let Some(remedy) = self.remedy() {
             text += mark("story.semicolon", lang);
+            let apart = matches!(opening, Clause::CarriesApart { .. });
             text += &remedy.short(lang);
+            // What several paths carry together is said to be that.
+            if let (true, Clause::Better(b)) = (apart, remedy)
+                && b.effect.measure.quantity == Quantity::Goodput
+            {
+                text += mark("story.in-total", lang);
+            }
         }
         text += mark("story.end", lang);
         if lang == Lang::Zh { spaced(&text) } else { text }
@@ -124,7 +131,8 @@ impl Clause {
 
     /// Whether what is said of a subject begins with it.
     fn opens(&self) -> bool {
-        matches!(self, Clause::Nothing { .. } | Clause::Carries { .. } | Clause::Has { .. })
+        use Clause::*;
+        matches!(self, Nothing { .. } | Carries { .. } | CarriesApart { .. } | Has { .. })
     }
 
     /// What to do, in the headline: the goal, what does better, by how much.
@@ -174,7 +182,8 @@ impl Clause {
             }
             Clause::Best { .. } if advised => Vec::new(),
             Clause::Best { .. } => vec![(6, self.short(lang))],
-            Clause::Nothing { .. } | Clause::Carries { .. } | Clause::Has { .. } => one(0),
+            opening if opening.opens() => one(0),
+            Clause::Unexplained { .. } => one(1),
             Clause::Starved { .. } | Clause::BlackHole { .. } | Clause::Extremes { .. } => one(0),
             // That a line of twice the rate carries more is what everybody expects.
             Clause::Held { holder, most: true } if is_rate_of_goodput(holder) => Vec::new(),
@@ -199,6 +208,13 @@ impl Clause {
             Clause::Carries { variant, tcp, udp, limit, varies } => {
                 let share = limit.map(|limit| share([*tcp, *udp], limit, *varies, lang));
                 carries(variant, *tcp, *udp, lang) + &share.unwrap_or_default()
+            }
+            Clause::CarriesApart { variant, parts } => {
+                let list = first_of(parts.iter().map(|p| part(p, lang)), lang);
+                fill("story.carries.apart", &[("name", &quoted(variant)), ("list", &list)])
+            }
+            Clause::Unexplained { too_large } => {
+                text(if *too_large { "story.unexplained.large" } else { "story.unexplained" }, lang).into()
             }
             Clause::Has { variant, measure, value: v } => {
                 let what = fill(what(measure), &[("value", &value(measure, *v, lang))]);
@@ -344,6 +360,20 @@ fn carries(variant: &str, tcp: Option<f64>, udp: Option<f64>, lang: Lang) -> Str
         (Some(tcp), None) => one("story.carries", tcp),
         (None, udp) => one("story.carries.udp", udp.unwrap_or(0.0)),
     }
+}
+
+/// What one of several paths carried: "18.9 Mbit/s by “up”, 94.5 % of its limit".
+fn part(part: &Part, lang: Lang) -> String {
+    let key = if part.datagrams { "story.part.udp" } else { "story.part" };
+    let (flow, mbps) = (quoted(&part.flow), short(part.mbps));
+    let mut said = fill(key, lang, &[("flow", &flow), ("mbps", &mbps)]);
+    if part.more > 0 {
+        said += &fill("story.part.more", lang, &[("n", &part.more.to_string())]);
+    }
+    if let Some(limit) = part.limit {
+        said += &fill("story.part.share", lang, &[("share", &percent(part.mbps / limit))]);
+    }
+    said
 }
 
 /// What was carried, as a share of the limit that all of it met.
