@@ -56,7 +56,7 @@ impl Foreign for CniBandwidth {
         let mut draft = Draft::default();
         for (name, entry) in entries.iter().take(MAX_PODS) {
             let [into, out] = KEYS.map(|(rate, burst, way)| limit(entry, rate, burst, way, reading));
-            add_pod(name, entries.len() > 1, out, into, &mut draft);
+            add_pod(name, entries.len() > 1, out, into, (&mut draft, reading));
         }
         if draft.stages().next().is_some() {
             reading.assume(
@@ -187,7 +187,7 @@ pub(crate) fn add_pod(
     one_of_many: bool,
     out: Option<DraftStage>,
     into: Option<DraftStage>,
-    draft: &mut Draft,
+    (draft, reading): (&mut Draft, &Reading),
 ) {
     let flow = |stage: &Option<DraftStage>, name: &str| {
         stage.iter().map(|s| PortFlow { name: name.into(), dscp: 0, says: s.says.clone() }).collect()
@@ -200,7 +200,7 @@ pub(crate) fn add_pod(
         into: into.into_iter().collect(),
         ..BoxPort::default()
     };
-    let mut path = Draft::of_box(name, vec![port]);
+    let mut path = Draft::of_box(name, vec![port], reading);
     draft.links.append(&mut path.links);
     draft.flows.append(&mut path.flows);
 }

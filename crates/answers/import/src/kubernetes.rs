@@ -77,7 +77,7 @@ impl Foreign for Kubernetes {
             let into = direction(notes, "ingress", "into the pod", reading);
             let out = direction(notes, "egress", "out of the pod", reading);
             others(notes, reading);
-            add_pod(name, pods.len() > 1, out, into, &mut draft);
+            add_pod(name, pods.len() > 1, out, into, (&mut draft, reading));
         }
         Ok(draft)
     }

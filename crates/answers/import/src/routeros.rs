@@ -148,7 +148,7 @@ fn simple(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Dr
             all.extend(flows);
         }
         // Queues of two targets are two paths, whatever passes between them.
-        let mut path = Draft::of_box(HERE, vec![port]);
+        let mut path = Draft::of_box(HERE, vec![port], reading);
         draft.links.append(&mut path.links);
         draft.flows.append(&mut path.flows);
     }
@@ -175,7 +175,7 @@ fn tree(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Draf
         let name = if taken { root.name.clone() } else { name.to_string() };
         ports.push(BoxPort { name, out: vec![stage], out_flows: flows, ..BoxPort::default() });
     }
-    Draft::of_box(HERE, ports)
+    Draft::of_box(HERE, ports, reading)
 }
 
 /// Whether a queue limits what its children get.

@@ -111,7 +111,7 @@ impl Foreign for Sqm {
         if !ports.is_empty() {
             reading.assume("full packets of 1500 bytes of IP; what the link layer adds is not counted");
         }
-        Ok(Draft::of_box("router", ports))
+        Ok(Draft::of_box("router", ports, reading))
     }
 }
 

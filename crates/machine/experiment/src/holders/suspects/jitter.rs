@@ -22,7 +22,11 @@ impl Suspect for JitterSuspect {
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
         let even = |s: SeenStage<'_>| {
             let Stage::Jitter(jitter) = s.stage else { return None };
-            Some(Removal::replaced(self.kind(), &s, Delay { delay: mean(jitter), packets: jitter.packets }.into()))
+            Some(Removal::replaced(
+                self.kind(),
+                &s,
+                Delay { delay: mean(jitter), packets: jitter.packets }.into(),
+            ))
         };
         case.stages().into_iter().filter_map(even).collect()
     }
