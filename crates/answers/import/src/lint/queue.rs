@@ -37,6 +37,8 @@ fn judge(line: usize, owner: &str, rate: Rate, queue: &QueueConfig, reading: &mu
 pub(crate) fn limit(stage: &DraftStage, reading: &mut Reading) {
     let says = stage.says.as_str();
     match &stage.stage {
+        // Of a `latency` the wait is what is written: the bucket's bytes do not wait.
+        Stage::Shaper(s) if s.latency.is_some_and(|l| l.as_secs_f64() <= LONG_S) => {}
         Stage::Shaper(s) if s.queue.is_some() || s.latency.is_some() => {
             judge(stage.line, says, s.rate, &s.queue(), reading);
         }

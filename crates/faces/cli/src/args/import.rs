@@ -9,8 +9,8 @@ use units::{Rate, Span};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 FILE is what `tc -s -d qdisc show`, `class show` and `filter show` print, one after the other, a script of
-`tc` commands, or one of the other formats of --as. The scenario says at its head which line became what, and what was
-assumed; what was not understood is told by line.
+`tc` commands, a router's configuration, or one of the other formats of --as. The scenario says at its head which line
+became what, and what was assumed; what was not understood is named by line.
 
   tc -s -d qdisc show > shaping.txt; tc -s -d class show dev eth0 >> shaping.txt
   longfat import shaping.txt -o shaping.toml
