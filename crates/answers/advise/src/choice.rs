@@ -225,7 +225,7 @@ mod tests {
     fn nothing_is_advised_for_a_goal_that_is_full() {
         let small = finalist(&["bbr"], 1, [104.0; 3], 0.0);
         let full = Chooser { is_full: true, ..PLAIN };
-        assert_eq!(chosen_by(full, &[small.clone()]), None);
+        assert_eq!(chosen_by(full, std::slice::from_ref(&small)), None);
         // Fewer packets sent again are no reason; a shorter round trip is one.
         let mut quiet = finalist(&["fq-codel"], 1, [100.5; 3], 2.0);
         quiet.1.changes = vec![better(Measure::new(Quantity::ResentShare))];
