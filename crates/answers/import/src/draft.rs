@@ -338,16 +338,15 @@ impl Draft {
 
     /// Says what a scenario needs and the configuration does not have: a length, a line's rate.
     pub(crate) fn assume_what_is_missing(&self, assumed: &Assumed, reading: &mut Reading) {
-        let rtt = assumed.rtt.unwrap_or(USUAL_RTT);
-        if self.links.iter().any(|l| l.of_assumed_length && assumed.lengthens(l)) && !rtt.is_zero() {
+        if assumed.rtt.is_none() && self.links.iter().any(|l| l.of_assumed_length && assumed.lengthens(l)) {
             reading.assume(format!(
-                "a round-trip time of {rtt}, half in each direction (--rtt): nothing in the file says it"
+                "a round-trip time of {USUAL_RTT}, half in each direction (--rtt): nothing in the file says it"
             ));
         }
         let unlimited =
             |l: &DraftLink| l.unlimited || [&l.forward, &l.backward].iter().any(|s| needs_line(s));
-        if self.links.iter().any(unlimited) {
-            let line = number::rate(assumed.line.unwrap_or(USUAL_LINE).as_bps());
+        if assumed.line.is_none() && self.links.iter().any(unlimited) {
+            let line = number::rate(USUAL_LINE.as_bps());
             reading
                 .assume(format!("a line of {line} (--line): no rate is written where nothing else limits"));
         }
