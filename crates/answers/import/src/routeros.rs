@@ -264,18 +264,15 @@ impl Tree<'_, '_> {
         let below = if leaf { types.queue(&own.queue, queue.item.line, reading) } else { Default::default() };
         let ceil = below.rate.map_or(ceil, |most| most.min(ceil));
         self.classes.push(Class {
-            name: name.clone(),
             parent: parent.map(|(name, _)| name.into()),
-            rate: Rate::from_bps(rate.min(ceil)),
             ceil: Some(Rate::from_bps(ceil)),
             burst: Some(bucket),
             cburst: Some(bucket),
             prio: own.priority.clamp(1, 8) - 1,
             quantum: leaf.then_some(1514),
-            flows: vec![],
             dscp: dscp.clone(),
-            tunnel: None,
             queue: below.queue,
+            ..Class::new(name.clone(), Rate::from_bps(rate.min(ceil)))
         });
         self.parts.insert(name.clone(), queue.item.line);
         if let Some(dscp) = dscp.first() {

@@ -1,5 +1,8 @@
 //! What classes of one level are promised of the rate above them.
 
+use path::Class;
+use units::Rate;
+
 /// A class's claim, in bit/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Share {
@@ -15,6 +18,11 @@ pub(crate) struct Share {
 
 /// The least that a class may be promised, bit/s.
 pub(crate) const LEAST: u64 = 8000;
+
+/// A class with nothing but its rate, which is 1 bit/s at least.
+pub(crate) fn plain(name: &str, bps: u64) -> Class {
+    Class::new(name, Rate::from_bps(bps.max(1)))
+}
 
 /// What each class is promised of `rate`, bit/s: guarantees, then what is left by weight up to what each can use: what a ceiling
 /// keeps one from taking goes to the others. With `strict`, a class without a limit takes all but a hundredth of what others

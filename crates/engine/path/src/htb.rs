@@ -65,20 +65,33 @@ pub struct Class {
 }
 
 impl Class {
-    fn draw(name: &str, parent: Option<&str>, choices: &mut Choices) -> Class {
+    /// A root that never borrows, with Linux's smallest buckets and a queue of 1000 packets, for any packet.
+    pub fn new(name: impl Into<String>, rate: Rate) -> Class {
         Class {
             name: name.into(),
+            parent: None,
+            rate,
+            ceil: None,
+            burst: None,
+            cburst: None,
+            prio: 0,
+            quantum: None,
+            flows: Vec::new(),
+            dscp: Vec::new(),
+            tunnel: None,
+            queue: None,
+        }
+    }
+
+    fn draw(name: &str, parent: Option<&str>, choices: &mut Choices) -> Class {
+        let rate = choices.rate();
+        Class {
             parent: parent.map(Into::into),
-            rate: choices.rate(),
             ceil: choices.maybe(|_| Rate::from_bps(2_000_000_000)),
             burst: choices.maybe(Choices::bytes),
             cburst: choices.maybe(Choices::bytes),
             prio: choices.below(3) as u8,
-            quantum: None,
-            flows: vec![],
-            dscp: vec![],
-            tunnel: None,
-            queue: None,
+            ..Class::new(name, rate)
         }
     }
 }
@@ -427,18 +440,11 @@ mod tests {
 
     fn class(name: &str, parent: Option<&str>, kbit: u64, ceil: u64, flows: &[u32]) -> Class {
         Class {
-            name: name.into(),
             parent: parent.map(Into::into),
-            rate: Rate::from_bps(kbit * 1000),
             ceil: Some(Rate::from_bps(ceil * 1000)),
-            burst: None,
-            cburst: None,
-            prio: 0,
             quantum: Some(1500),
             flows: flows.to_vec(),
-            dscp: vec![],
-            tunnel: None,
-            queue: None,
+            ..Class::new(name, Rate::from_bps(kbit * 1000))
         }
     }
 

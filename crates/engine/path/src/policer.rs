@@ -130,18 +130,11 @@ impl Policer {
         }
         let burst = Some(Shaper::new(self.rate).burst());
         let class = Class {
-            name: "class".into(),
-            parent: None,
-            rate: self.rate,
-            ceil: None,
             burst,
             cburst: burst,
-            prio: 0,
-            quantum: None,
-            flows: Vec::new(),
             dscp: self.dscp.clone(),
-            tunnel: None,
             queue: Some(queue),
+            ..Class::new("class", self.rate)
         };
         // What no class matches passes at once.
         Htb { classes: vec![class] }.into()

@@ -8,11 +8,11 @@
 use super::convert::{Applied, FRAME, PACKET};
 use super::model::{IosClass, IosExcess, IosPolice, IosPolicy};
 use super::units::{IosRate, IosSize};
-use crate::shares::{LEAST, Share, promises};
+use crate::shares::{LEAST, Share, plain, promises};
 use crate::{Credit, DraftStage, PortFlow, number};
 use path::{Class, Htb};
 use std::collections::BTreeMap;
-use units::{Bytes, Rate};
+use units::Rate;
 
 /// Policies below policies below … (Linux's and the element's limit is 8 with the port).
 const MAX_DEPTH: usize = 6;
@@ -411,22 +411,4 @@ fn unique(name: &str, classes: &[Class]) -> String {
         return name.into();
     }
     (2..).map(|n| format!("{name}-{n}")).find(|n| !is_taken(n)).unwrap_or_default()
-}
-
-/// A class with nothing said but its rate.
-pub(crate) fn plain(name: &str, bits: u64) -> Class {
-    Class {
-        name: name.into(),
-        parent: None,
-        rate: Rate::from_bps(bits.max(1)),
-        ceil: None,
-        burst: None::<Bytes>,
-        cburst: None,
-        prio: 0,
-        quantum: None,
-        flows: Vec::new(),
-        dscp: Vec::new(),
-        tunnel: None,
-        queue: None,
-    }
 }

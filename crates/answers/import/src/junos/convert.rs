@@ -6,10 +6,10 @@ use super::model::{
 };
 use crate::draft::USUAL_LINE;
 use crate::ios::dscp;
-use crate::shares::{LEAST, Share, promises};
+use crate::shares::{LEAST, Share, plain, promises};
 use crate::{Assumed, BoxPort, Credit, Draft, DraftStage, PortFlow, Reading, number};
 use path::queue::Fifo;
-use path::{Action, Class, Htb, Link, Meter, Policer, QueueConfig, Shaper};
+use path::{Action, Htb, Link, Meter, Policer, QueueConfig, Shaper};
 use std::collections::BTreeMap;
 use units::{Bytes, Rate};
 
@@ -481,21 +481,4 @@ impl<'a> JunosPort<'a, '_> {
 fn queue(bps: u64, seconds: f64) -> QueueConfig {
     let bytes = (bps as f64 / 8.0 * seconds).min(1e12) as u64;
     QueueConfig::Fifo(Fifo { packets: None, bytes: Some(Bytes::new(bytes.max(2 * PACKET))) })
-}
-
-fn plain(name: &str, bps: u64) -> Class {
-    Class {
-        name: name.into(),
-        parent: None,
-        rate: Rate::from_bps(bps.max(1)),
-        ceil: None,
-        burst: None,
-        cburst: None,
-        prio: 0,
-        quantum: None,
-        flows: Vec::new(),
-        dscp: Vec::new(),
-        tunnel: None,
-        queue: None,
-    }
 }

@@ -208,18 +208,13 @@ fn one(
     }
     let size = |key: &str, reading: &mut Reading| c.options.size(key, reading).filter(|b| b.get() > 0);
     Some(Class {
-        name: c.id.to_string(),
         parent: parent.map(|p| p.to_string()),
-        rate,
         ceil,
         burst: size("burst", reading),
         cburst: size("cburst", reading),
         prio: prio.min(7) as u8,
-        quantum: None,
-        flows: Vec::new(),
         dscp: leaf.filter(|l| Some(l.id) != default).map(|l| vec![l.dscp]).unwrap_or_default(),
-        tunnel: None,
-        queue: None,
+        ..Class::new(c.id.to_string(), rate)
     })
 }
 

@@ -17,17 +17,7 @@ fn queue(case: &Case<'_>, rate: Rate) -> QueueConfig {
 }
 
 fn shaper(case: &Case<'_>, rate: Rate) -> Stage {
-    Shaper {
-        refill: Default::default(),
-        rate,
-        burst: None,
-        excess_burst: None,
-        peak_rate: None,
-        peak_burst: None,
-        latency: None,
-        queue: Some(queue(case, rate)),
-    }
-    .into()
+    Shaper { queue: Some(queue(case, rate)), ..Shaper::new(rate) }.into()
 }
 
 /// A class for each flow's number: two for each connection, one for each datagram flow.
@@ -36,18 +26,10 @@ fn shaper_each(case: &Case<'_>, rate: Rate) -> Option<Stage> {
         |(_, f): (usize, &scenario::Flow)| f.count * f.app.connections() * (1 + f.via.len() as u32);
     let count: u32 = case.flows().map(connections).sum();
     let class = |flow: u32| Class {
-        name: format!("flow-{flow}"),
-        parent: None,
-        rate,
-        ceil: None,
         burst: Some(Bytes::new(3028)),
-        cburst: None,
-        prio: 0,
-        quantum: None,
         flows: vec![flow],
-        dscp: Vec::new(),
-        tunnel: None,
         queue: Some(queue(case, rate)),
+        ..Class::new(format!("flow-{flow}"), rate)
     };
     (count <= MAX_CONNECTIONS).then(|| Htb { classes: (0..2 * count).map(class).collect() }.into())
 }
