@@ -17,7 +17,6 @@ use crate::number::{self, quantity};
 use crate::yaml::{Yaml, YamlValue};
 use crate::{Assumed, BoxPort, Draft, DraftStage, Foreign, ImportError, ImportSource, PortFlow, Reading};
 use path::Shaper;
-use serde::de::IgnoredAny;
 use units::{Bytes, Rate, Span};
 
 /// The CNI bandwidth plugin.
@@ -48,7 +47,7 @@ impl Foreign for CniBandwidth {
     }
 
     fn read(source: &ImportSource, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
-        let root = json(source.text)?;
+        let root = Yaml::parse_json(source.text)?;
         let said = source.text.lines().enumerate().filter(|(_, l)| l.contains('"')).map(|(i, _)| i + 1);
         reading.lines.extend(said);
         let mut entries = Vec::new();
@@ -66,14 +65,6 @@ impl Foreign for CniBandwidth {
         }
         Ok(draft)
     }
-}
-
-/// JSON as a tree that knows its lines: a text that `serde_json` takes is YAML, too, once tabs between its parts are blanks.
-fn json(text: &str) -> Result<Yaml, ImportError> {
-    if let Err(e) = serde_json::from_str::<IgnoredAny>(text) {
-        return Err(ImportError::Syntax { line: e.line().max(1), why: format!("not valid JSON: {e}") });
-    }
-    Yaml::parse(&text.replace('\t', " "))
 }
 
 /// Finds every object with limits; `name` is that of the network it stands in.

@@ -21,7 +21,6 @@ use crate::number::{self, Units, quantity};
 use crate::yaml::{Yaml, YamlValue};
 use crate::{Assumed, Draft, DraftStage, Foreign, ImportError, ImportSource, Reading};
 use path::Stage;
-use serde::de::IgnoredAny;
 use units::Rate;
 
 /// Annotations of Kubernetes.
@@ -86,11 +85,8 @@ impl Foreign for Kubernetes {
 /// Pods with their annotations: from manifests as YAML or JSON, or from lines as `kubectl describe` prints them.
 fn pods(text: &str) -> Result<Vec<(String, Vec<Note>)>, ImportError> {
     if text.trim_start().starts_with('{') {
-        if let Err(e) = serde_json::from_str::<IgnoredAny>(text) {
-            return Err(ImportError::Syntax { line: e.line().max(1), why: format!("not valid JSON: {e}") });
-        }
         let mut found = Vec::new();
-        collect(&Yaml::parse(&text.replace('\t', " "))?, 0, "pod", &mut found);
+        collect(&Yaml::parse_json(text)?, 0, "pod", &mut found);
         return Ok(found);
     }
     if is_printed(text) {

@@ -176,6 +176,13 @@ pub(crate) fn time(seconds: f64) -> String {
     }
 }
 
+/// Bytes on the wire of a full packet of 1500 bytes with `overhead` of its own; ATM cells carry 48 bytes in 53 (Linux
+/// `qdisc_get_stab`, `cake_overhead`).
+pub(crate) fn on_wire(overhead: i64, in_cells: bool) -> u64 {
+    let frame = 1500_u64.saturating_add_signed(overhead);
+    if in_cells { frame.div_ceil(48).saturating_mul(53) } else { frame }
+}
+
 /// Seconds that `bytes` take at `rate`; infinite at no rate.
 pub(crate) fn seconds(bytes: u64, rate: Rate) -> f64 {
     bytes as f64 * 8.0 / rate.as_bps() as f64

@@ -23,8 +23,16 @@ pub(crate) struct Shell {
     fixed: Vec<String>,
 }
 
-/// Lines joined where they end with a backslash: the number of the first, all their numbers, the text.
+/// Lines joined where they end with a backslash: the number of the first, and the text.
 pub(crate) fn joined(text: &str) -> Vec<(usize, String)> {
+    joined_by(text, |whole, rest| {
+        whole.push(' ');
+        whole.push_str(rest);
+    })
+}
+
+/// Lines joined where they end with a backslash: the number of the first, and the text, to which `join` adds a line.
+pub(crate) fn joined_by(text: &str, join: impl Fn(&mut String, &str)) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut open = false;
     for (i, line) in text.lines().enumerate() {
@@ -34,10 +42,7 @@ pub(crate) fn joined(text: &str) -> Vec<(usize, String)> {
             None => (line, false),
         };
         match all.last_mut().filter(|_| open) {
-            Some((_, whole)) => {
-                whole.push(' ');
-                whole.push_str(body);
-            }
+            Some((_, whole)) => join(whole, body),
             None => all.push((i + 1, body.into())),
         }
         open = continues;

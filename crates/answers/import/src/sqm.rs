@@ -343,11 +343,8 @@ fn overhead(section: &Section, reading: &mut Reading) {
         }
         return;
     }
-    let frame = 1500 + bytes.min(10_000);
-    let (on_wire, how) = match layer {
-        "atm" => (frame.div_ceil(48) * 53, "in ATM cells"),
-        _ => (frame, "on the line"),
-    };
+    let on_wire = number::on_wire(bytes.min(10_000) as i64, layer == "atm");
+    let how = if layer == "atm" { "in ATM cells" } else { "on the line" };
     let share = 1500.0 / on_wire as f64 * 100.0;
     reading.assume(format!(
         "linklayer {layer}, overhead {bytes}: a packet of 1500 bytes counts as {on_wire} {how}, so that IP gets {share:.1} % of the \

@@ -2,6 +2,7 @@
 
 use crate::ImportError;
 use saphyr_parser::{Event, Parser};
+use serde::de::IgnoredAny;
 
 /// A part of a document.
 #[derive(Clone, Debug)]
@@ -24,6 +25,17 @@ pub(crate) enum YamlValue {
 const DEEPEST: usize = 64;
 
 impl Yaml {
+    /// JSON: a text that `serde_json` takes is YAML, too, once tabs between its parts are blanks.
+    ///
+    /// # Errors
+    /// [`ImportError::Syntax`] with the line at which the text is not JSON.
+    pub fn parse_json(text: &str) -> Result<Yaml, ImportError> {
+        if let Err(e) = serde_json::from_str::<IgnoredAny>(text) {
+            return Err(ImportError::Syntax { line: e.line().max(1), why: format!("not valid JSON: {e}") });
+        }
+        Yaml::parse(&text.replace('\t', " "))
+    }
+
     /// The first document of a text.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use super::statements::Statement;
 use crate::Reading;
+use crate::number::{Units, Unread, quantity};
 use std::collections::BTreeMap;
 
 /// A rate or a share of the port's.
@@ -121,18 +122,16 @@ pub(crate) struct JunosModel {
     pub shaping: Vec<((String, Option<String>), JunosShaping)>,
 }
 
+/// Junos' suffixes of rates and sizes.
+const SUFFIXES: &Units = &[("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9)];
+
 /// A number with Junos' suffixes.
 fn number(word: &str) -> Result<f64, String> {
-    let end = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
-    let scale = match word[end..].to_ascii_lowercase().as_str() {
-        "" => 1.0,
-        "k" => 1e3,
-        "m" => 1e6,
-        "g" => 1e9,
-        _ => return Err(format!("`{word}` is not a number with k, m or g")),
-    };
-    let value = word[..end].parse::<f64>().map(|n| n * scale).unwrap_or(f64::NAN);
-    if (0.0..1e15).contains(&value) { Ok(value) } else { Err(format!("`{word}` is not a number")) }
+    match quantity(word, None, SUFFIXES) {
+        Ok((value, _)) if value < 1e15 => Ok(value),
+        Ok(_) => Err(Unread::NotANumber.why(word, SUFFIXES)),
+        Err(unread) => Err(unread.why(word, SUFFIXES)),
+    }
 }
 
 fn rate(words: &[&str]) -> Result<JunosRate, String> {

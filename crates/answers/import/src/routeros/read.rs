@@ -1,6 +1,7 @@
 //! Lines into items: menus, verbs, properties.
 
 use crate::Reading;
+use crate::shell::joined_by;
 
 /// What an item belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,25 +53,6 @@ impl Item {
         let found: Vec<String> = found.map(|v| format!(", {v}")).collect();
         found.concat()
     }
-}
-
-/// Lines joined where they end with a backslash: RouterOS breaks words, too, and indents what follows.
-fn joined(text: &str) -> Vec<(usize, String)> {
-    let mut all: Vec<(usize, String)> = Vec::new();
-    let mut open = false;
-    for (i, line) in text.lines().enumerate() {
-        let line = line.trim_end();
-        let (body, continues) = match line.strip_suffix('\\') {
-            Some(body) => (body, true),
-            None => (line, false),
-        };
-        match all.last_mut().filter(|_| open) {
-            Some((_, whole)) => whole.push_str(body.trim_start()),
-            None => all.push((i + 1, body.into())),
-        }
-        open = continues;
-    }
-    all
 }
 
 /// Words: what is quoted or in brackets is one, the quotes are left out.
@@ -147,7 +129,7 @@ struct Place {
 pub(super) fn items(text: &str, reading: &mut Reading) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let mut place = Place::default();
-    for (line, text) in joined(text) {
+    for (line, text) in joined_by(text, |whole, rest| whole.push_str(rest.trim_start())) {
         let said = text.trim();
         if said.is_empty() || said.starts_with('#') {
             place.printing &= !said.is_empty();

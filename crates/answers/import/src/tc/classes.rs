@@ -48,8 +48,8 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
         parents.push(place);
     }
     // Without the discipline's own line nothing says where unmatched packets go.
-    let default = if q.is_missing() { None } else { default_of(q, &mine, reading) };
-    let leaks = default.is_none() && !q.is_missing() && q.kind == "htb";
+    let default = if q.is_missing { None } else { default_of(q, &mine, reading) };
+    let leaks = default.is_none() && !q.is_missing && q.kind == "htb";
     let inner: BTreeSet<usize> = parents.iter().flatten().copied().collect();
     let (mut order, mut leaves) = (Vec::new(), Vec::new());
     for (i, class) in mine.iter().enumerate().filter(|(i, _)| !inner.contains(i)) {

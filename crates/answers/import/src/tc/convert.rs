@@ -81,19 +81,18 @@ pub(crate) fn draft(mut model: TcModel, reading: &mut Reading) -> Draft {
     draft
 }
 
-/// Bytes that a discipline counts and a scenario does not: what they take of the rate at full packets. Links of ATM cells
-/// (`atm`, `linklayer atm`) take 53 bytes for 48 of each packet and its overhead (Linux `qdisc_get_stab`, `cake_overhead`).
+/// Reports the share of the rate that is left for full packets where a discipline counts an overhead or ATM cells.
 fn uncounted(q: &TcQdisc, reading: &mut Reading) {
     let o = &q.options;
-    let overhead = o.text("overhead").and_then(|t| t.parse::<f64>().ok()).unwrap_or(0.0);
+    let overhead = o.text("overhead").and_then(|t| t.parse::<i64>().ok()).unwrap_or(0);
     let atm = o.has_word("atm") || o.text("linklayer") == Some("atm");
-    let wire = if atm { ((1500.0 + overhead) / 48.0).ceil() * 53.0 } else { 1500.0 + overhead };
-    if wire > 1500.0 {
+    let on_wire = number::on_wire(overhead, atm);
+    if on_wire > 1500 {
         let cells = if atm { " in ATM cells" } else { "" };
         reading.assume(format!(
             "the overhead of {overhead} bytes a packet{cells} (line {}) is not counted: of full packets {:.1} % of the rate pass",
             q.line,
-            100.0 * 1500.0 / wire
+            100.0 * 1500.0 / on_wire as f64
         ));
     }
 }

@@ -12,6 +12,7 @@
 
 use super::options::KeySpec;
 use crate::draft::USUAL_LINE;
+use crate::shares::{Share, promises};
 use crate::{Reading, number};
 use path::Class;
 use units::{Bytes, Rate};
@@ -80,13 +81,11 @@ pub(crate) fn settle(classes: &mut [Class], reading: &mut Reading) {
 
 /// Makes the rates of a parent's children fit into what it has.
 fn shrink(classes: &mut [Class], parent: Option<&str>, has: Rate) {
-    let is_child = |c: &Class| c.parent.as_deref() == parent;
-    let sum: u128 = classes.iter().filter(|c| is_child(c)).map(|c| c.rate.as_bps() as u128).sum();
-    if sum <= has.as_bps() as u128 {
-        return;
-    }
-    for c in classes.iter_mut().filter(|c| is_child(c)) {
-        let part = c.rate.as_bps() as u128 * has.as_bps() as u128 / sum;
-        c.rate = Rate::from_bps((part as u64).max(1));
+    let mut children: Vec<&mut Class> =
+        classes.iter_mut().filter(|c| c.parent.as_deref() == parent).collect();
+    let claim = |c: &&mut Class| Share { fixed: c.rate.as_bps(), ..Share::default() };
+    let shares: Vec<Share> = children.iter().map(claim).collect();
+    for (class, bps) in children.iter_mut().zip(promises(&shares, has.as_bps(), false)) {
+        class.rate = Rate::from_bps(bps.max(1));
     }
 }

@@ -62,19 +62,14 @@ pub(crate) struct TcStats {
 #[derive(Clone, Debug)]
 pub(crate) struct TcQdisc {
     pub stats: Option<TcStats>,
+    /// Only its classes stand in the text ([`TcModel::add_missing`]).
+    pub is_missing: bool,
     pub line: usize,
     pub device: String,
     pub handle: u32,
     pub place: TcPlace,
     pub kind: String,
     pub options: Options,
-}
-
-impl TcQdisc {
-    /// Whether only its classes stand in the text ([`TcModel::add_missing`]).
-    pub fn is_missing(&self) -> bool {
-        self.options.is_none()
-    }
 }
 
 /// A class.
@@ -144,9 +139,18 @@ impl TcModel {
                 c.id.major, c.device
             );
             reading.unknown(c.line, c.id.to_string(), why);
-            let (line, device, options) = (c.line, c.device.clone(), Options::none(0));
+            let (line, device, options) = (c.line, c.device.clone(), Options::none(c.line));
             let (handle, place, kind) = (c.id.major, TcPlace::Root, c.kind.to_string());
-            self.qdiscs.push(TcQdisc { stats: None, line, device, handle, place, kind, options });
+            self.qdiscs.push(TcQdisc {
+                stats: None,
+                is_missing: true,
+                line,
+                device,
+                handle,
+                place,
+                kind,
+                options,
+            });
         }
     }
 

@@ -89,7 +89,7 @@ pub(crate) fn stages(q: &TcQdisc, reading: &mut Reading) -> Vec<DraftStage> {
     let delay = o.time("delay", reading).unwrap_or_default();
     let jitter = o.time("jitter", reading).filter(|j| !j.is_zero());
     let rate = o.rate("rate", reading);
-    let limit = o.packets("limit", reading).unwrap_or(1000).max(1);
+    let limit = limit(q, reading);
     bare_time(q, reading);
     if let Some(rate) = rate {
         let waiting = waiting(limit, rate, delay);
@@ -136,6 +136,11 @@ pub(crate) fn stages(q: &TcQdisc, reading: &mut Reading) -> Vec<DraftStage> {
     all
 }
 
+/// How many packets a netem holds at most, late or not.
+fn limit(q: &TcQdisc, reading: &mut Reading) -> u64 {
+    q.options.packets("limit", reading).unwrap_or(1000).max(1)
+}
+
 /// Of the packets that a netem holds at most, those that can wait for a rate: the others are out their delay
 /// (`netem_enqueue`: one queue for both). Where all of them are, the delay's own bound limits.
 pub(super) fn waiting(limit: u64, rate: Rate, delay: Span) -> u64 {
@@ -145,7 +150,7 @@ pub(super) fn waiting(limit: u64, rate: Rate, delay: Span) -> u64 {
 
 /// What a netem holds at most under a class of that rate, as the class's queue.
 pub(super) fn queue_above(q: &TcQdisc, rate: Rate, reading: &mut Reading) -> QueueConfig {
-    let limit = q.options.packets("limit", reading).unwrap_or(1000).max(1);
+    let limit = limit(q, reading);
     let delay = q.options.time("delay", reading).unwrap_or_default();
     QueueConfig::Fifo(Fifo { packets: Some(waiting(limit, rate, delay)), bytes: None })
 }

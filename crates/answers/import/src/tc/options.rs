@@ -163,11 +163,6 @@ impl Options {
         Options { line, ..Options::default() }
     }
 
-    /// Whether these are the options of a line that is not in the text.
-    pub fn is_none(&self) -> bool {
-        self.line == 0
-    }
-
     /// Reads `words`; what is no key of `spec` is told.
     pub fn read(line: usize, words: &[String], spec: &[KeySpec], reading: &mut Reading) -> Options {
         let mut options = Options::none(line);

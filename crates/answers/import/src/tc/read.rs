@@ -252,7 +252,16 @@ impl TcReader<'_> {
         let options = self.options(line, &kind, &rest);
         let place = place.unwrap_or(if handle == 0xffff { TcPlace::Ingress } else { TcPlace::Root });
         let device = self.device.clone();
-        self.model.qdiscs.push(TcQdisc { stats: None, line, device, handle, place, kind, options });
+        self.model.qdiscs.push(TcQdisc {
+            stats: None,
+            is_missing: false,
+            line,
+            device,
+            handle,
+            place,
+            kind,
+            options,
+        });
         if shown {
             self.shown = Shown::Qdisc;
         }
