@@ -44,61 +44,85 @@ pub(crate) fn actions(class: &mut IosClass, words: &[&str]) -> Understood {
     Ok(())
 }
 
+/// The rate and the two bursts of `police` and `shape`: each by its name, or by its place, which follows what was named last.
+struct Amounts<'a> {
+    words: &'a [&'a str],
+    /// bit/s of a rate without a unit.
+    default: f64,
+    cir: Option<IosRate>,
+    bc: Option<IosSize>,
+    be: Option<IosSize>,
+    /// What a number without a name is: 0 the rate, 1 and 2 the bursts.
+    next: usize,
+}
+
+impl Amounts<'_> {
+    fn missing(&self, at: usize) -> String {
+        format!("`{}` without a number", self.words[at])
+    }
+
+    /// The rate behind the name at `at`, and how many words both take.
+    fn rate_behind(&self, at: usize) -> Result<(IosRate, usize), String> {
+        let (value, used) = rate(self.words, at + 1, self.default)?.ok_or(self.missing(at))?;
+        Ok((value, 1 + used))
+    }
+
+    /// Amount `which` behind its name at `at`: how many words both take. A burst without a unit counts `burst`.
+    fn named(&mut self, which: usize, at: usize, burst: RouterUnit) -> Result<usize, String> {
+        let used = self.read(which, at + 1, burst)?.ok_or(self.missing(at))?;
+        self.next = which + 1;
+        Ok(1 + used)
+    }
+
+    /// The amount that stands at `at` without a name: how many words it takes; `None` where no number stands there.
+    fn positional(&mut self, at: usize, burst: RouterUnit) -> Result<Option<usize>, String> {
+        let used = self.read(self.next, at, burst)?;
+        self.next += 1;
+        Ok(used)
+    }
+
+    fn read(&mut self, which: usize, at: usize, burst: RouterUnit) -> Result<Option<usize>, String> {
+        if which == 0 {
+            let found = rate(self.words, at, self.default)?;
+            self.cir = found.map(|(value, _)| value).or(self.cir);
+            return Ok(found.map(|(_, used)| used));
+        }
+        let amount = match which {
+            1 => &mut self.bc,
+            2 => &mut self.be,
+            _ => return Ok(None),
+        };
+        let found = size(self.words, at, burst)?;
+        *amount = found.map(|(value, _)| value).or(*amount);
+        Ok(found.map(|(_, used)| used))
+    }
+}
+
 /// `police [cir|rate] R [[bc|burst] B] [[be|peak-burst] B] [pir|peak-rate R] [actions]`
 pub(crate) fn police(class: &mut IosClass, line: usize, words: &[&str], dialect: Dialect) -> Understood {
     let end = words.iter().position(|w| colour(w).is_some() || *w == "action").unwrap_or(words.len());
     let (head, tail) = words.split_at(end);
     let head = without_account(head);
-    let (mut cir, mut pir, mut bc, mut be) = (None, None, None, None);
-    let mut positional = 0;
+    let mut amounts = Amounts { words: head, default: 1.0, cir: None, bc: None, be: None, next: 0 };
+    let mut pir = None;
     let mut at = 0;
-    let missing = |word: &str| format!("`{word}` without a number");
     while at < head.len() {
-        let of_a_share = matches!(cir, Some(IosRate::Percent(_)));
+        let of_a_share = matches!(amounts.cir, Some(IosRate::Percent(_)));
         let burst = if of_a_share && dialect == Dialect::Ios { MS } else { BYTES };
         at += match key(head[at]).as_str() {
-            "cir" | "rate" => {
-                let (value, used) = rate(head, at + 1, 1.0)?.ok_or(missing(head[at]))?;
-                (cir, positional) = (Some(value), 1);
-                1 + used
-            }
+            "cir" | "rate" => amounts.named(0, at, burst)?,
             "pir" | "peak-rate" => {
-                let (value, used) = rate(head, at + 1, 1.0)?.ok_or(missing(head[at]))?;
+                let (value, used) = amounts.rate_behind(at)?;
                 pir = Some(value);
-                1 + used
+                used
             }
-            "bc" | "burst" | "burst-size" | "conform-burst" => {
-                let (value, used) = size(head, at + 1, burst)?.ok_or(missing(head[at]))?;
-                (bc, positional) = (Some(value), 2);
-                1 + used
-            }
-            "be" | "peak-burst" | "excess-burst" => {
-                let (value, used) = size(head, at + 1, burst)?.ok_or(missing(head[at]))?;
-                (be, positional) = (Some(value), 3);
-                1 + used
-            }
+            "bc" | "burst" | "burst-size" | "conform-burst" => amounts.named(1, at, burst)?,
+            "be" | "peak-burst" | "excess-burst" => amounts.named(2, at, burst)?,
             "dual-policer" | "child-conform-aware" => 1,
-            _ => {
-                let used = match positional {
-                    0 => rate(head, at, 1.0)?.map(|(value, used)| {
-                        cir = Some(value);
-                        used
-                    }),
-                    1 => size(head, at, burst)?.map(|(value, used)| {
-                        bc = Some(value);
-                        used
-                    }),
-                    2 => size(head, at, burst)?.map(|(value, used)| {
-                        be = Some(value);
-                        used
-                    }),
-                    _ => None,
-                };
-                positional += 1;
-                used.ok_or(format!("`{}` of police", head[at]))?
-            }
+            _ => amounts.positional(at, burst)?.ok_or(format!("`{}` of police", head[at]))?,
         };
     }
+    let Amounts { cir, bc, be, .. } = amounts;
     let cir = cir.ok_or("police without a rate")?;
     // Nexus 9000 QoS guide, "Configuring Policing": the default of bc is 200 ms at the configured rate.
     let bc = bc.or((dialect == Dialect::NxOs).then_some(IosSize::Time(0.2)));
@@ -111,13 +135,11 @@ pub(crate) fn shape(class: &mut IosClass, line: usize, words: &[&str], dialect: 
     let words = without_account(words);
     // EOS: `shape rate` counts kbit/s.
     let default = if dialect == Dialect::Eos { KBPS } else { 1.0 };
-    let (mut cir, mut bc, mut be) = (None, None, None);
+    let mut amounts = Amounts { words, default, cir: None, bc: None, be: None, next: 0 };
     let mut peak = false;
-    let mut positional = 0;
     let mut at = 0;
-    let missing = |word: &str| format!("`{word}` without a number");
     while at < words.len() {
-        let burst = match (cir, dialect) {
+        let burst = match (amounts.cir, dialect) {
             (Some(IosRate::Percent(_)), Dialect::Ios) => MS,
             (_, Dialect::Ios) => BITS,
             _ => BYTES,
@@ -128,47 +150,18 @@ pub(crate) fn shape(class: &mut IosClass, line: usize, words: &[&str], dialect: 
                 peak = true;
                 1
             }
-            "cir" | "max" => {
-                let (value, used) = rate(words, at + 1, default)?.ok_or(missing(words[at]))?;
-                (cir, positional) = (Some(value), 1);
-                1 + used
-            }
+            "cir" | "max" => amounts.named(0, at, burst)?,
             "min" => {
-                let (value, used) = rate(words, at + 1, default)?.ok_or(missing(words[at]))?;
+                let (value, used) = amounts.rate_behind(at)?;
                 class.bandwidth = class.bandwidth.or(Some(value));
-                1 + used
+                used
             }
-            "bc" | "burst" | "burst-size" => {
-                let (value, used) = size(words, at + 1, burst)?.ok_or(missing(words[at]))?;
-                (bc, positional) = (Some(value), 2);
-                1 + used
-            }
-            "be" => {
-                let (value, used) = size(words, at + 1, burst)?.ok_or(missing(words[at]))?;
-                (be, positional) = (Some(value), 3);
-                1 + used
-            }
-            _ => {
-                let used = match positional {
-                    0 => rate(words, at, default)?.map(|(value, used)| {
-                        cir = Some(value);
-                        used
-                    }),
-                    1 => size(words, at, burst)?.map(|(value, used)| {
-                        bc = Some(value);
-                        used
-                    }),
-                    2 => size(words, at, burst)?.map(|(value, used)| {
-                        be = Some(value);
-                        used
-                    }),
-                    _ => None,
-                };
-                positional += 1;
-                used.ok_or(format!("`{}` of shape", words[at]))?
-            }
+            "bc" | "burst" | "burst-size" => amounts.named(1, at, burst)?,
+            "be" => amounts.named(2, at, burst)?,
+            _ => amounts.positional(at, burst)?.ok_or(format!("`{}` of shape", words[at]))?,
         };
     }
+    let Amounts { cir, bc, be, .. } = amounts;
     let cir = cir.ok_or("shape without a rate")?;
     class.shape = Some(IosShape { line, cir, bc, be, peak });
     Ok(())

@@ -33,22 +33,15 @@ pub(crate) fn groups<'a>(row: &Row<'a>) -> Vec<Vec<&'a FlowResult>> {
 pub(crate) fn disjoint<'a>(path: Option<&Topology>, flows: &[&'a FlowResult]) -> Vec<Vec<&'a FlowResult>> {
     let mut sets: Vec<(Vec<String>, Vec<&FlowResult>)> = Vec::new();
     for &flow in flows {
-        let mut own = (ways(path, flow), vec![flow]);
-        let (mut joined, others): (Vec<_>, Vec<_>) =
-            sets.into_iter().partition(|(taken, _)| taken.iter().any(|way| own.0.contains(way)));
-        sets = others;
-        if let Some(first) = joined.first_mut() {
-            first.0.append(&mut own.0);
-            first.1.append(&mut own.1);
-        } else {
-            joined.push(own);
+        let (mut taken, mut set) = (ways(path, flow), vec![flow]);
+        let (joined, apart): (Vec<_>, Vec<_>) =
+            sets.into_iter().partition(|(other, _)| other.iter().any(|way| taken.contains(way)));
+        for (other_ways, other_flows) in joined {
+            taken.extend(other_ways);
+            set.extend(other_flows);
         }
-        let all = joined.into_iter().reduce(|mut a, mut b| {
-            a.0.append(&mut b.0);
-            a.1.append(&mut b.1);
-            a
-        });
-        sets.extend(all);
+        sets = apart;
+        sets.push((taken, set));
     }
     let place = |flow: &FlowResult| flows.iter().position(|f| std::ptr::eq(*f, flow));
     let mut sets: Vec<Vec<&FlowResult>> = sets.into_iter().map(|(_, set)| set).collect();
