@@ -1,4 +1,4 @@
-//! Which cure is advised: one that can be followed.
+//! Chooses the cure that is advised: one that the user can follow.
 //!
 //! 1. A cure that ruins a flow of the scenario ([`crate::measure::Change::ruins`]) is never advised, and neither is one that no
 //!    released kernel has: it is named in a fact, for users who build their own.
@@ -40,7 +40,7 @@ pub struct Choice {
     pub is_aside: bool,
 }
 
-/// What finalists are chosen by.
+/// The rule by which one of the finalists is chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct Chooser {
     /// What cures are ranked by.

@@ -198,16 +198,12 @@ pub(crate) fn add_pod(
 
 #[cfg(test)]
 mod tests {
-    use crate::{Assumed, ImportError, ImportFormat, ImportSource, Imported, import};
+    use crate::{ImportError, ImportFormat, Imported, sample};
     use path::Stage;
     use scenario::NamedStage;
 
     fn read(text: &str) -> Result<Imported, ImportError> {
-        let beside = |_: &str| Err("none".to_string());
-        let source = ImportSource { name: "10-net.json", text, own_name: None, values: &[], beside: &beside };
-        let assumed = Assumed { rtt: None, line: None, duration: None, cc: Default::default() };
-        assert_eq!(ImportFormat::of(text), Some(ImportFormat::CniBandwidth));
-        import(&source, None, &assumed)
+        sample::read("10-net.json", text, ImportFormat::CniBandwidth)
     }
 
     fn tbf(stages: &[NamedStage]) -> (u64, u64, u64) {

@@ -106,15 +106,15 @@ pub struct DraftLink {
 pub struct BoxPort {
     /// The interface's name.
     pub name: String,
-    /// What packets meet on their way out of it.
+    /// Stages that packets pass on their way out of it.
     pub out: Vec<DraftStage>,
-    /// What packets meet on their way into the box.
+    /// Stages that packets pass on their way into the box.
     pub into: Vec<DraftStage>,
     /// Classes of what leaves; empty: one flow.
     pub out_flows: Vec<PortFlow>,
     /// Classes of what comes in; empty: one flow.
     pub into_flows: Vec<PortFlow>,
-    /// What leaves past all its limits and delays (HTB's direct queue): which traffic that is.
+    /// The traffic that leaves past all its limits and delays (HTB's direct queue), for people; `None`: there is none.
     pub unmatched: Option<String>,
 }
 
@@ -322,7 +322,7 @@ impl Draft {
         });
     }
 
-    /// Ten seconds, or a minute's worth of round trips of a long path: TCP has to reach its rate.
+    /// The time a run takes where none is given: ten seconds, and [`ROUND_TRIPS`] of a long path, so that TCP reaches its rate.
     fn long_enough(&self) -> Span {
         let delay = |s: &DraftStage| match &s.stage {
             Stage::Link(link) => link.delay,
@@ -336,7 +336,7 @@ impl Draft {
         Span::from_secs((ROUND_TRIPS * longest).ceil().clamp(10.0, 60.0) as u64)
     }
 
-    /// Says what a scenario needs and the configuration does not have: a length, a line's rate.
+    /// Reports what a scenario needs and the configuration does not have: a length, a line's rate.
     pub(crate) fn assume_what_is_missing(&self, assumed: &Assumed, reading: &mut Reading) {
         if assumed.rtt.is_none() && self.links.iter().any(|l| l.of_assumed_length && assumed.lengthens(l)) {
             reading.assume(format!(

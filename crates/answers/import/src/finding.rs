@@ -25,7 +25,7 @@ pub struct LintFinding {
     pub text: String,
 }
 
-/// What counters in the text show about the user's problem, in a sentence with its numbers.
+/// A fact about the user's problem that counters in the text show, as a sentence with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImportFact {
     /// Where the counter stands in the file; the first line is 1.
@@ -123,7 +123,7 @@ impl Reading {
         self.refused.iter().any(|r| r.line == line)
     }
 
-    /// What a counter of this line shows.
+    /// Reports a fact that a counter of this line shows.
     pub fn fact(&mut self, line: usize, text: impl Into<String>) {
         let fact = ImportFact { line, text: text.into() };
         if self.facts.len() < MOST && !self.facts.contains(&fact) {

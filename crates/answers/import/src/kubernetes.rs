@@ -266,15 +266,11 @@ fn others(notes: &[Note], reading: &mut Reading) {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Assumed, ImportError, ImportFormat, ImportSource, Imported, import};
+    use crate::{ImportError, ImportFormat, Imported, sample};
     use path::Stage;
 
     fn read(text: &str) -> Result<Imported, ImportError> {
-        let beside = |_: &str| Err("none".to_string());
-        let source = ImportSource { name: "pod.yaml", text, own_name: None, values: &[], beside: &beside };
-        let assumed = Assumed { rtt: None, line: None, duration: None, cc: Default::default() };
-        assert_eq!(ImportFormat::of(text), Some(ImportFormat::Kubernetes));
-        import(&source, None, &assumed)
+        sample::read("pod.yaml", text, ImportFormat::Kubernetes)
     }
 
     fn rates(imported: &Imported) -> Vec<[Option<(u64, u64)>; 2]> {

@@ -20,6 +20,8 @@ mod lint;
 mod mahimahi;
 mod number;
 mod routeros;
+#[cfg(test)]
+mod sample;
 mod shares;
 mod shell;
 mod sqm;
@@ -68,7 +70,7 @@ macro_rules! formats {
                 match self { $(ImportFormat::$type => <$module::$type as Foreign>::TITLE,)* }
             }
 
-            /// What its reader looks for.
+            /// The statements that its reader looks for.
             pub fn looks_for(self) -> &'static str {
                 match self { $(ImportFormat::$type => <$module::$type as Foreign>::LOOKS_FOR,)* }
             }

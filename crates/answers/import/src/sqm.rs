@@ -354,16 +354,12 @@ fn overhead(section: &Section, reading: &mut Reading) {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Assumed, ImportError, ImportFormat, ImportSource, Imported, import};
+    use crate::{ImportError, ImportFormat, Imported, sample};
     use path::{QueueConfig, Stage};
     use scenario::NamedStage;
 
     fn read(text: &str) -> Result<Imported, ImportError> {
-        let beside = |_: &str| Err("none".to_string());
-        let source = ImportSource { name: "sqm", text, own_name: None, values: &[], beside: &beside };
-        let assumed = Assumed { rtt: None, line: None, duration: None, cc: Default::default() };
-        assert_eq!(ImportFormat::of(text), Some(ImportFormat::Sqm));
-        import(&source, None, &assumed)
+        sample::read("sqm", text, ImportFormat::Sqm)
     }
 
     fn rates(imported: &Imported) -> Vec<[Option<u64>; 2]> {

@@ -79,7 +79,7 @@ fn own_name(file: &Path, folder: &Path) -> Option<String> {
     (same && name != "-").then(|| name.to_string())
 }
 
-/// What was refused, measured and found wrong, a line each, then what was not understood and what was written.
+/// The report: refused values, facts, findings and lines that were not understood, a line each, then the file that was written.
 fn report(name: &str, imported: &Imported, written: Option<&Path>) -> String {
     let name = escape::value(name);
     let mut text = String::new();

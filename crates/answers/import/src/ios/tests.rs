@@ -1,15 +1,11 @@
-use crate::{Assumed, ImportError, ImportFormat, ImportSource, Imported, import};
+use crate::{ImportError, ImportFormat, Imported, sample};
 use congestion::Control;
 use path::{Class, Htb, Meter, Policer, QueueConfig, Refill, Stage};
 use scenario::{DuplexLink, NamedStage};
 use units::{Bytes, Rate};
 
 fn read(text: &str) -> Result<Imported, ImportError> {
-    let beside = |_: &str| Err("none".to_string());
-    let source = ImportSource { name: "router.cfg", text, own_name: None, values: &[], beside: &beside };
-    let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
-    assert_eq!(ImportFormat::of(text), Some(ImportFormat::Ios), "{text}");
-    import(&source, None, &assumed)
+    sample::read("router.cfg", text, ImportFormat::Ios)
 }
 
 fn ios(text: &str) -> Imported {

@@ -49,7 +49,7 @@ impl IosSize {
     }
 }
 
-/// What a unit counts, and how many of it.
+/// A unit's kind, and how many base units it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum RouterUnit {
     BitsPerSecond(f64),

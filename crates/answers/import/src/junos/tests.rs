@@ -1,14 +1,10 @@
-use crate::{Assumed, ImportError, ImportFormat, ImportSource, Imported, import};
+use crate::{ImportError, ImportFormat, Imported, sample};
 use congestion::Control;
 use path::{Action, Meter, Policer, Stage};
 use units::{Bytes, Rate};
 
 fn junos(text: &str) -> Result<Imported, ImportError> {
-    let beside = |_: &str| Err("none".to_string());
-    let source = ImportSource { name: "router.conf", text, own_name: None, values: &[], beside: &beside };
-    let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
-    assert_eq!(ImportFormat::of(text), Some(ImportFormat::Junos), "{text}");
-    import(&source, None, &assumed)
+    sample::read("router.conf", text, ImportFormat::Junos)
 }
 
 fn policers(imported: &Imported) -> Vec<Policer> {

@@ -1,13 +1,9 @@
-use crate::{Assumed, ImportError, ImportFormat, ImportSource, Imported, import};
+use crate::{ImportError, ImportFormat, Imported, sample};
 use path::{QueueConfig, Shaper, Stage};
 use scenario::{NamedStage, Scenario};
 
 fn read(text: &str) -> Result<Imported, ImportError> {
-    let beside = |_: &str| Err("none".to_string());
-    let source = ImportSource { name: "router.rsc", text, own_name: None, values: &[], beside: &beside };
-    let assumed = Assumed { rtt: None, line: None, duration: None, cc: Default::default() };
-    assert_eq!(ImportFormat::of(text), Some(ImportFormat::RouterOs), "{text}");
-    import(&source, None, &assumed)
+    sample::read("router.rsc", text, ImportFormat::RouterOs)
 }
 
 fn ok(text: &str) -> Imported {

@@ -74,12 +74,12 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
     }
     // What no other takes falls to the default: it comes last.
     leaves.sort_by_key(|&i| Some(mine[i].id) == default);
-    let mut told = told_apart(q, model, &leaves.iter().map(|&i| mine[i].id).collect::<Vec<_>>(), default);
+    let mut marked = told_apart(q, model, &leaves.iter().map(|&i| mine[i].id).collect::<Vec<_>>(), default);
     let mut classes = Vec::new();
     let mut parts = BTreeMap::new();
     let r2q = q.options.count("r2q", reading).unwrap_or(10).max(1);
     for &i in order.iter().chain(&leaves) {
-        let leaf = told.iter().find(|l| l.id == mine[i].id && leaves.contains(&i));
+        let leaf = marked.iter().find(|l| l.id == mine[i].id && leaves.contains(&i));
         let Some(class) = one(mine[i], parents[i].map(|p| mine[p].id), leaf, default, reading) else {
             continue;
         };
@@ -99,7 +99,7 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
         return None;
     }
     keep_whole(&mut classes, reading, &parts);
-    told.retain(|l| classes.iter().any(|c| c.name == l.id.to_string()));
+    marked.retain(|l| classes.iter().any(|c| c.name == l.id.to_string()));
     if q.kind == "hfsc" {
         hfsc::settle(&mut classes, reading);
     }
@@ -108,7 +108,7 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
     if q.kind == "hfsc" {
         stage = stage.with_credit(Credit::NoBucket);
     }
-    Some(Tree { stage, leaves: told, leaks })
+    Some(Tree { stage, leaves: marked, leaks })
 }
 
 /// Drops classes whose parent was not understood.

@@ -42,7 +42,7 @@ pub(crate) enum TcPlace {
     Under(ClassId),
 }
 
-/// What `tc -s` counted of a discipline or a class.
+/// Counters that `tc -s` prints of a discipline or a class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TcStats {
     /// The line of the first counter.

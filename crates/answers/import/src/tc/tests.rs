@@ -1,18 +1,11 @@
-use crate::{Assumed, ImportFormat, ImportSource, Imported, NotUnderstood, import};
+use crate::{Assumed, ImportFormat, ImportSource, Imported, NotUnderstood, import, sample};
 use congestion::Control;
 use path::queue::{Drr, Fifo, FqCoDel};
 use path::{QueueConfig, Stage};
 use units::{Bytes, Rate, Span};
 
-fn assumed() -> Assumed {
-    Assumed { rtt: None, line: None, duration: None, cc: Control::default() }
-}
-
 fn tc(text: &str) -> Imported {
-    let beside = |_: &str| Err("no such file".to_string());
-    let source = ImportSource { name: "setup.sh", text, own_name: None, values: &[], beside: &beside };
-    assert_eq!(ImportFormat::of(text), Some(ImportFormat::Tc), "{text}");
-    import(&source, None, &assumed()).unwrap_or_else(|e| panic!("{e}: {text}"))
+    sample::read("setup.sh", text, ImportFormat::Tc).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
 fn rules(imported: &Imported) -> Vec<(usize, &str)> {
@@ -457,9 +450,7 @@ fn a_value_that_is_not_read_leaves_its_element_out() {
         let links = &both.experiment.variants[0].scenario.links;
         assert_eq!((links.len(), links[0].name.as_str()), (1, "b"), "{line}: {}", both.toml);
         // Alone it is an error that shows what was written.
-        let beside = |_: &str| Err("no such file".to_string());
-        let source = ImportSource { name: "a.sh", text: line, own_name: None, values: &[], beside: &beside };
-        let error = import(&source, None, &assumed()).unwrap_err().to_string();
+        let error = sample::read("a.sh", line, ImportFormat::Tc).unwrap_err().to_string();
         assert!(error.contains(part) && error.contains("looked for"), "{error}");
     }
     // A class that is left out takes its flow along.

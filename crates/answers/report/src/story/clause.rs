@@ -74,7 +74,7 @@ pub enum Clause {
     CarriesApart {
         /// Its name.
         variant: String,
-        /// What each path carried, in the order of the flows: two at least.
+        /// Goodput by path, in the order of the flows: two at least.
         parts: Vec<Part>,
     },
     /// The baseline's value of a goal other than goodput.

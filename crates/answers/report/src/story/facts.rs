@@ -48,7 +48,7 @@ pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause
     list
 }
 
-/// What each path carried, where flows of one kind take paths that share no direction of a link; empty where they do not.
+/// Goodput by path, where flows of one kind take paths that share no direction of a link; else empty.
 fn apart(row: &Row) -> Vec<Part> {
     if row.flow.is_some() {
         return Vec::new();
