@@ -11,11 +11,10 @@
 //!    again are not such a thing: no user notices them.
 //! 5. Where the goal is all that the path can carry ([`FULL`]), only a cure as in 4 is left.
 
+use crate::Actor;
 use crate::cure;
 use crate::model::{CureEffect, RankedCure};
 use crate::search::CureTrial;
-use crate::{Actor, story};
-use result::Quantity;
 use units::Goal;
 
 /// What is no more than this share of the goal's figure apart is equally good.
@@ -77,11 +76,8 @@ impl Chooser {
         }
         let aside = |&i: &usize| {
             let (cure, trial) = &finalists[i];
-            let is_noticed = |c: &crate::measure::Change| {
-                c.is_better && c.measure.quantity != Quantity::ResentShare && !story::is_of_goal(c, self.goal)
-            };
             cure.effect != CureEffect::Loses
-                && trial.changes.iter().any(is_noticed)
+                && trial.changes.iter().any(|c| c.is_aside(self.goal))
                 && trial.merit >= LEAST_MERIT
         };
         let others: Vec<usize> = fit.into_iter().filter(aside).collect();
@@ -141,7 +137,7 @@ mod tests {
     use super::*;
     use crate::measure::{self, Change, RunFigures};
     use crate::model::{CureStep, PlanFigures, PlanRange};
-    use result::{Measure, Statistic};
+    use result::{Measure, Quantity, Statistic};
 
     /// A finalist that reaches these figures of the goal, seed by seed, over 100 each.
     fn finalist(cures: &[&str], parties: usize, seeds: [f64; 3], merit: f64) -> (RankedCure, CureTrial) {

@@ -231,6 +231,24 @@ pub struct Change {
     pub ruins: bool,
 }
 
+impl Change {
+    /// Whether it is of the goal's own figure.
+    pub fn is_of_goal(&self, goal: Goal) -> bool {
+        let own = match goal {
+            Goal::Goodput => Some(Quantity::Goodput),
+            Goal::Fairness => Some(Quantity::Jain),
+            Goal::Delay | Goal::Completion | Goal::Page => None,
+        };
+        self.user.is_empty() && Some(self.measure.quantity) == own
+    }
+
+    /// Whether it is for the better by something that is worth a change although it is not the goal. Fewer packets sent again are not: no
+    /// user notices them.
+    pub fn is_aside(&self, goal: Goal) -> bool {
+        self.is_better && self.measure.quantity != Quantity::ResentShare && !self.is_of_goal(goal)
+    }
+}
+
 /// The change between two options, if it is beyond chance and large enough to be noticed.
 fn change(
     measure: Measure,

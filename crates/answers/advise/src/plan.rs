@@ -284,7 +284,7 @@ impl Teller<'_> {
             commands: s.commands.clone(),
         };
         // The goal's own figure is said apart.
-        let noticed = || trial.changes.iter().filter(|c| !story::is_of_goal(c, self.yardstick.goal));
+        let noticed = || trial.changes.iter().filter(|c| !c.is_of_goal(self.yardstick.goal));
         let phrases =
             |wanted: &dyn Fn(&Change) -> bool| noticed().filter(|c| wanted(c)).map(story::phrase).collect();
         RankedCure {

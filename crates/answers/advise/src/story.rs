@@ -32,16 +32,6 @@ pub fn phrase(change: &Change) -> String {
     format!("{whose}{label} {} instead of {}", value(change.then), value(change.now))
 }
 
-/// Whether it is the change of the goal's own figure, which the sentence has.
-pub fn is_of_goal(change: &Change, goal: Goal) -> bool {
-    let own = match goal {
-        Goal::Goodput => Some(Quantity::Goodput),
-        Goal::Fairness => Some(Quantity::Jain),
-        Goal::Delay | Goal::Completion | Goal::Page => None,
-    };
-    change.user.is_empty() && Some(change.measure.quantity) == own
-}
-
 /// What is said of a plan.
 pub struct Story {
     /// The sentence.
@@ -74,7 +64,7 @@ pub fn write(told: &Told<'_>) -> Story {
         facts.extend(own_kernel(told, 0.0));
         facts.extend(ruinous(plan, finalists, 0.0));
         let is_noticed =
-            |t: &CureTrial| t.changes.iter().any(|c| c.is_better && !is_of_goal(c, plan.objective));
+            |t: &CureTrial| t.changes.iter().any(|c| c.is_better && !c.is_of_goal(plan.objective));
         let quieter =
             finalists.iter().find(|(c, t)| is_noticed(t) && c.ruins.is_empty() && choice::is_released(c));
         facts.extend(quieter.map(|(c, _)| {
@@ -160,7 +150,7 @@ fn most(trial: &CureTrial, goal: Goal) -> Option<&Change> {
         Quantity::ResentShare => 0.0,
         _ => ((c.then + 1.0) / (c.now + 1.0)).log2().abs(),
     };
-    let better = trial.changes.iter().filter(|c| c.is_better && !is_of_goal(c, goal));
+    let better = trial.changes.iter().filter(|c| c.is_better && !c.is_of_goal(goal));
     better.max_by(|a, b| {
         let is_user = |c: &Change| !c.user.is_empty();
         is_user(a).cmp(&is_user(b)).then(ratio(a).total_cmp(&ratio(b)))

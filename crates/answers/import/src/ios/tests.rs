@@ -1,5 +1,4 @@
 use crate::{ImportError, ImportFormat, Imported, sample};
-use congestion::Control;
 use path::{Class, Htb, Meter, Policer, QueueConfig, Refill, Stage};
 use scenario::{DuplexLink, NamedStage};
 use units::{Bytes, Rate};

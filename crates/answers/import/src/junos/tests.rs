@@ -1,5 +1,4 @@
 use crate::{ImportError, ImportFormat, Imported, sample};
-use congestion::Control;
 use path::{Action, Meter, Policer, Stage};
 use units::{Bytes, Rate};
 
