@@ -502,7 +502,7 @@ fn direction(stages: &[DraftStage], unlimited: bool, link: &DraftLink, assumed: 
     let rtt = assumed.rtt.unwrap_or(USUAL_RTT);
     if link.of_assumed_length && assumed.lengthens(link) && !rtt.is_zero() {
         let delay = Span::from_nanos(rtt.as_nanos() / 2);
-        add("delay", Delay { delay, packets: None }.into());
+        add("delay", Delay::new(delay).into());
     }
     all
 }

@@ -135,12 +135,7 @@ fn command(line: usize, words: &[String], source: &ImportSource, draft: &mut Dra
         match name {
             "mm-delay" => match rest.first().and_then(|w| w.parse::<u64>().ok()).filter(|ms| *ms < 1 << 32) {
                 Some(ms) => {
-                    let stage = DraftStage::new(
-                        "delay",
-                        line,
-                        "mm-delay",
-                        Delay { delay: Span::from_millis(ms), packets: None },
-                    );
+                    let stage = DraftStage::new("delay", line, "mm-delay", Delay::new(Span::from_millis(ms)));
                     up.push(stage.clone());
                     down.push(stage);
                 }

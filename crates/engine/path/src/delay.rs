@@ -21,6 +21,13 @@ pub struct Delay {
     pub packets: Option<u64>,
 }
 
+impl Delay {
+    /// A delay that holds any number of packets.
+    pub fn new(delay: Span) -> Delay {
+        Delay { delay, packets: None }
+    }
+}
+
 impl Config for Delay {
     const WORDS: Words = Words {
         label: Label::new("delay", "固定时延 delay"),

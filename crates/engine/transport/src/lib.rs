@@ -13,7 +13,7 @@
 //! use units::{Bytes, Span, Time, earliest};
 //!
 //! let policer = Stage::Policer(Policer::single("20Mbit/s".parse().unwrap(), Some(Bytes::new(9_000))));
-//! let delay = Stage::Delay(Delay { delay: Span::from_millis(20) });
+//! let delay = Stage::Delay(Delay::new(Span::from_millis(20)));
 //! // Direction 0 leads from end 0 to end 1, direction 1 back. The seed (1) and a stage's name choose its random numbers.
 //! let mut path = [Chain::build(1, [("policer", &policer), ("delay", &delay)]), Chain::build(1, [("delay", &delay)])];
 //! let end = || Tcp::new(Stack::default().own_limits(1500, None), congestion::make("cubic", 1, "cc").unwrap());

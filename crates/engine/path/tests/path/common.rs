@@ -81,7 +81,7 @@ impl Rig {
 /// A valid stage of any kind.
 pub fn any_stage(choices: &mut Choices) -> Stage {
     let stage = Stage::draw(choices);
-    if stage.check().is_ok() { stage } else { Delay { delay: Span::from_millis(1), packets: None }.into() }
+    if stage.check().is_ok() { stage } else { Delay::new(Span::from_millis(1)).into() }
 }
 
 /// Packets to the last byte, 300 at most.

@@ -28,7 +28,7 @@ pub(super) fn is_valid(scenario: &Scenario) -> bool {
 
 /// A stage that packets pass at once. It keeps its place, so that indexes and names of others stay.
 pub(super) fn nothing() -> Stage {
-    Delay { delay: Span::ZERO, packets: None }.into()
+    Delay::new(Span::ZERO).into()
 }
 
 /// The queues of a stage; none of what holds no packets.
