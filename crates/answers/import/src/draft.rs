@@ -6,7 +6,7 @@ use path::{Delay, Link, Stage, StageLimit};
 use scenario::{DuplexLink, Experiment, Flow, Host, NamedStage, Scenario, Unrest, Variant};
 use std::collections::BTreeMap;
 use transport::App;
-use units::{Rate, Span};
+use units::{Bytes, Rate, Span};
 
 /// What a configuration does not say and a scenario needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -338,9 +338,16 @@ impl Draft {
 
     /// Reports what a scenario needs and the configuration does not have: a length, a line's rate.
     pub(crate) fn assume_what_is_missing(&self, assumed: &Assumed, reading: &mut Reading) {
-        if assumed.rtt.is_none() && self.links.iter().any(|l| l.of_assumed_length && assumed.lengthens(l)) {
+        let is_lengthened = |l: &&DraftLink| l.of_assumed_length && assumed.lengthens(l);
+        let lengthened: Vec<&str> =
+            self.links.iter().filter(is_lengthened).map(|l| l.name.as_str()).collect();
+        if assumed.rtt.is_none() && !lengthened.is_empty() {
+            let of = match lengthened.len() == self.links.len() {
+                true => String::new(),
+                false => format!(" of {}", lengthened.join(", ")),
+            };
             reading.assume(format!(
-                "a round-trip time of {USUAL_RTT}, half in each direction (--rtt): nothing in the file says it"
+                "a round-trip time{of} of {USUAL_RTT}, half in each direction (--rtt): nothing in the file says it"
             ));
         }
         let unlimited =
@@ -349,6 +356,28 @@ impl Draft {
             let line = number::rate(USUAL_LINE.as_bps());
             reading
                 .assume(format!("a line of {line} (--line): no rate is written where nothing else limits"));
+        }
+    }
+
+    /// Makes each policer's bucket that carries credit over hold one packet: its platform passes a packet that is larger
+    /// than the bucket, and a scenario's policer never does (RFC 2697 section 3).
+    pub(crate) fn hold_one_packet(&mut self, reading: &mut Reading) {
+        let all = self.links.iter_mut().flat_map(|l| l.forward.iter_mut().chain(&mut l.backward));
+        for stage in all.filter(|s| s.credit == Credit::CarriesOver) {
+            let Stage::Policer(p) = &mut stage.stage else { continue };
+            let buckets = [&mut p.burst, &mut p.peak_burst];
+            let small = buckets.into_iter().flatten().filter(|b| b.get() < number::FRAME);
+            let written: Vec<String> =
+                small.map(|b| number::size(std::mem::replace(b, Bytes::new(number::FRAME)).get())).collect();
+            if !written.is_empty() {
+                reading.assume(format!(
+                    "{}: its bucket of {} passes a full packet now and then, as routers carry credit over; simulated as a \
+                     bucket of {}",
+                    stage.says,
+                    written.join(" and "),
+                    number::size(number::FRAME)
+                ));
+            }
         }
     }
 

@@ -71,6 +71,7 @@ pub fn import(
     }
     draft.assume_what_is_missing(assumed, &mut reading);
     lint::lint(&draft, &mut reading);
+    draft.hold_one_packet(&mut reading);
     let stem = source.name.rsplit(['/', '\\']).next().unwrap_or_default();
     let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
     let description = format!("Imported from {} ({})", source.name.escape_debug(), format.title());

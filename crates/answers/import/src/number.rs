@@ -10,6 +10,9 @@
 
 use units::{Bytes, Rate, Span};
 
+/// A full packet with its Ethernet header, bytes.
+pub(crate) const FRAME: u64 = 1514;
+
 /// A number and what stands behind it, in lower case. Neither infinite nor below zero, as no quantity here is.
 pub(crate) fn split(text: &str) -> Option<(f64, String)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -4,6 +4,7 @@ use super::model::{IosClass, IosModel, IosPolice, IosPolicy, IosShape, IosUse};
 use super::tree::{Grown, Tree};
 use super::units::{Dialect, IosRate, IosSize};
 use crate::draft::USUAL_LINE;
+use crate::number::FRAME;
 use crate::{Assumed, BoxPort, Credit, Draft, DraftStage, PortFlow, Reading, lint, number};
 use path::queue::{Fifo, Red, Wfq};
 use path::{Action, Link, Meter, Policer, QueueConfig, Refill, Shaper};
@@ -14,8 +15,6 @@ use units::{Bytes, Rate};
 const HERE: &str = "router";
 /// A full packet, bytes of IP.
 pub(crate) const PACKET: u64 = 1500;
-/// A full packet with its Ethernet header, bytes.
-pub(crate) const FRAME: u64 = 1514;
 /// The most interfaces of one text.
 const MAX_PORTS: usize = 64;
 /// The speed that interfaces' names promise, Mbit/s.
@@ -362,7 +361,7 @@ impl<'a, 'r> Applied<'a, 'r> {
             self.reading.assume("a police without a burst has 250 ms of its rate, as on IOS");
         }
         let says = format!("police of class {name}, {}", number::rate(cir));
-        Some(DraftStage::new("police", police.line, says, policer))
+        Some(DraftStage::new("police", police.line, says, policer).with_credit(Credit::CarriesOver))
     }
 
     /// The rate of the port, assumed where the text does not say it; at least what `needed` takes.

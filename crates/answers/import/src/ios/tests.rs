@@ -223,6 +223,25 @@ interface Gi0/0
 }
 
 #[test]
+fn a_bucket_below_a_packet_passes_packets() {
+    let imported = ios("\
+policy-map IN
+ class class-default
+  police cir 2000000 bc 1000
+interface Gi0/0
+ service-policy input IN
+");
+    let p = policers(&only_link(&imported).backward);
+    assert_eq!(p[0].burst, Some(Bytes::new(1514)));
+    assert_eq!(rules(&imported), [(3, "policer-burst")]);
+    assert!(
+        imported.assumed.iter().any(|a| a.contains("1000 B passes a full packet")),
+        "{:?}",
+        imported.assumed
+    );
+}
+
+#[test]
 fn what_is_not_understood_leaves_its_class_out() {
     let one = "policy-map P\n class class-default\n  police rate 100 mbps burst 125 barrels\ninterface Gi0/0\n service-policy input P\n";
     assert!(matches!(read(one), Err(ImportError::Nothing { .. })));

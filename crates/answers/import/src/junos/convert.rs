@@ -298,7 +298,7 @@ impl<'a> JunosPort<'a, '_> {
             self.reading.fault(p.line, "police-keeps", text);
         }
         let says = format!("policer {name}, {}", number::rate(cir));
-        Some(DraftStage::new("policer", p.line, says, policer))
+        Some(DraftStage::new("policer", p.line, says, policer).with_credit(Credit::CarriesOver))
     }
 
     /// The shaping of the unit, of the port, or of a traffic control profile of either.
@@ -343,7 +343,7 @@ impl<'a> JunosPort<'a, '_> {
         let Some((map_line, map)) = map else {
             let Some((at, bps, burst)) = least else { return Vec::new() };
             let mut shaper = Shaper::new(Rate::from_bps(bps));
-            shaper.burst = burst.filter(|b| *b > 0).map(|b| Bytes::new(b.max(1514)));
+            shaper.burst = burst.filter(|b| *b > 0).map(|b| Bytes::new(b.max(number::FRAME)));
             shaper.queue = Some(queue(bps, BUFFER_S));
             self.reading
                 .assume("a queue holds 100 ms of its rate: the delay buffer of the port is not in the text");

@@ -1,12 +1,10 @@
 //! Buckets of shapers: too small for the timer or a packet, or so large that they are no limit.
 
-use crate::number::{rate as rate_text, seconds, size, time};
+use crate::number::{FRAME, rate as rate_text, seconds, size, time};
 use crate::{Credit, DraftStage, Reading};
 use path::{Class, Refill, Stage};
 use units::{Bytes, Rate};
 
-/// A full packet with its Ethernet header.
-const PACKET: u64 = 1514;
 /// A timer that is this much late is nothing unusual; at a rate where that is several packets, a bucket that holds less
 /// loses the rest.
 const LATE_S: f64 = 500e-6;
@@ -44,7 +42,7 @@ impl Bucket<'_> {
             );
             reading.fault(self.line, self.small, text);
         }
-        if holds >= LONG_S && self.burst.get() > 10 * PACKET {
+        if holds >= LONG_S && self.burst.get() > 10 * FRAME {
             let text = format!(
                 "{owner}: a {name} of {b} at {r} is {} of data, which leaves at {} after every pause",
                 time(holds),
@@ -76,9 +74,9 @@ pub(crate) fn shaper(stage: &DraftStage, reading: &mut Reading) {
     }
     let owner = stage.says.as_str();
     if let Some(burst) = s.burst {
-        if burst.get() < PACKET && stage.credit == Credit::KernelTimer {
+        if burst.get() < FRAME && stage.credit == Credit::KernelTimer {
             let text = format!(
-                "{owner}: a burst of {} is below a full packet of {PACKET} bytes, which never passes",
+                "{owner}: a burst of {} is below a full packet of {FRAME} bytes, which never passes",
                 size(burst.get())
             );
             reading.fault(stage.line, "burst-below-packet", text);
@@ -98,7 +96,7 @@ pub(crate) fn shaper(stage: &DraftStage, reading: &mut Reading) {
         }
     }
     if let (Some(peak), Some(mtu)) = (s.peak_rate, s.peak_burst)
-        && mtu.get() < PACKET
+        && mtu.get() < FRAME
         && stage.credit == Credit::KernelTimer
     {
         let text = format!(

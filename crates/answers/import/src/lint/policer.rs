@@ -1,11 +1,11 @@
 //! A policer's bucket: what it drops of the bursts that every sender sends.
 
-use crate::number::{rate as rate_text, seconds, size, time};
+use crate::number::{FRAME, rate as rate_text, seconds, size, time};
 use crate::{Credit, DraftStage, Reading};
 use path::{Action, Meter, Stage};
 
 /// The first window of a connection: 10 full packets (RFC 6928).
-const FIRST_WINDOW: u64 = 10 * 1514;
+const FIRST_WINDOW: u64 = 10 * FRAME;
 /// The largest TSO burst: 64 KiB.
 const LARGEST_TSO: u64 = 65_536;
 /// A bucket that holds this long lets so much through at once that what is behind it must queue.
@@ -29,9 +29,9 @@ pub(crate) fn bucket(stage: &DraftStage, reading: &mut Reading) {
     let (rate, burst) = (p.rate, burst.get());
     let (r, b) = (rate_text(rate.as_bps()), size(burst));
     let wants = burst_of_a_sender(rate.as_bps());
-    if burst < 1514 && stage.credit == Credit::KernelTimer {
+    if burst < FRAME && stage.credit == Credit::KernelTimer {
         let text = format!(
-            "{}: a bucket of {b} is below a full packet of 1514 bytes, which never passes",
+            "{}: a bucket of {b} is below a full packet of {FRAME} bytes, which never passes",
             stage.says
         );
         reading.fault(stage.line, "burst-below-packet", text);

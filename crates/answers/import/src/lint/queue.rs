@@ -1,21 +1,19 @@
 //! Queues in front of a limit: below a packet, or so long that they are the delay.
 
-use crate::number::{rate as rate_text, size, time};
+use crate::number::{FRAME, rate as rate_text, size, time};
 use crate::{DraftStage, Reading};
 use path::{QueueConfig, Stage};
 use units::Rate;
 
-/// A packet with its Ethernet header.
-const PACKET: u64 = 1514;
 /// A queue of this long is felt as an outage.
 const LONG_S: f64 = 1.0;
 
 fn judge(line: usize, owner: &str, rate: Rate, queue: &QueueConfig, reading: &mut Reading) {
     let limits = queue.limits();
-    let bytes = limits.bytes.min(limits.packets.saturating_mul(PACKET));
-    if bytes < PACKET {
+    let bytes = limits.bytes.min(limits.packets.saturating_mul(FRAME));
+    if bytes < FRAME {
         let text = format!(
-            "{owner}: a queue of {} holds not one full packet of {PACKET} bytes: none passes",
+            "{owner}: a queue of {} holds not one full packet of {FRAME} bytes: none passes",
             size(bytes)
         );
         return reading.fault(line, "limit-below-packet", text);

@@ -54,7 +54,7 @@ pub(super) struct Side {
 impl Side {
     /// The bucket at a rate, a packet at least.
     pub fn bucket_of(&self, bps: u64) -> Bytes {
-        Bytes::new(((bps as f64 * self.bucket / 8.0) as u64).max(1514))
+        Bytes::new(((bps as f64 * self.bucket / 8.0) as u64).max(number::FRAME))
     }
 }
 

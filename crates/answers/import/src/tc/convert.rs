@@ -3,11 +3,11 @@
 use super::classes::{HtbLeaf, Tree, htb};
 use super::facts;
 use super::leaf;
-use super::model::{MOST_PARTS, TcModel, TcPlace, TcPolice, TcQdisc};
+use super::model::{ClassId, MOST_PARTS, TcFilter, TcModel, TcPlace, TcPolice, TcQdisc};
 use super::netem;
-use crate::{BoxPort, Credit, Draft, DraftFlow, DraftLink, DraftStage, PortFlow, Reading, number};
+use crate::{BoxPort, Credit, Draft, DraftStage, PortFlow, Reading, number};
 use path::queue::{CoDel, Drr, Fifo, FqCoDel, Pie, Red};
-use path::{Action, Meter, Policer, QueueConfig, Shaper};
+use path::{Action, Meter, Policer, QueueConfig, Shaper, Stage};
 use units::{Bytes, Rate};
 
 /// The host whose configuration it is.
@@ -48,7 +48,6 @@ pub(crate) fn draft(mut model: TcModel, reading: &mut Reading) -> Draft {
         }
     }
     let inward = inward(model, reading);
-    let mut apart = Draft::default();
     let mut ports = Vec::new();
     for device in model.devices() {
         // What is redirected to an ifb is shaped on its way in.
@@ -58,23 +57,19 @@ pub(crate) fn draft(mut model: TcModel, reading: &mut Reading) -> Draft {
         let out = egress(device, model, reading);
         let inner = inward.iter().find(|(from, _)| from == device);
         let into = inner.map(|(_, ifb)| egress(ifb, model, reading)).unwrap_or_default();
-        let (mut policed_in, mut policed_out) = (Vec::new(), Vec::new());
-        policers(device, model, reading, (&mut policed_in, &mut policed_out), &mut apart);
-        policed_in.extend(into.stages);
-        policed_out.extend(out.stages);
+        let (out, into) =
+            (policed(device, false, out, model, reading), policed(device, true, into, model, reading));
         let unmatched = out.leaks.then(|| "what no filter matches: it passes every limit".to_string());
         ports.push(BoxPort {
             name: device.into(),
-            out: policed_out,
-            into: policed_in,
+            out: out.stages,
+            into: into.stages,
             out_flows: out.flows,
             into_flows: into.flows,
             unmatched,
         });
     }
-    let mut draft = Draft::of_box(HERE, ports, reading);
-    draft.links.extend(apart.links);
-    draft.flows.extend(apart.flows);
+    let draft = Draft::of_box(HERE, ports, reading);
     if !draft.links.is_empty() {
         reading.assume("full packets of 1500 bytes of IP; tc counts 14 bytes of Ethernet more".to_string());
     }
@@ -171,9 +166,14 @@ impl Chained {
     }
 }
 
+/// The name of a class's flow.
+fn flow_name(class: ClassId) -> String {
+    class.to_string().replace(':', "-")
+}
+
 /// A flow for each leaf.
 fn flows_of(leaves: Vec<HtbLeaf>) -> Vec<PortFlow> {
-    let flow = |l: HtbLeaf| PortFlow { name: l.id.to_string().replace(':', "-"), dscp: l.dscp, says: l.says };
+    let flow = |l: HtbLeaf| PortFlow { name: flow_name(l.id), dscp: l.dscp, says: l.says };
     leaves.into_iter().map(flow).collect()
 }
 
@@ -411,29 +411,30 @@ fn policer(p: &TcPolice, says: String, reading: &mut Reading) -> Option<DraftSta
     Some(DraftStage::new("police", p.line, says, policer))
 }
 
-/// The policers of a device's filters: those of all packets into a direction's stages, those of some packets on links of
-/// their own.
-fn policers(
-    device: &str,
-    model: &TcModel,
-    reading: &mut Reading,
-    (into, out): (&mut Vec<DraftStage>, &mut Vec<DraftStage>),
-    apart: &mut Draft,
-) {
-    for f in model.filters.iter().filter(|f| f.device == device && f.police.is_some()) {
-        let inward = f.place == TcPlace::Ingress;
+/// A direction of a device with the policers of its filters before the rest. A policer of some packets looks at the
+/// codepoint of its filter, of the class that the filter names, or at a free one, and has a flow with that codepoint.
+fn policed(device: &str, inward: bool, rest: Chained, model: &TcModel, reading: &mut Reading) -> Chained {
+    let (mut stages, mut flows) = (Vec::new(), rest.flows);
+    let here = |f: &&TcFilter| f.device == device && (f.place == TcPlace::Ingress) == inward;
+    for f in model.filters.iter().filter(here) {
         let says = format!("police of {device}, {}: {}", if inward { "in" } else { "out" }, f.says);
-        let Some(stage) = f.police.as_ref().and_then(|p| policer(p, says, reading)) else { continue };
-        match (f.all, inward) {
-            (true, true) => into.push(stage),
-            (true, false) => out.push(stage),
-            (false, _) => {
-                let far = format!("beyond-{device}-{}", f.line);
-                let name = format!("{device}-police-{}", f.line);
-                apart.links.push(DraftLink::beyond(name.clone(), [HERE, &far], inward, vec![stage]));
-                let (from, to) = if inward { (far.as_str(), HERE) } else { (HERE, far.as_str()) };
-                apart.flows.push(DraftFlow::bulk(name, from, to, 0, f.says.clone()));
+        let Some(mut stage) = f.police.as_ref().and_then(|p| policer(p, says, reading)) else { continue };
+        if let (false, Stage::Policer(policer)) = (f.all, &mut stage.stage) {
+            let of_class = || flows.iter().find(|flow| f.to.is_some_and(|id| flow.name == flow_name(id)));
+            let known = f.dscp.or_else(|| of_class().map(|flow| flow.dscp));
+            let is_free = |dscp: &u8| flows.iter().all(|flow| flow.dscp != *dscp);
+            let Some(dscp) = known.or_else(|| (1..64).rev().find(is_free)) else {
+                let why = "more classes than there are codepoints to mark them with";
+                reading.unknown(f.line, "police", why);
+                continue;
+            };
+            policer.dscp = vec![dscp];
+            if is_free(&dscp) {
+                flows.push(PortFlow { name: format!("police-{}", f.line), dscp, says: f.says.clone() });
             }
         }
+        stages.push(stage);
     }
+    stages.extend(rest.stages);
+    Chained { stages, flows, ..rest }
 }

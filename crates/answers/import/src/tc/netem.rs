@@ -2,6 +2,7 @@
 
 use super::model::TcQdisc;
 use super::options::KeySpec;
+use crate::number::FRAME;
 use crate::{DraftStage, Reading, number};
 use path::queue::Fifo;
 use path::{Delay, Distribution, Duplicate, Jitter, Link, Loss, LossModel, QueueConfig, Reorder};
@@ -144,7 +145,7 @@ fn limit(q: &TcQdisc, reading: &mut Reading) -> u64 {
 /// Of the packets that a netem holds at most, those that can wait for a rate: the others are out their delay
 /// (`netem_enqueue`: one queue for both). Where all of them are, the delay's own bound limits.
 pub(super) fn waiting(limit: u64, rate: Rate, delay: Span) -> u64 {
-    let delayed = rate.bytes_in(delay).get() / 1514;
+    let delayed = rate.bytes_in(delay).get() / FRAME;
     if delayed < limit { limit - delayed } else { limit }
 }
 
@@ -194,7 +195,7 @@ fn holds_too_little(q: &TcQdisc, limit: u64, delay: f64, rate: Option<u64>, read
     if delay <= 0.0 {
         return;
     }
-    let most = limit as f64 * 1514.0 * 8.0 / delay;
+    let most = limit as f64 * FRAME as f64 * 8.0 / delay;
     let text = format!(
         "netem holds {limit} packets while they wait out {}: no more than {} of full packets pass",
         number::time(delay),
@@ -206,7 +207,7 @@ fn holds_too_little(q: &TcQdisc, limit: u64, delay: f64, rate: Option<u64>, read
             let text = format!(
                 "{text}, below the rate of {}; `limit {}` holds what is on its way",
                 number::rate(rate),
-                needs.get() / 1514 + 1
+                needs.get() / FRAME + 1
             );
             reading.fault(q.line, "netem-limit", text);
         }

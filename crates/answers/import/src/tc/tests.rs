@@ -122,6 +122,39 @@ tc filter add dev eth0 parent ffff: protocol ip prio 50 u32 match ip src 0.0.0.0
 }
 
 #[test]
+fn police_of_some_packets_stays_on_the_path_of_the_others() {
+    let imported = tc("\
+tc qdisc add dev eth0 root tbf rate 50mbit burst 20k latency 100ms
+tc qdisc add dev eth0 handle ffff: ingress
+tc filter add dev eth0 parent ffff: protocol ip u32 match ip src 10.1.0.0/16 police rate 8mbit burst 200k drop
+tc filter add dev eth0 parent ffff: protocol ip u32 match ip tos 0xb8 0xfc police rate 2mbit burst 100k drop
+");
+    let scenario = &imported.experiment.variants[0].scenario;
+    let [link] = scenario.links.as_slice() else { panic!("{}", imported.toml) };
+    let policers: Vec<(u64, &[u8])> = (link.backward.iter())
+        .filter_map(|s| if let Stage::Policer(p) = &s.stage { Some(p) } else { None })
+        .map(|p| (p.rate.as_bps() / 1_000_000, p.dscp.as_slice()))
+        .collect();
+    assert_eq!(policers, [(8, &[63][..]), (2, &[46])]);
+    let flows: Vec<(&str, u8)> = scenario.flows.iter().map(|f| (f.name.as_str(), f.dscp)).collect();
+    assert_eq!(flows, [("eth0-out", 0), ("eth0-in-police-3", 63), ("eth0-in-police-4", 46)]);
+}
+
+#[test]
+fn police_of_a_class_looks_at_the_class_codepoint() {
+    let imported = tc("\
+tc qdisc add dev eth0 root handle 1: htb default 20
+tc class add dev eth0 parent 1: classid 1:10 htb rate 40mbit burst 20k cburst 20k
+tc class add dev eth0 parent 1: classid 1:20 htb rate 10mbit burst 20k cburst 20k
+tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.1.0.0/16 police rate 8mbit burst 200k drop flowid 1:10
+");
+    let scenario = &imported.experiment.variants[0].scenario;
+    let Stage::Policer(policer) = forward(&imported)[0] else { panic!("{}", imported.toml) };
+    let class = scenario.flows.iter().find(|f| f.name == "eth0-out-1-10").unwrap();
+    assert_eq!((policer.dscp.as_slice(), scenario.flows.len()), (&[class.dscp][..], 2));
+}
+
+#[test]
 fn an_ifb_shapes_what_comes_in() {
     let imported = tc("\
 tc qdisc add dev eth0 handle ffff: ingress
