@@ -38,10 +38,10 @@ pub(crate) fn bucket(stage: &DraftStage, reading: &mut Reading) {
     } else if burst < wants {
         let text = format!(
             "{}: a bucket of {b} at {r} is below the {} that a sender sends at once (a TSO burst, the first ten packets): TCP \
-             loses part of each burst and stays far below the rate; {} is 250 ms of it",
+             loses part of each burst and stays far below the rate; {} would do (250 ms of the rate, at least what is sent at once)",
             stage.says,
             size(wants),
-            size(rate.as_bps() / 32)
+            size(wants.max(rate.as_bps() / 32))
         );
         reading.fault(stage.line, "policer-burst", text);
     } else if seconds(burst, rate) > LONG_S {

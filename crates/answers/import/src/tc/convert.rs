@@ -48,17 +48,22 @@ pub(crate) fn draft(mut model: TcModel, reading: &mut Reading) -> Draft {
         }
     }
     let inward = inward(model, reading);
+    // What is redirected to an ifb is shaped on its way in.
+    let is_inner = |device: &&str| inward.iter().any(|(_, ifb)| ifb == device);
+    let both_directions: Vec<(&str, Chained, Chained)> = (model.devices().into_iter())
+        .filter(|device| !is_inner(device))
+        .map(|device| {
+            let inner = inward.iter().find(|(from, _)| from == device);
+            let into = inner.map(|(_, ifb)| egress(ifb, model, reading)).unwrap_or_default();
+            (device, egress(device, model, reading), into)
+        })
+        .collect();
+    let marks: Vec<(&TcFilter, u8)> =
+        both_directions.iter().flat_map(|(d, out, _)| marks(d, out, model)).collect();
     let mut ports = Vec::new();
-    for device in model.devices() {
-        // What is redirected to an ifb is shaped on its way in.
-        if inward.iter().any(|(_, ifb)| ifb == device) {
-            continue;
-        }
-        let out = egress(device, model, reading);
-        let inner = inward.iter().find(|(from, _)| from == device);
-        let into = inner.map(|(_, ifb)| egress(ifb, model, reading)).unwrap_or_default();
-        let (out, into) =
-            (policed(device, false, out, model, reading), policed(device, true, into, model, reading));
+    for (device, out, into) in both_directions {
+        let out = policed(device, false, out, &marks, model, reading);
+        let into = policed(device, true, into, &marks, model, reading);
         let unmatched = out.leaks.then(|| "what no filter matches: it passes every limit".to_string());
         ports.push(BoxPort {
             name: device.into(),
@@ -411,19 +416,37 @@ fn policer(p: &TcPolice, says: String, reading: &mut Reading) -> Option<DraftSta
     Some(DraftStage::new("police", p.line, says, policer))
 }
 
+/// Filters of what a device sends, with the codepoints of the classes that they name.
+fn marks<'m>(device: &str, out: &Chained, model: &'m TcModel) -> Vec<(&'m TcFilter, u8)> {
+    let here = model.filters.iter().filter(|f| f.device == device);
+    let mark = |f: &'m TcFilter| {
+        let name = flow_name(f.to?);
+        out.flows.iter().find(|flow| flow.name == name).map(|flow| (f, flow.dscp))
+    };
+    here.filter_map(mark).collect()
+}
+
 /// A direction of a device with the policers of its filters before the rest. A policer of some packets looks at the
-/// codepoint of its filter, of the class that the filter names, or at a free one, and has a flow with that codepoint.
-fn policed(device: &str, inward: bool, rest: Chained, model: &TcModel, reading: &mut Reading) -> Chained {
+/// codepoint of its filter, at that of a class whose filter is the same or matches the same (`marks`), or at a free one; a
+/// flow carries it.
+fn policed(
+    device: &str,
+    inward: bool,
+    rest: Chained,
+    marks: &[(&TcFilter, u8)],
+    model: &TcModel,
+    reading: &mut Reading,
+) -> Chained {
     let (mut stages, mut flows) = (Vec::new(), rest.flows);
     let here = |f: &&TcFilter| f.device == device && (f.place == TcPlace::Ingress) == inward;
     for f in model.filters.iter().filter(here) {
         let says = format!("police of {device}, {}: {}", if inward { "in" } else { "out" }, f.says);
         let Some(mut stage) = f.police.as_ref().and_then(|p| policer(p, says, reading)) else { continue };
         if let (false, Stage::Policer(policer)) = (f.all, &mut stage.stage) {
-            let of_class = || flows.iter().find(|flow| f.to.is_some_and(|id| flow.name == flow_name(id)));
-            let known = f.dscp.or_else(|| of_class().map(|flow| flow.dscp));
+            let matches_the_same = |g: &TcFilter| g.says.replace("/32", "") == f.says.replace("/32", "");
+            let of_class = || marks.iter().find(|(g, _)| matches_the_same(g)).map(|(_, dscp)| *dscp);
             let is_free = |dscp: &u8| flows.iter().all(|flow| flow.dscp != *dscp);
-            let Some(dscp) = known.or_else(|| (1..64).rev().find(is_free)) else {
+            let Some(dscp) = f.dscp.or_else(of_class).or_else(|| (1..64).rev().find(is_free)) else {
                 let why = "more classes than there are codepoints to mark them with";
                 reading.unknown(f.line, "police", why);
                 continue;

@@ -155,6 +155,23 @@ tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.1.0.0/16 police
 }
 
 #[test]
+fn what_is_policed_in_and_shaped_out_by_the_same_match_is_one_flow() {
+    let imported = tc("\
+tc qdisc add dev eth0 ingress handle ffff:
+tc filter add dev eth0 parent ffff: protocol ip u32 match ip src 10.1.0.10/32 police rate 1mbit burst 100k drop
+tc qdisc add dev eth1 root handle 1: htb default 3
+tc class add dev eth1 parent 1: classid 1:2 htb rate 700kbit
+tc class add dev eth1 parent 1: classid 1:3 htb rate 500kbit
+tc filter add dev eth1 parent 1: protocol ip u32 match ip src 10.1.0.10 flowid 1:2
+");
+    let scenario = &imported.experiment.variants[0].scenario;
+    let Stage::Policer(policer) = forward(&imported)[0] else { panic!("{}", imported.toml) };
+    let Stage::Htb(htb) = forward(&imported)[1] else { panic!("{}", imported.toml) };
+    assert_eq!(policer.dscp, htb.classes[0].dscp);
+    assert_eq!((scenario.links.len(), scenario.flows.len()), (1, 2));
+}
+
+#[test]
 fn an_ifb_shapes_what_comes_in() {
     let imported = tc("\
 tc qdisc add dev eth0 handle ffff: ingress
