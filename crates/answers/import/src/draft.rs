@@ -362,8 +362,8 @@ impl Draft {
         }
     }
 
-    /// Makes each policer's bucket that carries credit over hold one packet: its platform passes a packet that is larger
-    /// than the bucket, and a scenario's policer never does (RFC 2697 section 3).
+    /// Makes a router's policer hold one packet where its bucket is smaller. A scenario's policer never passes a packet that is
+    /// larger than its bucket (RFC 2697 section 3); most routers carry credit over or round the bucket up.
     pub(crate) fn hold_one_packet(&mut self, reading: &mut Reading) {
         let all = self.links.iter_mut().flat_map(|l| l.forward.iter_mut().chain(&mut l.backward));
         for stage in all.filter(|s| s.credit == Credit::CarriesOver) {
@@ -374,8 +374,8 @@ impl Draft {
                 small.map(|b| number::size(std::mem::replace(b, Bytes::new(PACKET)).get())).collect();
             if !written.is_empty() {
                 reading.assume(format!(
-                    "{}: its bucket of {} passes a full packet now and then, as routers carry credit over; simulated as a \
-                     bucket of {}",
+                    "{}: its bucket of {} passes a full packet when credit for one has come together, as on most routers \
+                     (hardware such as Catalyst 6500 never passes it); simulated with {}",
                     stage.says,
                     written.join(" and "),
                     number::size(PACKET)

@@ -358,7 +358,8 @@ impl<'a, 'r> Applied<'a, 'r> {
             self.reading.fault(police.line, "police-keeps", text);
         }
         if police.bc.is_none() {
-            self.reading.assume("a police without a burst has 250 ms of its rate, as on IOS");
+            self.reading
+                .assume("a police without a burst holds 250 ms of its rate, the default of IOS and IOS XR");
         }
         let says = format!("police of class {name}, {}", number::rate(cir));
         Some(DraftStage::new("police", police.line, says, policer).with_credit(Credit::CarriesOver))

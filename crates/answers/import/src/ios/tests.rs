@@ -235,7 +235,7 @@ interface Gi0/0
     assert_eq!(p[0].burst, Some(Bytes::new(1500)));
     assert_eq!(rules(&imported), [(3, "policer-burst")]);
     assert!(
-        imported.assumed.iter().any(|a| a.contains("1000 B passes a full packet")),
+        imported.assumed.iter().any(|a| a.contains("1000 B passes a full packet when")),
         "{:?}",
         imported.assumed
     );
