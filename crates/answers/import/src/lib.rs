@@ -9,6 +9,7 @@
 mod cni;
 mod containerlab;
 mod draft;
+mod dummynet;
 mod export;
 mod finding;
 mod ibox;
@@ -112,4 +113,5 @@ formats! {
     "kubernetes" => kubernetes::Kubernetes,
     "routeros" => routeros::RouterOs,
     "sqm" => sqm::Sqm,
+    "ipfw" => dummynet::Ipfw,
 }
