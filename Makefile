@@ -150,12 +150,14 @@ netns:
 objects:
 	$(CARGO) xtask bless objects
 
-# Each target for ten minutes; needs `cargo install cargo-fuzz` and a nightly toolchain. A capture left half read
+# Each target, and `import` for each format, for ten minutes; needs `cargo install cargo-fuzz` and a nightly toolchain. A capture left half read
 # leaves its unpacking thread a moment to end, which a leak detector takes for a leak.
 fuzz:
 	cd fuzz && cargo +nightly fuzz run scenario -- -max_total_time=600
-	for f in tc ios mahimahi containerlab ibox; do \
-	(cd fuzz && cargo +nightly fuzz run import_$$f -- -max_total_time=600 -rss_limit_mb=512 -timeout=10) || exit 1; done
+	$(CARGO) run -q -p longfat-import --example seeds fuzz/corpus
+	for d in fuzz/corpus/import-*/; do f=$$(basename $$d); \
+	(cd fuzz && LONGFAT_IMPORT_FORMAT=$${f#import-} cargo +nightly fuzz run import corpus/$$f -- -dict=corpus/$$f.dict \
+	-max_total_time=600 -rss_limit_mb=1024 -timeout=10) || exit 1; done
 	for f in config header hello; do \
 	(cd fuzz && cargo +nightly fuzz run proxy_$$f -- -max_total_time=600 -rss_limit_mb=512 -timeout=10) || exit 1; done
 	cd fuzz && cargo +nightly fuzz run pair_frames -- -max_total_time=600 -rss_limit_mb=512 -timeout=10

@@ -1,7 +1,0 @@
-//! Any text as tc: see `crates/answers/import/tests/common/mod.rs`.
-#![no_main]
-
-#[path = "../../crates/answers/import/tests/common/mod.rs"]
-mod common;
-
-libfuzzer_sys::fuzz_target!(|data: &str| common::check(import::ImportFormat::Tc, data));
