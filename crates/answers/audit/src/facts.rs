@@ -105,6 +105,8 @@ pub struct DeviceFacts {
     pub loopback: bool,
     /// Root queueing discipline: `pfifo_fast`, `fq`, `noqueue`; `mq` counts as that of its queues where these agree.
     pub qdisc: String,
+    /// Whether the root queueing discipline was set by somebody: it has a handle. The kernel's default has none.
+    pub qdisc_set: bool,
     /// Segmentation by the device (TSO); `None` where it could not be asked.
     pub tso: Option<bool>,
     /// Segmentation just above the device (GSO).
@@ -143,6 +145,16 @@ pub struct HtbClassFacts {
     pub burst_bytes: u64,
     /// Bucket of its ceiling, bytes.
     pub cburst_bytes: u64,
+    /// Priority; 0 is served first.
+    pub prio: u32,
+    /// Bytes that it sends in one turn of its priority.
+    pub quantum: u32,
+    /// Bytes that the class counts on top of each packet.
+    pub overhead: u16,
+    /// Bytes that the class counts for a packet at least.
+    pub mpu: u16,
+    /// Whether packets are counted in whole ATM cells.
+    pub atm: bool,
 }
 
 /// A token bucket filter at a device's root (tc-tbf(8)).

@@ -11,6 +11,7 @@
 //! A rule is a file in `rule/` and a line in `rule.rs`. What it proposes is a list of [`SettingChange`]s: the commands, how to
 //! undo them and the scenario that is simulated all come from that one list.
 
+mod change;
 #[cfg(target_os = "linux")]
 mod collect;
 mod cost;
@@ -25,14 +26,16 @@ mod path;
 mod report;
 mod rule;
 mod settings;
+mod settle;
 mod text;
 mod trial;
 
+pub use change::{PlacedChange, SettingChange};
 #[cfg(target_os = "linux")]
 pub use collect::collect;
 pub use cost::price;
 pub use facts::{DeviceFacts, HostFacts, HtbClassFacts, NamespaceFacts, ShaperFacts, SocketFacts, TcpMemory};
-pub use finding::{AuditFinding, CostMeasure, FindingCost, FindingLevel, Proposal, SettingChange};
+pub use finding::{AuditFinding, CostMeasure, FindingCost, FindingLevel, Proposal};
 pub use path::{CheckedPath, PathProblem};
 pub use report::{CHECK_SCHEMA, CheckReport, ControlSockets, DeviceReport, NamespaceReport, report, schema};
 pub use rule::{RULES, RuleEntry, judge};

@@ -4,6 +4,7 @@ use crate::facts::{HostFacts, NamespaceFacts};
 use crate::finding::{AuditFinding, FindingCost, FindingLevel};
 use crate::pacing::{PacingState, control_paces, of_control, of_socket};
 use crate::path::CheckedPath;
+use crate::settle::settle;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -107,8 +108,9 @@ pub struct DeviceReport {
     pub gso_max_bytes: Option<u32>,
 }
 
-/// All of it, findings in order.
+/// All of it, findings in order, each setting with one value.
 pub fn report(host: &HostFacts, path: Option<CheckedPath>, mut findings: Vec<AuditFinding>) -> CheckReport {
+    settle(host, &mut findings);
     let gain = |f: &AuditFinding| f.cost.as_ref().map_or(0.0, FindingCost::worth);
     findings.sort_by(|a, b| a.level.cmp(&b.level).then(gain(b).total_cmp(&gain(a))));
     CheckReport {

@@ -4,8 +4,8 @@
 //! the path as given are none; each end reaches it over a link of its own of 1 Gbit/s, or ten times the
 //! path's rate.
 
+use crate::change::SettingChange;
 use crate::facts::{DeviceFacts, NamespaceFacts};
-use crate::finding::SettingChange;
 use crate::pacing;
 use crate::path::CheckedPath;
 use congestion::Control;
@@ -96,6 +96,17 @@ impl TrialEnds {
             there.receive_window = Some(bytes(65_535));
         }
         TrialEnds { control: ns.default_control().unwrap_or("cubic").into(), here, there, shaper: None }
+    }
+}
+
+impl TrialEnds {
+    /// Takes this host's buffers and congestion control from others.
+    pub fn take_buffers_and_control(&mut self, others: TrialEnds) {
+        self.control = others.control;
+        self.here.receive_buffer = others.here.receive_buffer;
+        self.here.initial_receive_buffer = others.here.initial_receive_buffer;
+        self.here.receive_window = others.here.receive_window;
+        self.here.send_buffer = others.here.send_buffer;
     }
 }
 

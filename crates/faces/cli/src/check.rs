@@ -32,7 +32,7 @@ fn audited(facts: &HostFacts, path: Option<CheckedPath>, shows_progress: bool) -
             bar.show(progress);
             ControlFlow::Continue(())
         };
-        findings = audit::price(findings, path, Some(&mut show));
+        findings = audit::price(facts, findings, path, Some(&mut show));
         bar.clear();
     }
     audit::report(facts, path, findings)

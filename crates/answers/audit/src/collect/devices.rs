@@ -5,7 +5,7 @@ use super::list::{TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG, dump};
 use crate::facts::{DeviceFacts, ShaperFacts};
 use linux::device::{EthtoolQuestion, ethtool_value};
 use linux::netlink::{Service, attribute, number, number64, text, u32_at};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 const RTM_GETLINK: u16 = 18;
@@ -33,6 +33,7 @@ pub fn devices() -> io::Result<Vec<DeviceFacts>> {
     dump(Service::Route, RTM_GETQDISC, &[0; TCMSG], &mut |m| queues.read(m))?;
     let device = |(index, mut d): (u32, DeviceFacts)| {
         (d.qdisc, d.shaper) = queues.of(index);
+        d.qdisc_set = queues.set.contains(&index);
         if d.qdisc == "htb" {
             d.classes = htb::classes(index)?;
         }
@@ -69,6 +70,9 @@ fn link(message: &[u8]) -> Option<(u32, DeviceFacts)> {
 #[derive(Default)]
 struct Queues {
     root: BTreeMap<u32, (String, Option<ShaperFacts>)>,
+    /// Devices that have a root with a handle: one that was set. A default's handle is 0 (`qdisc_create_dflt`,
+    /// net/sched/sch_generic.c).
+    set: BTreeSet<u32>,
     /// Kinds below a root.
     below: BTreeMap<u32, Vec<String>>,
 }
@@ -83,6 +87,9 @@ impl Queues {
             TC_H_ROOT => {
                 let shaper = attribute(rest, TCA_OPTIONS).filter(|_| kind == "tbf").and_then(tbf);
                 self.root.insert(index, (kind, shaper));
+                if u32_at(fixed, 8) != 0 {
+                    self.set.insert(index);
+                }
             }
             // The ingress hook is no queue.
             _ if kind == "ingress" || kind == "clsact" => {}
@@ -165,6 +172,10 @@ mod tests {
         q.read(&tc(1, 3, "fq_codel"));
         assert_eq!(q.of(1).0, "mq");
         assert_eq!(q.of(2).0, "");
+        let mut handled = tc(3, TC_H_ROOT, "fq_codel");
+        handled[8..12].copy_from_slice(&0x8001_0000u32.to_ne_bytes());
+        q.read(&handled);
+        assert_eq!((q.set.contains(&1), q.set.contains(&3)), (false, true));
     }
 
     #[test]

@@ -11,6 +11,11 @@ const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
 /// A tick of the scheduler, ns (PSCHED_SHIFT).
 const TICK: u128 = 64;
+/// Bytes of a `tc_htb_opt`.
+const HTB_OPT: usize = 44;
+/// TC_LINKLAYER_MASK and TC_LINKLAYER_ATM (linux/pkt_sched.h).
+const LINKLAYER_MASK: u8 = 0x0f;
+const LINKLAYER_ATM: u8 = 2;
 
 /// All of a device.
 ///
@@ -29,13 +34,15 @@ fn handle(n: u32) -> String {
     if n == TC_H_ROOT { "root".into() } else { format!("{:x}:{:x}", n >> 16, n & 0xffff) }
 }
 
-/// `tcmsg`, then a `tc_htb_opt`: two `tc_ratespec` of 12 bytes whose last four are the rate (all ones: see the 64-bit
-/// attribute), then both buckets as ticks at their rates.
+/// `tcmsg`, then a `tc_htb_opt`: two `tc_ratespec` of 12 bytes, both buckets as ticks at their rates, quantum, level and
+/// priority. A `tc_ratespec` is cell_log and link layer of a byte each, overhead, cell_align and mpu of two, and the rate (all
+/// ones: see the 64-bit attribute).
 fn class(message: &[u8]) -> Option<HtbClassFacts> {
     let (fixed, rest) = message.split_at_checked(TCMSG)?;
     let options = attribute(rest, TCA_OPTIONS)
         .filter(|_| attribute(rest, TCA_KIND).map(text).as_deref() == Some("htb"))?;
-    let parameters = attribute(options, TCA_HTB_PARMS)?;
+    let parameters = attribute(options, TCA_HTB_PARMS).filter(|p| p.len() >= HTB_OPT)?;
+    let u16_at = |offset: usize| u16::from_ne_bytes([parameters[offset], parameters[offset + 1]]);
     let at = |offset: usize| number(parameters.get(offset..)?).map(u64::from);
     let wide = |kind| attribute(options, kind).and_then(number64);
     let (rate, ceil) = (wide(TCA_HTB_RATE64).or(at(8))?, wide(TCA_HTB_CEIL64).or(at(20))?);
@@ -47,6 +54,11 @@ fn class(message: &[u8]) -> Option<HtbClassFacts> {
         ceil_bytes_per_second: ceil,
         burst_bytes: bytes(at(24)?, rate),
         cburst_bytes: bytes(at(28)?, ceil),
+        quantum: u32_at(parameters, 32),
+        prio: u32_at(parameters, 40),
+        overhead: u16_at(2),
+        mpu: u16_at(6),
+        atm: parameters[1] & LINKLAYER_MASK == LINKLAYER_ATM,
     })
 }
 
@@ -67,6 +79,7 @@ mod tests {
         // 10 ms at 1 MB/s, 1 ms at 2 MB/s.
         p[24..28].copy_from_slice(&156_250u32.to_ne_bytes());
         p[28..32].copy_from_slice(&15_625u32.to_ne_bytes());
+        (p[1], p[2], p[6], p[32], p[40]) = (2, 44, 64, 200, 3);
         m.extend(written(TCA_OPTIONS, &written(TCA_HTB_PARMS, &p)));
         let expected = HtbClassFacts {
             name: "1:10".into(),
@@ -75,6 +88,11 @@ mod tests {
             ceil_bytes_per_second: 2_000_000,
             burst_bytes: 10_000,
             cburst_bytes: 2_000,
+            prio: 3,
+            quantum: u32::from_ne_bytes([200, 0, 0, 0]),
+            overhead: u16::from_ne_bytes([44, 0]),
+            mpu: u16::from_ne_bytes([64, 0]),
+            atm: true,
         };
         assert_eq!(class(&m), Some(expected));
         for n in 0..m.len() {

@@ -1,7 +1,8 @@
 //! Connections that wait to be accepted.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel, SettingChange};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel};
 
 const NAME: &str = "net.core.somaxconn";
 

@@ -1,7 +1,8 @@
 //! Packets dropped before the stack.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel::Note, SettingChange};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel::Note};
 
 const NAME: &str = "net.core.netdev_max_backlog";
 

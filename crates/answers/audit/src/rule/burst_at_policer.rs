@@ -5,8 +5,9 @@
 //! (`htb_charge_class`, net/sched/sch_htb.c). Both measured: docs/check.md.
 
 use super::{Question, RuleEntry};
+use crate::change::SettingChange;
 use crate::facts::DeviceFacts;
-use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
+use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::path::{CheckedPath, size};
 use crate::trial::{CostTrial, TrialLoad};
 

@@ -1,7 +1,8 @@
 //! Of the controls that the kernel has another would carry more on this path.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel::Problem, Proposal, SettingChange};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::pacing::control_paces;
 use crate::trial::{CostTrial, TrialLoad};
 
@@ -34,8 +35,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
             _ => "It reacts to losses or delays in another way, which suits this path.",
         };
         let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
-        let proposal = Some(Proposal { trial, least_gain: Some(LEAST), alternatives: true });
-        Some(AuditFinding { proposal, ..finding })
+        Some(finding.if_it_gains_most(LEAST, trial))
     };
     others.filter_map(propose).collect()
 }

@@ -1,11 +1,11 @@
 //! Buckets of HTB classes that are too small for their rate, or hold a second of it.
 
 use super::{Question, RuleEntry};
+use crate::change::SettingChange;
 use crate::facts::{DeviceFacts, HtbClassFacts};
 use crate::finding::{
     AuditFinding,
     FindingLevel::{Note, Problem},
-    SettingChange,
 };
 use crate::path::size;
 use crate::trial::{CostTrial, TrialLoad};

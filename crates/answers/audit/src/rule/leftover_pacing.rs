@@ -1,7 +1,8 @@
 //! Connections whose pacing depends on when their program chose its control.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel::Note, SettingChange};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel::Note};
 use crate::pacing::{PacingState, of_socket};
 use crate::trial::{CostTrial, TrialLoad};
 use std::collections::BTreeMap;

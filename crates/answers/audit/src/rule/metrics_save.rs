@@ -1,7 +1,8 @@
 //! What one connection met is held against the next.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel::Problem};
 
 const NAME: &str = "net.ipv4.tcp_no_ssthresh_metrics_save";
 

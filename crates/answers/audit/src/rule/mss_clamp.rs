@@ -1,7 +1,8 @@
 //! A router between links of different size that does not say so in the handshake.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel::Problem, quoted};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::trial::{CostTrial, TrialLoad};
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -31,27 +32,11 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let why = "Both ends agree on a segment that fits their own links. One that does not fit the narrower link here is dropped, \
                and its sender told by ICMP; where that is lost the connection hangs with its first full segment. A clamp writes \
                what fits into the handshake.";
-    let mut finding = AuditFinding::new(Problem, q.ns, seen, why);
-    if let Some(enter) = &q.ns.enter {
-        let enter = if enter.is_empty() { String::new() } else { format!("{enter} ") };
-        let rule = format!("oifname {} tcp flags syn tcp option maxseg size set rt mtu", nft(&narrow.name));
-        finding.commands = vec![
-            format!("{enter}nft add table inet mss"),
-            format!(
-                "{enter}nft add chain inet mss forward '{{ type filter hook forward priority mangle; }}'"
-            ),
-            format!("{enter}nft add rule inet mss forward {}", quoted(&rule)),
-        ];
-        finding.undo = vec![format!("{enter}nft delete table inet mss")];
-    }
+    let change = [SettingChange::MssClamp { device: narrow.name.clone() }];
+    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
     let Some(path) = q.reachable() else { return vec![finding] };
     let mut trial = CostTrial::of(q.ns, path, TrialLoad::Send, &[]);
     trial.black_hole = Some(narrow.mtu);
     trial.then.there.mss = Some(narrow.mtu - 40);
     vec![finding.with_trial(trial)]
-}
-
-/// A name as nft takes it.
-fn nft(name: &str) -> String {
-    format!("\"{}\"", name.replace(['"', '\\'], ""))
 }

@@ -1,8 +1,9 @@
 //! Nothing finds a narrower path when ICMP is lost.
 
 use super::{Question, RuleEntry};
+use crate::change::SettingChange;
 use crate::facts::NamespaceFacts;
-use crate::finding::{AuditFinding, FindingLevel::Note, SettingChange};
+use crate::finding::{AuditFinding, FindingLevel::Note};
 use crate::trial::{CostTrial, TrialLoad};
 
 const NAME: &str = "net.ipv4.tcp_mtu_probing";

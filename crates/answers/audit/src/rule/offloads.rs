@@ -1,7 +1,8 @@
 //! Offloads turned off on a link.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel::Note, quoted};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel::Note};
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     name: "offloads",
@@ -28,15 +29,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         let seen = format!("{} is off on {}", off.join(" and "), device.name);
         let why = "Each packet then passes the stack alone, which costs processor time at high rates. It changes nothing else: \
                    bursts on the wire come from pacing, not from this.";
-        let mut finding = AuditFinding::new(Note, q.ns, seen, why);
-        if let Some(enter) = &q.ns.enter {
-            let enter = if enter.is_empty() { String::new() } else { format!("{enter} ") };
-            let all = |on: &str| off.iter().map(|name| format!(" {name} {on}")).collect::<String>();
-            let device = quoted(&device.name);
-            finding.commands.push(format!("{enter}ethtool -K {device}{}", all("on")));
-            finding.undo.push(format!("{enter}ethtool -K {device}{}", all("off")));
-        }
-        found.push(finding);
+        let change = [SettingChange::Offloads { device: device.name.clone(), names: off }];
+        found.push(AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &change));
     }
     found
 }

@@ -1,7 +1,8 @@
 //! Receive buffers that do not grow.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::path::size;
 use crate::trial::{CostTrial, TrialLoad};
 

@@ -1,7 +1,8 @@
 //! Selective acknowledgements turned off.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::trial::{CostTrial, TrialLoad};
 
 const NAME: &str = "net.ipv4.tcp_sack";

@@ -1,7 +1,8 @@
 //! Connections that are kept open begin anew after each pause.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel::Note, SettingChange};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel::Note};
 use crate::trial::{CostTrial, TrialLoad};
 
 const NAME: &str = "net.ipv4.tcp_slow_start_after_idle";

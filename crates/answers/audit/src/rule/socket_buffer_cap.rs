@@ -1,38 +1,68 @@
 //! What programs that set their own buffers get at most.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel::Note, SettingChange};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel::Note};
 use crate::path::size;
-use crate::trial::{CostTrial, TrialLoad};
+use crate::trial::{CostTrial, TrialEnds, TrialLoad};
 use units::Bytes;
-
-const NAME: &str = "net.core.rmem_max";
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     name: "socket-buffer-cap",
-    looks_for: "rmem_max below the path's bandwidth-delay product, for programs that set SO_RCVBUF",
-    source: "socket(7): SO_RCVBUF; admin-guide/sysctl/net: rmem_max",
+    looks_for: "rmem_max or wmem_max below the path's bandwidth-delay product, for programs that set SO_RCVBUF or SO_SNDBUF",
+    source: "socket(7): SO_RCVBUF, SO_SNDBUF; admin-guide/sysctl/net: rmem_max, wmem_max",
     find,
 };
 
-/// `net.core.rmem_max` is one for the whole host: it is told once.
+/// One end's cap.
+struct Cap {
+    name: &'static str,
+    option: &'static str,
+    load: TrialLoad,
+    /// Gives a trial's end a buffer of that many bytes, which no longer grows.
+    fix: fn(&mut TrialEnds, Option<Bytes>),
+}
+
+const CAPS: [Cap; 2] = [
+    Cap {
+        name: "net.core.rmem_max",
+        option: "SO_RCVBUF",
+        load: TrialLoad::Receive,
+        fix: |ends, bytes| {
+            ends.here.receive_buffer = bytes;
+            ends.here.initial_receive_buffer = bytes;
+        },
+    },
+    Cap {
+        name: "net.core.wmem_max",
+        option: "SO_SNDBUF",
+        load: TrialLoad::Send,
+        fix: |ends, bytes| ends.here.send_buffer = bytes,
+    },
+];
+
+/// Both are one for the whole host: each is reported once.
 fn find(q: &Question) -> Vec<AuditFinding> {
-    let (Some(path), Some(cap)) = (q.reachable(), q.ns.settings.number(NAME)) else { return Vec::new() };
-    let cap = cap.max(0) as u64;
-    if !q.ns.initial || cap >= path.bdp() {
-        return Vec::new();
+    CAPS.iter().filter_map(|cap| finding(q, cap)).collect()
+}
+
+fn finding(q: &Question, cap: &Cap) -> Option<AuditFinding> {
+    let (path, most) = (q.reachable()?, q.ns.settings.number(cap.name)?.max(0) as u64);
+    if !q.ns.initial || most >= path.bdp() {
+        return None;
     }
-    let seen = format!("{NAME} is {}; the path holds {}", size(cap), size(path.bdp()));
-    let why = "A program that sets SO_RCVBUF gets no more than this, and its buffer no longer grows by itself. Programs that do \
-               not set it are not concerned.";
+    let seen = format!("{} is {}; the path holds {}", cap.name, size(most), size(path.bdp()));
+    let why = format!(
+        "A program that sets {} gets no more than this, and its buffer no longer grows by itself. Programs that do not set it are \
+         not concerned.",
+        cap.option
+    );
     let wanted = (2 * path.bdp()).next_multiple_of(1 << 20).min(1 << 30);
-    let change = [SettingChange::sysctl(q.ns, NAME, wanted)];
-    let mut trial = CostTrial::of(q.ns, path, TrialLoad::Receive, &change);
-    // The kernel doubles what is asked for, and offers half.
+    let change = [SettingChange::sysctl(q.ns, cap.name, wanted)];
+    let mut trial = CostTrial::of(q.ns, path, cap.load, &change);
+    // The kernel doubles the number that a program sets, and about half of that is payload.
     let fixed = |asked: u64| Some(Bytes::new((2 * asked).clamp(1, (1 << 30) - 1)));
-    for (ends, asked) in [(&mut trial.now, cap), (&mut trial.then, wanted)] {
-        ends.here.receive_buffer = fixed(asked);
-        ends.here.initial_receive_buffer = fixed(asked);
-    }
-    vec![AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &change).if_it_gains(1.05, trial)]
+    (cap.fix)(&mut trial.now, fixed(most));
+    (cap.fix)(&mut trial.then, fixed(wanted));
+    Some(AuditFinding::new(Note, q.ns, seen, &why).with_changes(q.ns, &change).if_it_gains(1.05, trial))
 }

@@ -1,7 +1,8 @@
 //! The memory of all TCP sockets.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel, SettingChange};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel};
 use crate::path::size;
 
 pub(super) const RULE: RuleEntry = RuleEntry {

@@ -1,7 +1,8 @@
 //! Timestamps turned off.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel::Note, SettingChange};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel::Note};
 use crate::trial::{CostTrial, TrialLoad};
 
 const NAME: &str = "net.ipv4.tcp_timestamps";

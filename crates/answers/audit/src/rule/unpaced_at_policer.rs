@@ -1,7 +1,8 @@
 //! An unpaced sender sends bursts, and a policer drops what its bucket does not hold of them.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::pacing::{PacingState, of_control};
 use crate::path::size;
 use crate::trial::{CostTrial, TrialLoad};

@@ -1,7 +1,8 @@
 //! Windows of 16 bits.
 
 use super::{Question, RuleEntry};
-use crate::finding::{AuditFinding, FindingLevel::Problem, SettingChange};
+use crate::change::SettingChange;
+use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::trial::{CostTrial, TrialLoad};
 
 const NAME: &str = "net.ipv4.tcp_window_scaling";

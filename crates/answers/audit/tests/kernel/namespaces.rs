@@ -145,7 +145,7 @@ fn a_namespace_with_small_buffers_and_a_clean_one() {
         0.0,
     );
     let path = path.expect("a path");
-    let priced = audit::price(judge(&host, Some(&path)), &path, None);
+    let priced = audit::price(&host, judge(&host, Some(&path)), &path, None);
     let cost = |rule: &str, seen: &str| {
         let of = priced
             .iter()
@@ -273,7 +273,9 @@ fn buckets_of_htb_classes_as_tc_makes_them() {
     for (burst, seen) in [("burst 1600 cburst 1600", "1.6 kB"), ("burst 100k cburst 30m", "31")] {
         assert!(tc(
             &ns,
-            &format!("class change dev v0 parent 1: classid 1:10 htb rate 100mbit ceil 200mbit {burst}")
+            &format!(
+                "class change dev v0 parent 1: classid 1:10 htb rate 100mbit ceil 200mbit prio 3 {burst}"
+            )
         ));
         let host = collect();
         let before = ns.facts(&host).devices.clone();
@@ -287,6 +289,8 @@ fn buckets_of_htb_classes_as_tc_makes_them() {
             |all: &[audit::DeviceFacts]| -> Vec<_> { all.iter().flat_map(|d| d.classes.clone()).collect() };
         let (before, after) = (classes(&before), classes(&ns.facts(&after).devices));
         assert!(before[0].cburst_bytes.abs_diff(after[0].cburst_bytes) < 2000, "{before:?} {after:?}");
+        assert_eq!((before[0].prio, before[0].quantum), (3, after[0].quantum));
+        assert_eq!(after[0].prio, 3, "a class keeps what was not to change");
     }
 }
 
