@@ -1,4 +1,5 @@
-//! A receive buffer that holds the bandwidth-delay product: else the receiver's window is the limit (RFC 7323 section 1.1).
+//! A receive buffer that holds what is under way, also while a loss is repaired: else the receiver's window is the limit
+//! (RFC 7323 section 1.1). Behind a hole nothing can be read, and what comes meanwhile stays in the buffer.
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::command::lines;
@@ -10,10 +11,11 @@ use units::Bytes;
 /// A larger receive buffer.
 pub struct LargerReceiveBuffer;
 
-/// Below this many bandwidth-delay products a window holds a sender back: BBR keeps two in flight.
-pub const ENOUGH: u64 = 2;
+/// Below this many bandwidth-delay products a window holds a sender back: two are in flight with BBR or a full queue, and one
+/// more comes in the round trip in which a lost segment is sent again (RFC 6675 section 5) and is held out of order.
+const WINDOWS: u64 = 3;
 /// A buffer is this many times the window that it offers: half is for what the kernel keeps beside the payload
-/// (`tcp_adv_win_scale`).
+/// (`tcp_adv_win_scale` of 1).
 const OVERHEAD: u64 = 2;
 /// The largest buffer that a scenario's stack may have (RFC 7323 section 2.3).
 pub const MOST: u64 = (1 << 30) - 1;
@@ -27,7 +29,7 @@ fn window(stack: &Stack) -> u64 {
 pub fn too_small(s: &Situation<'_>) -> Vec<(usize, Bytes)> {
     let needed = |host: usize| {
         let bdps = s.ways.iter().filter(|w| w.to == host).filter_map(|w| w.bdp());
-        let needed = bdps.map(|b| b.get() * ENOUGH).max()?;
+        let needed = bdps.map(|b| b.get() * WINDOWS).max()?;
         let fits = window(&s.reference().hosts[host].stack) >= needed;
         (!fits).then_some((host, Bytes::new(round(needed * OVERHEAD))))
     };
@@ -79,10 +81,10 @@ impl Cure for LargerReceiveBuffer {
         "receive-buffer"
     }
     fn about(&self) -> &'static str {
-        "A receive buffer for twice the bandwidth-delay product, so that the receiver's window is not the limit."
+        "A receive buffer for three bandwidth-delay products, so that the receiver's window is not the limit, after a loss either."
     }
     fn applies(&self) -> &'static str {
-        "where a receiver's window is below twice the bandwidth-delay product of a path whose rate is known"
+        "where a receiver's window is below three times the bandwidth-delay product of a path whose rate is known"
     }
     fn hurts(&self) -> &'static str {
         "Memory for each connection; behind a deep queue a larger window only fills the queue."

@@ -11,6 +11,8 @@ pub struct LargerSendBuffer;
 
 /// `tcp_wmem[2]` of Linux.
 const USUAL: u64 = 4 << 20;
+/// Bandwidth-delay products that a buffer has room for: what is not acknowledged, and what is sent while a loss is repaired.
+const WINDOWS: u64 = 2;
 /// The kernel counts its own bookkeeping too: some 2304 bytes for 1448 of payload.
 const OVERHEAD: u64 = 2;
 
@@ -18,7 +20,7 @@ impl LargerSendBuffer {
     fn too_small(s: &Situation<'_>) -> Vec<(usize, Bytes)> {
         let needed = |host: usize| {
             let bdps = s.ways.iter().filter(|w| w.from == host).filter_map(|w| w.bdp());
-            let needed = bdps.map(|b| b.get() * receive_buffer::ENOUGH * OVERHEAD).max()?;
+            let needed = bdps.map(|b| b.get() * WINDOWS * OVERHEAD).max()?;
             let now = s.reference().hosts[host].stack.send_buffer.map_or(USUAL, Bytes::get);
             (now < needed && tune::is_linux(s.reference(), host))
                 .then_some((host, Bytes::new(receive_buffer::round(needed))))

@@ -376,11 +376,11 @@ fn a_queue_is_one_bandwidth_delay_product() {
 }
 
 #[test]
-fn buffers_hold_two_bandwidth_delay_products() {
-    // 2 Gbit/s for 30 ms are 7.5 MB: twice that, twice for the kernel's own.
+fn buffers_hold_what_is_under_way_while_a_loss_is_repaired() {
+    // 1 Gbit/s for 30 ms are 3.75 MB: twice that to send, three times to receive, twice for the kernel's own.
     let fast = QUEUE.replace("20Mbit/s", "1Gbit/s");
     let s = path(&fast, FLOW);
-    let receive = "hosts.server.stack={ receive_buffer = \"15728640B\" }";
+    let receive = "hosts.server.stack={ receive_buffer = \"23068672B\" }";
     offers("receive-buffer", &s, &[("receive-buffer", receive)]);
     let send = "hosts.client.stack={ send_buffer = \"15728640B\" }";
     offers("send-buffer", &s, &[("send-buffer", send), ("send-buffer-both", &format!("{send}\n{receive}"))]);

@@ -349,3 +349,27 @@ fn of_equally_likely_scenarios_the_interval_covers_both() {
     assert!((8.0..10.0).contains(&best.figures.goodput_mbps.mean), "{:?}", best.figures);
     assert!(best.gain.high - best.gain.low > 0.0 && best.gain.low <= best.gain.mean);
 }
+
+/// A window of two bandwidth-delay products is what BBR has in flight: what comes while a loss is repaired needs a third.
+#[test]
+fn a_receive_buffer_has_room_for_what_comes_while_a_loss_is_repaired() {
+    let s = scenario(
+        r#"
+        duration = "10s"
+        [links.w]
+        between = ["a", "b"]
+        forward = [{ kind = "loss", probability = 0.008 }, { kind = "link", rate = "50Mbit/s", delay = "50ms" }]
+        backward = [{ kind = "link", rate = "50Mbit/s", delay = "50ms" }]
+        [hosts.b]
+        stack = { receive_buffer = "2.5MB" }
+        [flows.f]
+        from = "a"
+        to = "b"
+        cc = "bbr"
+        "#,
+    );
+    let plan = made(&s, &PlanWish { only: vec![Actor::Receiver], ..small() }).plan;
+    let best = advised(&plan).expect("something helps");
+    assert_eq!(best.name, "receive-buffer", "{}", plan.advice);
+    assert!(best.gain.mean > 0.05 * plan.now.goodput_mbps.mean, "{}", plan.advice);
+}
