@@ -19,6 +19,8 @@ pub enum Platform {
     Nginx,
     /// HAProxy's configuration.
     Haproxy,
+    /// The configuration of a container's network (CNI).
+    Cni,
     /// Cisco IOS, in configuration mode.
     CiscoIos,
     /// Cisco IOS-XE, in configuration mode.
@@ -35,6 +37,7 @@ impl Platform {
             Platform::Longfat => "longfat proxy",
             Platform::Nginx => "nginx",
             Platform::Haproxy => "HAProxy",
+            Platform::Cni => "CNI",
             Platform::CiscoIos => "Cisco IOS",
             Platform::CiscoIosXe => "Cisco IOS-XE",
         }

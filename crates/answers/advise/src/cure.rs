@@ -27,6 +27,7 @@ mod relay;
 mod relay_bbr;
 mod rto_min;
 mod send_buffer;
+mod shaper_burst;
 mod shaper_front;
 mod shaper_instead;
 mod shaper_port;
@@ -207,6 +208,7 @@ cures! {
     shaper_front::ShaperInFront,
     shaper_port::ShaperAtPort,
     policer_bucket::PolicerBucket,
+    shaper_burst::ShaperBurst,
     codel::CoDelQueueing,
     fq_codel::FqCoDelQueueing,
     wfq::WfqQueueing,

@@ -198,7 +198,7 @@ pub fn queue(
 
 /// Who runs a stage's queue: the host that sends into it where all data that passes it begins there, the receiver's where only
 /// its acknowledgements do, else the provider.
-fn owner(s: &Situation<'_>, place: StagePlace) -> Actor {
+pub fn owner(s: &Situation<'_>, place: StagePlace) -> Actor {
     let [at, _] = s.ends(place);
     let mut data = s.all_through(place).peekable();
     if data.peek().is_some() {

@@ -466,3 +466,45 @@ fn of_several_scenarios_the_smallest_policer_counts() {
     let change = changes(&option, &likely);
     assert!(change.contains("rate = \"17.82Mbit/s\", burst = \"3kB\""), "{change}");
 }
+
+#[test]
+fn a_shapers_bucket_bounds_what_leaves_and_is_a_part_of_its_queue() {
+    let shaped = |burst: &str, behind: &str| {
+        let shaper = format!(
+            "{{ kind = \"shaper\", name = \"tbf\", rate = \"100Mbit/s\", burst = \"{burst}\", latency = \"25ms\" }}, \
+             {{ kind = \"delay\", delay = \"85ms\" }}{behind}"
+        );
+        path(&shaper, FLOW)
+    };
+    let policer = ", { kind = \"policer\", rate = \"100Mbit/s\", burst = \"40kB\" }";
+    // 5 ms of 100 Mbit/s are 62.5 kB: less than a host's burst.
+    let small = |bytes: &str| format!("links.wan.forward.tbf.burst=\"{bytes}\"");
+    offers("shaper-burst", &shaped("268MB", ""), &[("shaper-burst-small", &small("65536B"))]);
+    // Half of what the policer holds.
+    offers("shaper-burst", &shaped("1MB", policer), &[("shaper-burst-small", &small("20kB"))]);
+    // 100 ms are 1.25 MB: 833 packets, less the 312.5 kB that 25 ms are.
+    offers("shaper-burst", &shaped("100kB", ""), &[("shaper-burst-deep", &small("937kB"))]);
+    offers_nothing("shaper-burst", &shaped("1MB", ""));
+    offers_nothing("shaper-burst", &queued());
+    // The plugin of CNI counts bits, and the undo is what is there now.
+    // Of a pod that receives it is what comes in.
+    let option = options("shaper-burst", &shaped("268MB", "")).remove(0);
+    let cni = option.commands.iter().find(|c| c.platform == Platform::Cni).expect("an entry for the plugin");
+    assert!(cni.at == "server" && cni.apply[0].contains("\"ingressBurst\": 524288 "), "{cni:?}");
+    let pod = scenario(
+        "duration = \"2s\"\n[links.veth]\nbetween = [\"pod\", \"far\"]\nforward = [{ kind = \"shaper\", rate = \"10Mbit/s\", \
+         burst = \"268435456B\", latency = \"25ms\" }]\n[flows.f]\nfrom = \"pod\"\nto = \"far\"\n",
+    );
+    let option = options("shaper-burst", &pod).remove(0);
+    let cni = option.commands.iter().find(|c| c.platform == Platform::Cni).expect("an entry for the plugin");
+    let entry = |burst: u64| {
+        format!("{{ \"type\": \"bandwidth\", \"egressRate\": 10000000, \"egressBurst\": {burst} }}")
+    };
+    assert_eq!((&cni.apply[..], &cni.undo[..]), (&[entry(524_288)][..], &[entry(2_147_483_648)][..]));
+    let tbf = &option.commands[0];
+    assert_eq!(tbf.apply, ["tc qdisc replace dev $DEV root tbf rate 10000kbit burst 65536 latency 25000us"]);
+    assert_eq!(
+        tbf.undo,
+        ["tc qdisc replace dev $DEV root tbf rate 10000kbit burst 268435456 latency 25000us"]
+    );
+}

@@ -1,0 +1,185 @@
+//! The bucket of a shaper: one that holds seconds of its rate limits nothing until it is empty, and overruns what is behind it.
+//! Where the queue is given by a longest wait, as `tbf` and the bandwidth plugin of CNI have it, the bucket is a part of
+//! the queue too, and one that is too small makes the queue shorter than the path needs.
+
+use super::{Cure, CureOption, Lever, tune};
+use crate::command::lines;
+use crate::situation::{StagePlace, stages_mut};
+use crate::{Actor, CommandSet, Platform, Situation, situation};
+use path::{QueueConfig, Refill, Shaper, Stage};
+use scenario::Scenario;
+use units::{Bytes, Span};
+
+/// Another bucket of a shaper.
+pub struct ShaperBurst;
+
+/// What a bucket should hold, as time at its rate: a timer's delay and a burst of the host pass, nothing behind it notices.
+const RIGHT: Span = Span::from_millis(5);
+/// The largest burst that a Linux host hands down in one piece (`GSO_MAX_SIZE`), bytes.
+const HOST_BURST: u64 = 65_536;
+/// A bucket that holds more than this at its rate is no limit for short transfers.
+const LONG: Span = Span::from_millis(500);
+/// A queue below this share of what it should hold is too short.
+const SHORT_QUEUE: f64 = 2.0 / 3.0;
+/// Bytes of a full packet.
+const FULL_PACKET: u64 = 1500;
+
+/// The shaper at `place`, where its bucket grows all the time.
+fn shaper<'a>(s: &Situation<'a>, place: StagePlace) -> Option<&'a Shaper> {
+    match s.stage(place) {
+        Stage::Shaper(shaper) if shaper.refill == Refill::Continuous => Some(shaper),
+        _ => None,
+    }
+}
+
+/// The least that a bucket or a queue behind the shaper holds, bytes; `None` where there is none behind it.
+fn held_behind(s: &Situation<'_>, place: StagePlace) -> Option<u64> {
+    let holds = |p: &StagePlace| match s.stage(*p) {
+        Stage::Policer(policer) => policer.largest().map(Bytes::get),
+        // What is faster than the shaper's input takes what comes.
+        stage => {
+            let queue = situation::queue(stage)?;
+            s.rate_of(*p)?;
+            Some(situation::depth(&queue) * FULL_PACKET)
+        }
+    };
+    let behind = s.through(place).flat_map(|w| w.stages.iter().skip_while(|&&p| p != place).skip(1));
+    behind.filter_map(holds).min()
+}
+
+/// A bucket that bounds what leaves at once, where the one that is there does not.
+fn smaller(s: &Situation<'_>, place: StagePlace) -> Option<Bytes> {
+    let shaper = shaper(s, place)?;
+    let now = shaper.burst().get();
+    let behind = held_behind(s, place);
+    let right = shaper.rate.bytes_in(RIGHT).get().max(HOST_BURST);
+    // What is behind holds less than a host's burst: at most half of that, two full packets at least.
+    let right = behind.map_or(right, |held| right.min((held / 2).max(2 * (FULL_PACKET + 14))));
+    let overruns = behind.is_some_and(|held| now > held);
+    let lasts = now > shaper.rate.bytes_in(LONG).get();
+    ((overruns || lasts) && now > 2 * right).then_some(Bytes::new(right))
+}
+
+/// A bucket with which the queue, which holds the bucket on top of its longest wait, is as deep as the path needs.
+fn larger(s: &Situation<'_>, place: StagePlace) -> Option<Bytes> {
+    let shaper = shaper(s, place)?;
+    let waits = shaper.rate.bytes_in(shaper.latency?).get();
+    let now = situation::depth(&shaper.queue());
+    let right = s.right_depth(place)?;
+    let bytes = (right * FULL_PACKET).saturating_sub(waits);
+    let short = (now as f64) < SHORT_QUEUE * right as f64;
+    (short && bytes > shaper.burst().get()).then_some(Bytes::new(bytes))
+}
+
+impl Cure for ShaperBurst {
+    fn name(&self) -> &'static str {
+        "shaper-burst"
+    }
+    fn about(&self) -> &'static str {
+        "Another bucket of a shaper: small enough to bound what leaves at once, or, where it sets the queue's length, large enough."
+    }
+    fn applies(&self) -> &'static str {
+        "where data passes a shaper like Linux' whose bucket holds half a second of its rate or more than what is behind it, or which \
+         makes its queue, given by a longest wait, too short"
+    }
+    fn hurts(&self) -> &'static str {
+        "A smaller bucket ends the fast start of short transfers; a larger one lets more wait, and leave at once."
+    }
+    fn lever(&self) -> Lever {
+        Lever::Limiter
+    }
+    fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
+        let places = s.places(|stage| matches!(stage, Stage::Shaper(_)));
+        let option = |name: &str, bucket: &dyn Fn(StagePlace) -> Option<Bytes>| {
+            let new: Vec<(StagePlace, Bytes)> =
+                places.iter().filter_map(|&p| Some((p, bucket(p)?))).collect();
+            (!new.is_empty()).then(|| self.option(s, new).named(name))
+        };
+        let both = [
+            option("small", &|place| smaller(s, place)),
+            option("deep", &|place| larger(s, place).filter(|_| smaller(s, place).is_none())),
+        ];
+        both.into_iter().flatten().collect()
+    }
+}
+
+impl ShaperBurst {
+    fn option(&self, s: &Situation<'_>, new: Vec<(StagePlace, Bytes)>) -> CureOption {
+        let names: Vec<String> = new.iter().map(|(p, _)| s.stage_name(*p)).collect();
+        let told: Vec<String> =
+            new.iter().zip(&names).map(|((_, b), name)| format!("{b} at {name}")).collect();
+        let title = format!("a shaper's burst of {}", told.join(", "));
+        let mut by: Vec<Actor> = new.iter().map(|(p, _)| tune::owner(s, *p)).collect();
+        by.sort_unstable();
+        by.dedup();
+        let commands: Vec<CommandSet> = new.iter().flat_map(|&(p, bytes)| commands(s, p, bytes)).collect();
+        let touches = names.into_iter().chain(["shaper".to_string()]).collect();
+        let places: Vec<StagePlace> = new.iter().map(|(p, _)| *p).collect();
+        let change = move |s: &mut Scenario| {
+            for (place, bytes) in &new {
+                if let Stage::Shaper(shaper) = &mut stages_mut(s, *place)[place.index].stage {
+                    shaper.burst = Some(*bytes);
+                }
+            }
+        };
+        // From the back, so that places stay what they are.
+        let without = move |s: &mut Scenario| {
+            places.iter().rev().for_each(|p| drop(stages_mut(s, *p).remove(p.index)));
+        };
+        CureOption::new(self, title, &by, change).touching(touches).with(commands).beneath(without)
+    }
+}
+
+fn commands(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Vec<CommandSet> {
+    let Some(shaper) = shaper(s, place) else { return Vec::new() };
+    let [at, towards] = s.ends(place);
+    let rate = tune::tc_rate(shaper.rate);
+    let queue = match (shaper.latency, shaper.queue()) {
+        (Some(latency), _) => format!("latency {}us", latency.as_nanos() / 1000),
+        (None, QueueConfig::Fifo(fifo)) => {
+            let packets = fifo.packets.map(|n| n.saturating_mul(FULL_PACKET));
+            let most = fifo.bytes.map(Bytes::get).into_iter().chain(packets).min();
+            format!("limit {}", most.unwrap_or(1000 * FULL_PACKET))
+        }
+        (None, queue) => format!("limit {}", situation::depth(&queue) * FULL_PACKET),
+    };
+    let peak = shaper.peak_rate.zip(shaper.peak_burst()).map_or(String::new(), |(peak, bucket)| {
+        format!(" peakrate {} mtu {}", tune::tc_rate(peak), bucket.get())
+    });
+    let tbf = |bytes: Bytes| {
+        lines(&format!("tc qdisc replace dev $DEV root tbf rate {rate} burst {} {queue}{peak}", bytes.get()))
+    };
+    let mut all = vec![
+        CommandSet::linux(at, "sch_tbf, as the root of the interface", tbf(bytes), tbf(shaper.burst()))
+            .towards(towards),
+    ];
+    all.extend(cni(s, place, shaper, bytes));
+    let purpose = s.stage_name(place);
+    all.into_iter().map(|c| c.purpose(&purpose)).collect()
+}
+
+/// The bandwidth plugin's entry for a pod that is an end of the data: its rates are bits per second, its bursts bits
+/// (containernetworking/plugins, plugins/meta/bandwidth). The numbers that Kubernetes hands over for its annotations have no
+/// burst.
+fn cni(s: &Situation<'_>, place: StagePlace, shaper: &Shaper, bytes: Bytes) -> Option<CommandSet> {
+    let ends = s.ends(place);
+    let is_end = |host: &str, of: fn(&crate::DataWay) -> usize| {
+        let mut ways = s.through(place).peekable();
+        ways.peek().is_some() && ways.all(|w| s.host(of(w)) == host)
+    };
+    let (pod, way) = match ends {
+        [from, _] if is_end(from, |w| w.from) => (from, "egress"),
+        [_, to] if is_end(to, |w| w.to) => (to, "ingress"),
+        _ => return None,
+    };
+    let entry = |bytes: Bytes| {
+        lines(&format!(
+            "{{ \"type\": \"bandwidth\", \"{way}Rate\": {}, \"{way}Burst\": {} }}",
+            shaper.rate.as_bps(),
+            bytes.bits()
+        ))
+    };
+    let needs = "the CNI bandwidth plugin, in the list of plugins in /etc/cni/net.d without \
+                 \"capabilities\": { \"bandwidth\": true }; for pods that are made afterwards";
+    Some(CommandSet::on(Platform::Cni, pod, needs, entry(bytes), entry(shaper.burst())))
+}
