@@ -1,10 +1,10 @@
 //! `SO_MAX_PACING_RATE` just below what a policer or the line behind a short queue lets through: nothing is dropped because
 //! nothing exceeds.
 
-use super::{Cure, CureOption, Lever, tune};
+use super::{Cure, CureOption, Lever, pace, tune};
 use crate::command::lines;
 use crate::situation::{self, StagePlace};
-use crate::{Actor, CommandSet, Platform, Situation};
+use crate::{Actor, CommandSet, DataWay, Platform, Situation};
 use path::StageLimit;
 use scenario::Scenario;
 use units::Rate;
@@ -68,7 +68,7 @@ impl Cure for MaxPacingRate {
         "max-pacing-rate"
     }
     fn about(&self) -> &'static str {
-        "SO_MAX_PACING_RATE at the sender, just below the connection's share of the rate of a policer or a short queue: nothing exceeds it."
+        "A cap of the pacing rate at the sender, just below the connection's share of the rate of a policer or a short queue: nothing exceeds it."
     }
     fn applies(&self) -> &'static str {
         "where TCP data of a host whose TCP is not Windows' meets a policer that drops, or at the slowest line a queue that holds less \
@@ -85,21 +85,18 @@ impl Cure for MaxPacingRate {
         if rates.is_empty() {
             return Vec::new();
         }
-        let of = |(flow, rate): &(usize, Rate)| {
-            let host = s.ways.iter().find(|w| w.flow == *flow).map_or("", |w| s.host(w.from));
-            CommandSet::on(
-                Platform::Application,
-                host,
-                "Linux 4.13; before with the fq queue discipline (3.13)",
-                lines(&format!(
-                    "unsigned int rate = {};  /* bytes a second */\n\
-                     setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);",
-                    rate.as_bps() / 8
-                )),
-                lines("leave the call out"),
-            )
-        };
-        let commands: Vec<CommandSet> = rates.iter().map(of).collect();
+        let way = |flow: usize| s.ways.iter().find(|w| w.flow == flow);
+        let ways: Vec<(&DataWay, Rate)> =
+            rates.iter().filter_map(|&(flow, rate)| Some((way(flow)?, rate))).collect();
+        let mut commands: Vec<CommandSet> =
+            ways.iter().flat_map(|(way, rate)| in_program(s.host(way.from), *rate)).collect();
+        for host in s.senders() {
+            let of_host = || ways.iter().filter(|(way, _)| way.from == host).map(|(_, rate)| *rate);
+            // One cap for an interface fits where it is every connection's.
+            if let Some(rate) = of_host().next().filter(|first| of_host().all(|rate| rate == *first)) {
+                commands.push(at_interface(s.host(host), pace::next_of(s, host), rate));
+            }
+        }
         let mut told: Vec<String> = rates.iter().map(|(_, rate)| rate.to_string()).collect();
         told.dedup();
         let title = format!("SO_MAX_PACING_RATE of {} a connection", told.join(" and "));
@@ -108,4 +105,35 @@ impl Cure for MaxPacingRate {
         };
         vec![CureOption::new(self, title, &[Actor::Sender], change).with(commands)]
     }
+}
+
+/// The cap in the program that opens the connections.
+fn in_program(host: &str, rate: Rate) -> [CommandSet; 2] {
+    let set = |needs: &str, apply: &str, undo: &str| {
+        CommandSet::on(Platform::Application, host, needs, lines(apply), lines(undo))
+    };
+    let call = format!(
+        "unsigned int rate = {};  /* bytes a second */\n\
+         setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);",
+        rate.as_bps() / 8
+    );
+    [
+        set("Linux 4.13; before with the fq queue discipline (3.13)", &call, "leave the call out"),
+        set(
+            "iperf3, which has an option for it",
+            &format!("iperf3 -c HOST --fq-rate {}", rate.as_bps()),
+            "leave --fq-rate out",
+        ),
+    ]
+}
+
+/// The cap of every connection that leaves by an interface: `maxrate` is a flow's (tc-fq(8)).
+fn at_interface(host: &str, towards: &str, rate: Rate) -> CommandSet {
+    CommandSet::linux(
+        host,
+        "Linux 3.13 with sch_fq; it caps each connection that leaves by the interface, whatever it goes to",
+        lines(&format!("tc qdisc replace dev $DEV root fq maxrate {}", tune::tc_rate(rate))),
+        lines("tc qdisc del dev $DEV root"),
+    )
+    .towards(towards)
 }

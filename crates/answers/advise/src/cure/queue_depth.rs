@@ -2,8 +2,8 @@
 //! (Villamizar and Song 1994), and the initial windows of many connections fit; more only adds delay, less costs rate.
 
 use super::{Cure, CureOption, Lever, codel, tune};
-use crate::Situation;
-use crate::situation;
+use crate::command::lines;
+use crate::{CommandSet, Platform, Situation, situation};
 use path::QueueConfig;
 use path::queue::Fifo;
 
@@ -39,7 +39,18 @@ impl Cure for QueueDepth {
             far.then_some(QueueConfig::Fifo(Fifo { packets: Some(packets), bytes: None }))
         };
         tune::queue(self, s, "FIFO as deep as the path needs", right, |at| {
-            codel::commands(at, &format!("pfifo limit {}", at.queue.limits().packets), "Linux 2.6")
+            let packets = at.queue.limits().packets;
+            let mut all = codel::commands(at, &format!("pfifo limit {packets}"), "Linux 2.6");
+            // The port's own queue, without a shaper: what a provider's router has.
+            let apply = format!("interface INTERFACE\n hold-queue {packets} out");
+            let now = situation::queue(at.stage).map_or(0, |q| situation::depth(&q));
+            let undo = format!("interface INTERFACE\n hold-queue {now} out");
+            let needs = "IOS 12.2; a port without a policy of its own, else queue-limit in its class";
+            all.push(
+                CommandSet::on(Platform::CiscoIos, at.at, needs, lines(&apply), lines(&undo))
+                    .towards(at.towards),
+            );
+            all
         })
     }
 }

@@ -301,6 +301,10 @@ fn a_short_queue_is_a_place_for_a_pacing_rate_and_a_deep_one_is_not() {
     // 0.97 * 20 Mbit/s * 1448 / 1500.
     let short = path(&QUEUE.replace(" }", ", queue = { kind = \"fifo\", packets = 30 } }"), FLOW);
     offers("max-pacing-rate", &short, &[("max-pacing-rate", "flows.f.max_pacing_rate=\"18.727Mbit/s\"")]);
+    let option = options("max-pacing-rate", &short).remove(0);
+    let typed: Vec<&str> = option.commands.iter().map(|c| c.apply[0].as_str()).collect();
+    let fq = "tc qdisc replace dev $DEV root fq maxrate 18727kbit";
+    assert_eq!(typed[1..], ["iperf3 -c HOST --fq-rate 18727000", fq], "{typed:?}");
     // What a call takes is not there for the connection.
     let game = "[flows.g]\nfrom = \"client\"\nto = \"server\"\napp = { kind = \"udp\", rate = \"10Mbit/s\" }";
     let shared = path(&QUEUE.replace(" }", ", queue = { kind = \"fifo\", packets = 30 } }"), &flow(game));
