@@ -1,6 +1,6 @@
 //! A policer drops.
 
-use super::remedies::bbr;
+use super::remedies::{ONLY_A_HIGHER_RATE, at_a_full_rate, bbr};
 use super::{
     AdviceTemplate, AffectedFlows, Bilingual, Cause, CauseBound, CauseColors, CauseEntry, ClaimOrder,
     RoundEvidence, RoundPart,
@@ -53,6 +53,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
                 zh: "在发送端出口做流量整形，速率略低于流量监管",
             },
         },
+        ONLY_A_HIGHER_RATE,
     ],
     colors: CauseColors { light: "#e8333a", dark: "#ff6b6b" },
     by_limiter: true,
@@ -75,6 +76,9 @@ const SHAPE_AT: f64 = 0.98;
 /// The least headers of IPv4 (RFC 791) and TCP (RFC 9293), bytes.
 const LEAST_HEADERS: f64 = 40.0;
 
+/// Goodput of this share of what the rate carries leaves nothing to gain.
+const FULL: f64 = 0.95;
+
 fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
     let why = "a shaper delays what a policer would drop";
     let shape = Remedy::new(RemedyKind::Shape, RemedyPlace::SenderEdge, why);
@@ -84,11 +88,15 @@ fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
         return [Some(shape), follows].into_iter().flatten().collect();
     };
     let mss = f64::from(a.lead().measures.mss_bytes);
+    let payload_of = |rate: f64| rate * mss / (mss + LEAST_HEADERS);
+    if a.sum(|f| f.measures.goodput_mbps) >= FULL * payload_of(rate) {
+        return at_a_full_rate(a).into_iter().take(1).collect();
+    }
     let payload = |rate: f64| RemedyEffect {
         measure: EffectMeasure::TotalGoodput,
         unit: RemedyUnit::Mbps,
         now: None,
-        then: rate * mss / (mss + LEAST_HEADERS),
+        then: payload_of(rate),
         bound: EffectBound::AtMost,
         formula: "rate × mss / (mss + 40 bytes of headers)".into(),
     };

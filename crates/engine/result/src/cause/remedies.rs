@@ -40,14 +40,17 @@ pub(super) const FULL_RATE: &[AdviceTemplate] = &[
             zh: "速率已用满；在其前使用 FQ-CoDel 可去掉这 {queue-management.queue-delay} ms 时延的大部分",
         },
     },
-    AdviceTemplate {
-        of: &[RemedyKind::HigherRate],
-        text: Bilingual {
-            en: "The rate is used up: only a higher one carries more",
-            zh: "速率已用满：只有提高速率才能更快",
-        },
-    },
+    ONLY_A_HIGHER_RATE,
 ];
+
+/// What to do where the rate is used up and no queue is long.
+pub(super) const ONLY_A_HIGHER_RATE: AdviceTemplate = AdviceTemplate {
+    of: &[RemedyKind::HigherRate],
+    text: Bilingual {
+        en: "The rate is used up: only a higher one carries more",
+        zh: "速率已用满：只有提高速率才能更快",
+    },
+};
 
 /// A rate that is used up: a higher one; and a queue that delays less, where it is long.
 pub(super) fn at_a_full_rate(a: &AffectedFlows) -> Vec<Remedy> {

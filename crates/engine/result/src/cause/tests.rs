@@ -115,3 +115,26 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
         }
     }
 }
+
+/// Flows of one kind that a policer of 20 Mbit/s holds, and this goodput: no cure is named where it is the rate's.
+#[test]
+fn a_policer_that_carries_its_rate_needs_a_higher_one() {
+    use crate::diagnosis::{FlowDiagnosis, Limiter, LimiterKind, Measures};
+    use crate::remedy::RemedyKind::{CongestionControl, HigherRate, Shape};
+    let limiter = Limiter { kind: LimiterKind::Policer, rate_mbps: 20.0, ..Limiter::default() };
+    let kinds = |goodputs: &[f64]| {
+        let flow = |goodput: &f64| FlowDiagnosis {
+            cause: Cause::Policed,
+            measures: Measures { goodput_mbps: *goodput, mss_bytes: 1448, ..Measures::default() },
+            ..FlowDiagnosis::default()
+        };
+        let flows: Vec<FlowDiagnosis> = goodputs.iter().map(flow).collect();
+        let flows: Vec<&FlowDiagnosis> = flows.iter().collect();
+        let affected = super::AffectedFlows { flows: &flows, limiter: Some(&limiter) };
+        (Cause::Policed.entry().remedies)(&affected).iter().map(|r| r.kind).collect::<Vec<_>>()
+    };
+    // 20 Mbit/s of packets of 1488 bytes are 19.46 of payload, and 0.95 of that 18.49.
+    assert_eq!(kinds(&[18.6]), [HigherRate]);
+    assert_eq!(kinds(&[10.0, 8.6]), [HigherRate]);
+    assert_eq!(kinds(&[18.4]), [Shape, CongestionControl]);
+}
