@@ -1,20 +1,25 @@
-//! A scenario as a containerlab topology, and what such a topology cannot say.
+//! A scenario as a containerlab topology, and what becomes of each part of it there.
 //!
 //! | in the scenario | in the topology |
 //! |---|---|
 //! | host, `forward` | a `linux` node, `net.ipv4.ip_forward` |
 //! | link | a link; a node's interfaces are `eth1`, `eth2` … in the order of the links |
-//! | addresses, the way of every packet | `ip` commands: addresses on `lo`, a route to each address of each other host |
+//! | addresses, the route of every packet | `ip` commands: addresses on `lo`, a route to each address of each other host |
 //! | customer | at hosts that serve all a routing table for each, chosen by the interface that a packet came in by |
 //! | `link`, `delay`, `jitter`, `loss`, `duplicate` of a direction | one netem on the interface that sends: delays added, losses combined |
-//! | `shaper` | a TBF; where there is a netem too, below it |
+//! | `shaper`, a `link` with a queue that is not first in, first out | a TBF with the queue's discipline; where there is a netem too, below it |
 //! | `policer` | a police action where the packet comes in |
-//! | all else | [`UnsaidKey`], and a comment at the head |
+//! | all else | [`ExportedKey`]: approximated by what, or left out, and a comment at the head |
 
+mod account;
 mod qdisc;
+mod queue;
+mod rest;
 
-use qdisc::{SaidWay, say};
-use scenario::{Scenario, Service};
+pub use account::{ExportFate, ExportedKey};
+
+use qdisc::{Direction, direction};
+use scenario::{Experiment, NamedStage, Scenario};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -22,41 +27,79 @@ use std::net::IpAddr;
 /// The first customer's table; the others follow.
 const FIRST_TABLE: usize = 100;
 
-/// Something of a scenario that is not in the topology, or only nearly.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct UnsaidKey {
-    /// The key, as `--set` takes it.
-    pub key: String,
-    /// What is missing, or different.
-    pub why: String,
-}
-
 /// A topology.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Exported {
+    /// The format of this as JSON.
+    pub schema: &'static str,
     /// The file.
     pub yaml: String,
-    /// What it does not say, in the order of the scenario.
-    pub unsaid: Vec<UnsaidKey>,
+    /// What becomes of each part of the scenario, in its order.
+    pub parts: Vec<ExportedKey>,
 }
 
-/// Makes a topology of a scenario; its nodes run `image`, which has to have `ip` and `tc`.
-pub fn to_containerlab(scenario: &Scenario, image: &str) -> Exported {
-    let mut unsaid = Vec::new();
-    let ways: Vec<[SaidWay; 2]> = scenario
+impl Exported {
+    /// What the file does not do, or does otherwise.
+    pub fn unlike(&self) -> impl Iterator<Item = &ExportedKey> {
+        self.parts.iter().filter(|part| part.fate != ExportFate::Carried)
+    }
+
+    /// How many parts have a fate.
+    pub fn count(&self, fate: ExportFate) -> usize {
+        self.parts.iter().filter(|part| part.fate == fate).count()
+    }
+}
+
+/// Nothing of what a scenario does to packets can be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("nothing of what this scenario does to packets can be written as a topology: {}", listed(.parts))]
+pub struct NothingExported {
+    /// What becomes of each part.
+    pub parts: Vec<ExportedKey>,
+}
+
+/// The first parts of a list, for an error.
+fn listed(parts: &[ExportedKey]) -> String {
+    const SHOWN: usize = 5;
+    let stages: Vec<String> = parts
+        .iter()
+        .filter(|p| p.fate != ExportFate::Carried && p.key.starts_with("links."))
+        .map(|p| format!("{}: {}", p.key, p.how))
+        .collect();
+    let more = stages.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    stages[..stages.len().min(SHOWN)].join("; ") + &more
+}
+
+/// Makes a topology of an experiment's first variant; its nodes run `image`, which has to have `ip` and `tc`. `others` are the
+/// variants that were not chosen.
+///
+/// # Errors
+/// [`NothingExported`] where links have stages and not one of them is in the file.
+pub fn to_containerlab(
+    experiment: &Experiment,
+    others: &[String],
+    image: &str,
+) -> Result<Exported, NothingExported> {
+    let scenario = &experiment.variants[0].scenario;
+    let mut parts = Vec::new();
+    let ways: Vec<[Direction; 2]> = scenario
         .links
         .iter()
         .map(|link| {
-            let mut way = |name: &str, stages: &[scenario::NamedStage]| {
-                say(&format!("links.{}.{name}", link.name), stages, &mut unsaid)
+            let mut way = |name: &str, stages: &[NamedStage]| {
+                direction(&format!("links.{}.{name}", link.name), stages, &mut parts)
             };
             [way("forward", &link.forward), way("backward", &link.backward)]
         })
         .collect();
-    rest(scenario, &mut unsaid);
+    if !parts.is_empty() && parts.iter().all(|part| part.fate == ExportFate::LeftOut) {
+        return Err(NothingExported { parts });
+    }
+    rest::rest(experiment, others, &mut parts);
     let mut yaml = format!("# {}, by longfat export.\n", scenario.name);
-    for one in &unsaid {
-        let _ = writeln!(yaml, "# not said: {}: {}", one.key, one.why);
+    for part in parts.iter().filter(|part| part.fate != ExportFate::Carried) {
+        let _ = writeln!(yaml, "# {}", part.says());
     }
     let _ = write!(yaml, "name: {}\ntopology:\n  nodes:\n", quoted(&scenario.name));
     for host in 0..scenario.hosts.len() {
@@ -78,7 +121,7 @@ pub fn to_containerlab(scenario: &Scenario, image: &str) -> Exported {
         };
         let _ = writeln!(yaml, "    - endpoints: [{}, {}]", end(0), end(1));
     }
-    Exported { yaml, unsaid }
+    Ok(Exported { schema: "longfat-export/1", yaml, parts })
 }
 
 /// A double-quoted scalar: what has quotes or backslashes is escaped, names have no control characters.
@@ -93,7 +136,7 @@ fn interface(scenario: &Scenario, host: usize, link: usize) -> String {
 }
 
 /// What a node runs when it has started.
-fn commands(scenario: &Scenario, host: usize, ways: &[[SaidWay; 2]]) -> Vec<String> {
+fn commands(scenario: &Scenario, host: usize, ways: &[[Direction; 2]]) -> Vec<String> {
     let mut all = vec![format!("sysctl -w net.ipv4.ip_forward={}", u8::from(scenario.hosts[host].forward))];
     for own in scenario.addresses(host).into_iter().filter(IpAddr::is_ipv4) {
         all.push(format!("ip address add {own}/32 dev lo"));
@@ -142,37 +185,6 @@ fn routes(scenario: &Scenario, host: usize) -> Vec<String> {
         }
     }
     all
-}
-
-/// What is neither hosts nor links.
-fn rest(scenario: &Scenario, unsaid: &mut Vec<UnsaidKey>) {
-    let mut add = |key: String, why: &str| unsaid.push(UnsaidKey { key, why: why.into() });
-    for host in &scenario.hosts {
-        let key = |key: &str| format!("hosts.{}.{key}", host.name);
-        if host.addresses.iter().any(|a| a.address.is_ipv6()) {
-            add(key("addresses"), "links have IPv4 addresses only: no way leads to IPv6 ones");
-        }
-        if host.stack != Default::default() {
-            add(key("stack"), "a node has the sysctls of its image");
-        }
-        for (i, service) in host.services.iter().enumerate() {
-            let why = match service {
-                Service::Ipsec { .. } => "no tunnel is set up: packets cross the link as they are",
-                Service::Bgp { .. } => "no BGP is set up: its routes are static ones",
-                Service::Ftp {} => "no FTP server is set up",
-            };
-            add(key(&format!("services.{i}")), why);
-        }
-    }
-    for relay in &scenario.relays {
-        add(format!("relays.{}", relay.name), "no proxy is set up");
-    }
-    for flow in &scenario.flows {
-        add(format!("flows.{}", flow.name), "a topology has no traffic");
-    }
-    for fault in &scenario.faults {
-        add(format!("faults.{}", fault.name), "a topology has no time");
-    }
 }
 
 #[cfg(test)]

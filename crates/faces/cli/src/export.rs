@@ -5,23 +5,27 @@ use crate::escape::{self, tell};
 use crate::load::load;
 use crate::problem::CliProblem;
 use app::output::write_new;
+use import::{ExportFate, Exported};
+use scenario::AskedScenario;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Writes the file, and tells what is not in it.
+/// Shows what the file does otherwise than the scenario, or not at all, then writes it.
 pub fn export(args: &ExportArgs) -> Result<ExitCode, CliProblem> {
     let loaded = load(&args.scenario, &args.set, args.variant.as_slice(), false)?;
-    let scenario = &loaded.experiment.variants[0].scenario;
+    let asked =
+        AskedScenario { file: &loaded.name, text: &loaded.text, sets: &args.set, ..AskedScenario::default() };
+    let mut others = asked.variant_names().map_err(|e| CliProblem::scenario(Box::new(e)))?;
+    others.retain(|name| *name != loaded.experiment.variants[0].name);
     let exported = match args.format {
-        ExportFormat::Containerlab => import::to_containerlab(scenario, &args.image),
+        ExportFormat::Containerlab => import::to_containerlab(&loaded.experiment, &others, &args.image),
     };
+    let exported = exported.map_err(|e| CliProblem::usage(escape::value(&e.to_string()).into()))?;
+    unlike(&exported);
     let written = match &args.output {
         Some(path) if path != Path::new("-") => Some(write_new(path, &exported.yaml, args.force)?),
         _ => None,
     };
-    for one in &exported.unsaid {
-        tell!("not said: {}: {}\n", escape::value(&one.key), escape::value(&one.why));
-    }
     match (args.json, written) {
         (true, _) => crate::print_json(&result::to_json(&exported))?,
         (false, Some(path)) => {
@@ -29,5 +33,20 @@ pub fn export(args: &ExportArgs) -> Result<ExitCode, CliProblem> {
         }
         (false, None) => crate::print(&exported.yaml)?,
     }
-    Ok(ExitCode::from(u8::from(!exported.unsaid.is_empty())))
+    Ok(ExitCode::from(u8::from(exported.unlike().next().is_some())))
+}
+
+/// A line with the counts, then one for each part that is not the same in the file.
+fn unlike(exported: &Exported) {
+    let [near, out] = [ExportFate::Approximated, ExportFate::LeftOut].map(|fate| exported.count(fate));
+    if near + out == 0 {
+        return;
+    }
+    let carried = exported.count(ExportFate::Carried);
+    tell!(
+        "the file is not the whole scenario: {carried} parts carried, {near} approximated, {out} left out\n"
+    );
+    for part in exported.unlike() {
+        tell!("{}\n", escape::value(&part.says()));
+    }
 }

@@ -1,112 +1,391 @@
 //! A direction of a link as `tc` commands: one netem, one TBF below it, one police action where packets come in.
 
-use super::UnsaidKey;
-use path::{Distribution, Jitter, Link, Loss, LossModel, Policer, QueueConfig, Refill, Shaper, Stage};
+use super::account::{Accounts, ExportedKey};
+use super::queue::{bytes, discipline, packets, share};
+use crate::number;
+use path::{
+    Action, Delay, Distribution, Duplicate, Handover, Jitter, Link, Loss, LossModel, Meter, Policer,
+    QueueConfig, RateTrace, Refill, Shaper, Stage, StageLimit, Train,
+};
 use scenario::NamedStage;
 use units::{Bytes, Rate, Span};
 
-/// netem's queue where none is told: more than any path here holds.
+/// netem's queue where nothing bounds it: more than any path here holds.
 const LIMIT: u64 = 100_000;
 
 /// A full packet with its Ethernet header, bytes.
-const FULL: u64 = 1514;
+pub(super) const FULL: u64 = 1514;
 
-/// What of a direction can be said.
+/// What of a direction a topology does.
 #[derive(Default)]
-pub(super) struct SaidWay {
+pub(super) struct Direction {
+    /// netem's rate.
     rate: Option<Rate>,
     limit: Option<u64>,
+    /// Packets on their way at most.
+    held: Option<u64>,
     delay: Span,
     jitter: Option<(Span, Distribution)>,
     /// The share that passes.
     passes: Option<f64>,
+    /// netem's `gemodel`: p, r, loss in the bad state, loss in the good one.
+    bursts: Option<[f64; 4]>,
     duplicate: Option<f64>,
     shaper: Option<Shaper>,
+    /// The discipline below the TBF.
+    below: Option<String>,
     policer: Option<Policer>,
 }
 
-/// What the stages of a direction become; what they do not is added to `unsaid`.
-pub(super) fn say(path: &str, stages: &[NamedStage], unsaid: &mut Vec<UnsaidKey>) -> SaidWay {
-    let mut way = SaidWay::default();
-    for named in stages.iter().filter(|s| !s.assumed) {
-        let mut cannot =
-            |why: &str| unsaid.push(UnsaidKey { key: format!("{path}.{}", named.name), why: why.into() });
-        match &named.stage {
-            Stage::Link(link) => way.link(link, &mut cannot),
-            Stage::Delay(delay) => way.delay += delay.delay,
-            Stage::Jitter(jitter) => way.jitter(jitter, &mut cannot),
-            Stage::Loss(loss) => way.loss(loss, &mut cannot),
-            Stage::Duplicate(d) if way.duplicate.is_none() => way.duplicate = Some(d.probability),
-            Stage::Shaper(shaper) => way.shaper(shaper, &mut cannot),
-            Stage::Policer(policer) => way.policer(policer, &mut cannot),
-            other => cannot(&format!("tc has no `{}` of this kind", other.kind())),
-        }
+/// What the stages of a direction become; what becomes of each is added to `list`.
+pub(super) fn direction(path: &str, stages: &[NamedStage], list: &mut Vec<ExportedKey>) -> Direction {
+    let mut direction = Direction::default();
+    // What the scenario does not have is not exported.
+    let own = || stages.iter().filter(|s| !s.assumed);
+    let losses = own().filter(|s| matches!(s.stage, Stage::Loss(_))).count();
+    for named in own() {
+        let mut accounts = Accounts { path: format!("{path}.{}", named.name), list };
+        direction.stage(&named.stage, losses, &mut accounts);
     }
-    way
+    direction
 }
 
-impl SaidWay {
-    fn link(&mut self, link: &Link, cannot: &mut dyn FnMut(&str)) {
-        self.delay += link.delay;
-        if let (Some(before), Some(rate)) = (self.rate, link.rate) {
-            cannot("a second rate of the same direction: the lower one is taken");
-            self.rate = Some(before.min(rate));
-        } else {
-            self.rate = self.rate.or(link.rate);
-        }
-        if link.rate.is_some() {
-            self.limit = limit(&link.queue, cannot).or(self.limit);
-        }
-        if link.icmp == Some(false) {
-            cannot("`icmp = false`: whoever sends too much is told");
+impl Direction {
+    fn stage(&mut self, stage: &Stage, losses: usize, accounts: &mut Accounts) {
+        match stage {
+            Stage::Link(link) => self.link(link, accounts),
+            Stage::Delay(Delay { delay, packets }) => {
+                self.delay += *delay;
+                accounts.carried("", format!("netem delay {}", time(*delay)));
+                self.hold(*packets, accounts);
+            }
+            Stage::Jitter(jitter) => self.jitter(jitter, accounts),
+            Stage::Loss(loss) => self.loss(loss, losses, accounts),
+            Stage::Duplicate(Duplicate { probability }) => match self.duplicate {
+                None => {
+                    self.duplicate = Some(*probability);
+                    accounts.carried("", format!("netem duplicate {}", share(*probability)));
+                }
+                Some(_) => accounts
+                    .left_out("", format!("a second `duplicate` ({}): netem has one", share(*probability))),
+            },
+            Stage::Shaper(shaper) => self.shaper(shaper, accounts),
+            Stage::Policer(policer) => self.policer(policer, accounts),
+            Stage::Htb(htb) => match stage.limit() {
+                StageLimit::Shared(rate) => {
+                    let text = format!(
+                        "one tbf of {} in place of {} classes: they share it first in, first out",
+                        number::rate(rate.as_bps()),
+                        htb.classes.len()
+                    );
+                    self.limited(&Shaper::new(rate), &text, accounts);
+                }
+                _ => accounts.left_out("", "a tree of classes without one root: no limit is written"),
+            },
+            Stage::RateTrace(RateTrace { delay, queue, .. })
+            | Stage::Train(Train { delay, queue, .. })
+            | Stage::Handover(Handover { delay, queue, .. }) => self.varying(stage, *delay, queue, accounts),
+            other => accounts
+                .left_out("", format!("`{}` is not written: tc has nothing like it here", other.kind())),
         }
     }
 
-    fn jitter(&mut self, jitter: &Jitter, cannot: &mut dyn FnMut(&str)) {
-        self.delay += jitter.delay;
-        match jitter.jitter {
-            Some(width) if self.jitter.is_none() && jitter.distribution != Distribution::Trace => {
-                self.jitter = Some((width, jitter.distribution));
-                if !jitter.reorder {
-                    cannot("netem lets packets overtake each other");
-                }
-                if jitter.every.is_some() {
-                    cannot("netem draws a delay for every packet");
+    /// A rate that changes with time becomes its mean.
+    fn varying(&mut self, stage: &Stage, delay: Span, queue: &QueueConfig, accounts: &mut Accounts) {
+        self.delay += delay;
+        match stage.limit() {
+            StageLimit::Shared(rate) => {
+                let text = format!(
+                    "`{}`: a constant rate of {}, its mean",
+                    stage.kind(),
+                    number::rate(rate.as_bps())
+                );
+                self.line(rate, queue, &text, true, accounts);
+            }
+            _ if delay.is_zero() => accounts
+                .left_out("", format!("`{}` changes with time, and a topology has none", stage.kind())),
+            _ => {
+                let text = format!(
+                    "`{}`: its delay of {} alone; what changes with time is left out",
+                    stage.kind(),
+                    time(delay)
+                );
+                accounts.approximated("", text);
+            }
+        }
+    }
+
+    fn link(&mut self, link: &Link, accounts: &mut Accounts) {
+        let Link { rate, delay, mtu, icmp, queue } = link;
+        self.delay += *delay;
+        match rate {
+            Some(rate) => {
+                let text = format!("netem rate {} delay {}", rate_text(*rate), time(*delay));
+                self.line(*rate, queue, &text, false, accounts);
+            }
+            None => {
+                accounts.carried("", format!("netem delay {}; without a rate nothing waits", time(*delay)))
+            }
+        }
+        if let Some(mtu) = mtu {
+            accounts.carried("mtu", format!("ip link set mtu {mtu} at both ends"));
+        }
+        if *icmp == Some(false) {
+            accounts.left_out("icmp", "the sender of a packet that is too large gets an answer");
+        }
+    }
+
+    /// A line of a rate: netem's where packets wait first in, first out, a TBF with the queue below it otherwise.
+    fn line(&mut self, rate: Rate, queue: &QueueConfig, says: &str, is_near: bool, accounts: &mut Accounts) {
+        let is_fifo = matches!(queue, QueueConfig::Fifo(_));
+        if !is_fifo && self.shaper.is_none() {
+            let shaper = Shaper { queue: Some(queue.clone()), ..Shaper::new(rate) };
+            let burst = shaper.burst().get();
+            let text =
+                format!("{says}: a tbf with a bucket of {burst} bytes in place of packet after packet");
+            return self.limited(&shaper, &text, accounts);
+        }
+        if let Some(before) = self.rate {
+            let lower = before.min(rate);
+            let text = format!(
+                "one rate of a direction: {}, the lower of two; the other is left out",
+                number::rate(lower.as_bps())
+            );
+            accounts.approximated("", text);
+            if before <= rate {
+                return;
+            }
+        } else if is_near {
+            accounts.approximated("", says);
+        } else {
+            accounts.carried("", says);
+        }
+        self.rate = Some(rate);
+        self.limit = Some(packets(queue, rate, accounts));
+    }
+
+    fn hold(&mut self, packets: Option<u64>, accounts: &mut Accounts) {
+        let Some(packets) = packets else { return };
+        self.held = Some(self.held.map_or(packets, |held| held.min(packets)));
+        accounts.approximated(
+            "packets",
+            format!("netem limit {packets}, which packets that wait for a rate share"),
+        );
+    }
+
+    fn jitter(&mut self, jitter: &Jitter, accounts: &mut Accounts) {
+        let Jitter { delay, jitter: width, distribution, delays, file: _, every, reorder, packets } = jitter;
+        if *distribution == Distribution::Trace {
+            let sum = delays.iter().fold(Span::ZERO, |sum, d| sum + *d);
+            let mean = Span::from_nanos(sum.as_nanos() / delays.len().max(1) as u64);
+            self.delay += *delay + mean;
+            accounts.approximated(
+                "",
+                format!("netem delay {}: the mean of {} delays", time(*delay + mean), delays.len()),
+            );
+            return self.hold(*packets, accounts);
+        }
+        self.delay += *delay;
+        match width {
+            None => accounts.carried("", format!("netem delay {}", time(*delay))),
+            Some(width) if self.jitter.is_some() => {
+                let text = format!(
+                    "netem delay {}; a second jitter, of {}, is left out",
+                    time(*delay),
+                    time(*width)
+                );
+                accounts.approximated("", text);
+            }
+            Some(width) => {
+                self.jitter = Some((*width, *distribution));
+                let text = format!("netem delay {} {}", time(*delay), time(*width));
+                let unlike: Vec<&str> = [
+                    (!*reorder).then_some("packets may overtake each other"),
+                    every.is_some().then_some("each packet has a delay of its own"),
+                ]
+                .into_iter()
+                .flatten()
+                .collect();
+                if unlike.is_empty() {
+                    accounts.carried("", text);
+                } else {
+                    accounts.approximated("", format!("{text}, where {}", unlike.join(" and ")));
                 }
             }
-            None if jitter.distribution != Distribution::Trace => {}
-            _ => cannot("netem has one distribution of delays, and no list of them"),
         }
+        self.hold(*packets, accounts);
     }
 
-    fn loss(&mut self, loss: &Loss, cannot: &mut dyn FnMut(&str)) {
-        match (loss.model, loss.probability) {
-            (LossModel::Bernoulli, Some(p)) => self.passes = Some(self.passes.unwrap_or(1.0) * (1.0 - p)),
-            _ => cannot("only independent losses are said"),
-        }
+    fn loss(&mut self, loss: &Loss, losses: usize, accounts: &mut Accounts) {
+        let Loss { model, probability, p, r, loss_bad, loss_good, every, packets } = loss;
+        let (lost, says) = match model {
+            LossModel::Bernoulli => {
+                let lost = probability.unwrap_or_default();
+                self.lose(lost);
+                return accounts.carried("", format!("netem loss {}", share(lost)));
+            }
+            LossModel::GilbertElliott => {
+                let (p, r) = (p.unwrap_or_default(), r.unwrap_or_default());
+                let (bad, good) = (loss_bad.unwrap_or(1.0), loss_good.unwrap_or_default());
+                if losses == 1 {
+                    self.bursts = Some([p, r, bad, good]);
+                    return accounts.carried("", "netem loss gemodel");
+                }
+                let in_bad = if p + r > 0.0 { p / (p + r) } else { 0.0 };
+                (in_bad * bad + (1.0 - in_bad) * good, "losses in bursts".to_string())
+            }
+            LossModel::Every => {
+                let every = every.unwrap_or(u64::MAX).max(1);
+                (1.0 / every as f64, format!("a loss every {every} packets"))
+            }
+            LossModel::List => {
+                let text =
+                    format!("{} packets that are lost by their number: netem has no list", packets.len());
+                return accounts.left_out("", text);
+            }
+        };
+        self.lose(lost);
+        accounts
+            .approximated("", format!("netem loss {}: independent losses in place of {says}", share(lost)));
     }
 
-    fn shaper(&mut self, shaper: &Shaper, cannot: &mut dyn FnMut(&str)) {
+    /// Independent losses are combined.
+    fn lose(&mut self, lost: f64) {
+        self.passes = Some(self.passes.unwrap_or(1.0) * (1.0 - lost));
+    }
+
+    fn shaper(&mut self, shaper: &Shaper, accounts: &mut Accounts) {
+        let Shaper { refill, rate, burst: _, excess_burst, peak_rate, peak_burst: _, latency: _, queue: _ } =
+            shaper;
+        let burst = shaper.burst().get();
+        let text = format!("tbf rate {} burst {burst}b", rate_text(*rate));
         if self.shaper.is_some() {
-            return cannot("a second shaper of the same direction");
+            return self.limited(shaper, &text, accounts);
         }
-        if shaper.refill == Refill::Interval {
-            cannot("a TBF fills its bucket steadily, not by intervals");
+        if *refill == Refill::Interval {
+            self.limited(
+                shaper,
+                &format!("{text}: the bucket fills steadily, not {burst} bytes at a time"),
+                accounts,
+            );
+        } else {
+            accounts.carried("", text);
+            self.take(shaper, accounts);
         }
-        if shaper.peak_rate.is_some() {
-            cannot("the peak rate is left out");
+        if let Some(excess) = excess_burst {
+            accounts.left_out("excess_burst", format!("{} bytes more after a pause", excess.get()));
+        }
+        if let (Some(peak), Some(burst)) = (peak_rate, shaper.peak_burst()) {
+            accounts.carried("peak_rate", format!("tbf peakrate {} mtu {}", rate_text(*peak), burst.get()));
+        }
+    }
+
+    /// A TBF that stands for something else; of two of a direction the lower one.
+    fn limited(&mut self, shaper: &Shaper, says: &str, accounts: &mut Accounts) {
+        match &self.shaper {
+            Some(before) => {
+                let is_lower = shaper.rate < before.rate;
+                let lower = number::rate(before.rate.min(shaper.rate).as_bps());
+                accounts.approximated(
+                    "",
+                    format!("one tbf of a direction: {lower}, the lower of two; the other is left out"),
+                );
+                if is_lower {
+                    self.take(shaper, accounts);
+                }
+            }
+            None => {
+                accounts.approximated("", says);
+                self.take(shaper, accounts);
+            }
+        }
+    }
+
+    fn take(&mut self, shaper: &Shaper, accounts: &mut Accounts) {
+        let queue = shaper.queue();
+        self.below = discipline(&queue, accounts);
+        if self.below.is_none() {
+            let bytes = bytes(&queue);
+            let limits = queue.limits();
+            if limits.packets < u64::MAX {
+                let both = if limits.bytes < u64::MAX {
+                    format!(" and {} bytes", limits.bytes)
+                } else {
+                    String::new()
+                };
+                accounts.approximated(
+                    "queue",
+                    format!("tbf limit: {bytes} bytes in place of {} packets{both}", limits.packets),
+                );
+            } else {
+                accounts.carried("queue", format!("tbf limit: {bytes} bytes and the bucket"));
+            }
         }
         self.shaper = Some(shaper.clone());
     }
 
-    fn policer(&mut self, policer: &Policer, cannot: &mut dyn FnMut(&str)) {
+    fn policer(&mut self, policer: &Policer, accounts: &mut Accounts) {
+        let Policer {
+            meter,
+            rate,
+            burst: _,
+            excess_burst,
+            peak_rate,
+            peak_burst,
+            green,
+            yellow,
+            red,
+            aware,
+            per_flow,
+            dscp,
+        } = policer;
+        if *red != Action::Drop {
+            return accounts.left_out("", "it drops nothing: what exceeds is re-marked or passes");
+        }
+        if dscp.len() > 1 {
+            return accounts.left_out(
+                "",
+                format!("it looks at {} codepoints only: one bucket for several is not written", dscp.len()),
+            );
+        }
         if self.policer.is_some() {
-            return cannot("a second policer of the same direction");
+            let text = format!(
+                "a second policer of the direction ({}): the first is written",
+                number::rate(rate.as_bps())
+            );
+            return accounts.left_out("", text);
         }
-        if *policer != Policer::single(policer.rate, policer.burst) {
-            cannot("of colours, meters and flows nothing is said: one bucket, and what exceeds is dropped");
+        accounts.approximated(
+            "",
+            format!(
+                "police rate {} burst {}b where packets come in, behind all else of the direction",
+                rate_text(*rate),
+                policer_burst(policer)
+            ),
+        );
+        if *meter != Meter::Single {
+            let excess = excess_burst.map_or_else(|| policer_burst(policer), Bytes::get);
+            let second = match peak_rate {
+                Some(peak) => {
+                    let burst = peak_burst.map_or(String::new(), |b| format!(" with {} bytes", b.get()));
+                    format!("the peak rate of {}{burst}", number::rate(peak.as_bps()))
+                }
+                None => format!("{excess} bytes of excess"),
+            };
+            accounts.left_out("meter", format!("one bucket, what exceeds is dropped: {second} is left out"));
         }
-        cannot("it polices where packets come in, behind all else of the direction");
+        if *aware || [*green, *yellow] != [Action::Pass; 2] {
+            let marked =
+                [("green", green), ("yellow", yellow)].map(|(colour, action)| format!("{colour} {action:?}"));
+            let aware = if *aware { "colours that packets come with, and " } else { "" };
+            accounts.left_out(
+                "green",
+                format!("{aware}what is done to colours: {}", marked.join(", ").to_lowercase()),
+            );
+        }
+        if *per_flow {
+            accounts.approximated("per_flow", "one bucket for all flows together in place of one for each");
+        }
         self.policer = Some(policer.clone());
     }
 
@@ -118,13 +397,21 @@ impl SaidWay {
             all.push(format!("tc qdisc add dev {device} root handle 1: netem{netem}"));
         }
         if let Some(shaper) = &self.shaper {
-            let parent = if netem.is_some() { "parent 1: handle 2:" } else { "root handle 1:" };
-            let bytes = queue_bytes(&shaper.queue()) + shaper.burst().get();
+            let parent = if netem.is_some() { "parent 1: handle 2:" } else { "root handle 2:" };
+            let burst = shaper.burst().get();
+            let limit = bytes(&shaper.queue()).saturating_add(burst);
+            let peak = shaper.peak_rate.zip(shaper.peak_burst()).map_or(String::new(), |(peak, burst)| {
+                format!(" peakrate {} mtu {}b", rate_text(peak), burst.get())
+            });
             all.push(format!(
-                "tc qdisc add dev {device} {parent} tbf rate {} burst {}b limit {bytes}b",
-                rate(shaper.rate),
-                shaper.burst().get()
+                "tc qdisc add dev {device} {parent} tbf rate {} burst {burst}b limit {limit}b{peak}",
+                rate_text(shaper.rate)
             ));
+            all.extend(
+                self.below
+                    .iter()
+                    .map(|below| format!("tc qdisc add dev {device} parent 2: handle 3: {below}")),
+            );
         }
         all
     }
@@ -132,13 +419,16 @@ impl SaidWay {
     /// On the interface that receives.
     pub fn ingress(&self, device: &str) -> Vec<String> {
         let Some(policer) = &self.policer else { return Vec::new() };
-        let burst = policer.burst.unwrap_or(Bytes::new((policer.rate.as_bps() / 32).max(1500)));
+        let matches = match policer.dscp.first() {
+            None => "protocol all matchall".to_string(),
+            Some(dscp) => format!("protocol ip u32 match ip tos {:#04x} 0xfc", dscp << 2),
+        };
         vec![
             format!("tc qdisc add dev {device} ingress"),
             format!(
-                "tc filter add dev {device} parent ffff: protocol all matchall action police rate {} burst {}b conform-exceed drop",
-                rate(policer.rate),
-                burst.get()
+                "tc filter add dev {device} parent ffff: {matches} action police rate {} burst {}b conform-exceed drop",
+                rate_text(policer.rate),
+                policer_burst(policer)
             ),
         ]
     }
@@ -154,55 +444,41 @@ impl SaidWay {
                 text += " distribution normal";
             }
         }
-        if let Some(passes) = self.passes {
-            text += &format!(" loss {}%", percent(1.0 - passes));
+        if let Some(shares) = self.bursts {
+            text += &format!(" loss gemodel {}", shares.map(share).join(" "));
+        } else if let Some(passes) = self.passes {
+            text += &format!(" loss {}", share(1.0 - passes));
         }
         if let Some(p) = self.duplicate {
-            text += &format!(" duplicate {}%", percent(p));
+            text += &format!(" duplicate {}", share(p));
         }
-        if let Some(limit) = self.rate {
-            text += &format!(" rate {}", rate(limit));
+        if let Some(rate) = self.rate {
+            text += &format!(" rate {}", rate_text(rate));
         }
         // What is delayed stands in netem's queue too.
         let delayed = self.rate.map_or(0, |r| r.bytes_in(self.delay).get().div_ceil(FULL));
-        let limit = self.limit.map_or(LIMIT, |packets| packets.saturating_add(delayed));
+        let waiting = self.limit.map_or(LIMIT, |packets| packets.saturating_add(delayed));
+        let limit = self.held.map_or(waiting, |held| held.min(waiting));
         (!text.is_empty()).then(|| text + &format!(" limit {limit}"))
     }
 }
 
-/// Packets that wait at most.
-fn limit(queue: &QueueConfig, cannot: &mut dyn FnMut(&str)) -> Option<u64> {
-    match queue {
-        QueueConfig::Fifo(fifo) => {
-            if fifo.bytes.is_some() {
-                cannot("netem's queue counts packets, not bytes");
-            }
-            Some(fifo.packets.unwrap_or(1000))
-        }
-        _ => {
-            cannot("netem's queue is first in, first out");
-            None
-        }
-    }
+/// A policer's bucket, bytes.
+fn policer_burst(policer: &Policer) -> u64 {
+    policer.burst.map_or((policer.rate.as_bps() / 32).max(1500), Bytes::get)
 }
 
-/// Bytes that wait at most, full packets where packets are counted.
-fn queue_bytes(queue: &QueueConfig) -> u64 {
-    let limits = queue.limits();
-    limits.bytes.min(limits.packets.saturating_mul(FULL))
-}
-
-fn rate(rate: Rate) -> String {
+pub(super) fn rate_text(rate: Rate) -> String {
     format!("{}bit", rate.as_bps())
 }
 
 /// Microseconds, which `tc` counts in.
-fn time(span: Span) -> String {
+pub(super) fn time(span: Span) -> String {
     let nanos = span.as_nanos();
     if nanos % 1000 == 0 { format!("{}us", nanos / 1000) } else { format!("{nanos}ns") }
 }
 
 /// Without the noise of binary fractions.
-fn percent(share: f64) -> f64 {
+pub(super) fn percent(share: f64) -> f64 {
     (share * 1e10).round() / 1e8
 }

@@ -3,13 +3,29 @@
 use super::*;
 use crate::{Assumed, ImportFormat, ImportSource, import};
 use congestion::Control;
-use path::{Link, Stage};
-use scenario::Experiment;
-use units::Span;
+use path::{Link, QueueConfig, Shaper, Stage};
+use std::collections::{BTreeMap, BTreeSet};
+use units::{Choices, Rate, Span, Stream};
 
-fn read(text: &str) -> Scenario {
-    let e = Experiment::parse("t.toml", text, &[]);
-    e.unwrap_or_else(|e| panic!("{}", e.render())).variants.remove(0).scenario
+fn read(text: &str) -> Experiment {
+    Experiment::parse("t.toml", text, &[]).unwrap_or_else(|e| panic!("{}", e.render()))
+}
+
+fn exported(experiment: &Experiment) -> Exported {
+    to_containerlab(experiment, &[], "img").unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn fates(exported: &Exported) -> Vec<(&str, ExportFate)> {
+    exported.parts.iter().map(|p| (p.key.as_str(), p.fate)).collect()
+}
+
+/// One link whose first direction has these stages.
+fn one_way(stages: Vec<Stage>) -> Experiment {
+    let mut experiment = read("[links.l]\nbetween = [\"a\", \"b\"]\n");
+    let named =
+        |(n, stage): (usize, Stage)| NamedStage { name: format!("s{n}"), stage, file: None, assumed: false };
+    experiment.variants[0].scenario.links[0].forward = stages.into_iter().enumerate().map(named).collect();
+    experiment
 }
 
 const NET: &str = r#"
@@ -33,7 +49,7 @@ to = "far"
 
 #[test]
 fn hosts_links_and_what_impairs_them_are_said() {
-    let told = to_containerlab(&read(NET), "img");
+    let told = exported(&read(NET));
     for line in [
         "name: \"net\"",
         "    - endpoints: [\"gw:eth3\", \"far:eth1\"]",
@@ -46,10 +62,175 @@ fn hosts_links_and_what_impairs_them_are_said() {
     ] {
         assert!(told.yaml.lines().any(|l| l == line), "no {line} in\n{}", told.yaml);
     }
-    let keys: Vec<&str> = told.unsaid.iter().map(|u| u.key.as_str()).collect();
-    assert!(keys.contains(&"links.wan.backward.outage") && keys.contains(&"flows.f"), "{keys:?}");
-    assert!(keys.contains(&"hosts.gw.services.0") && keys.contains(&"hosts.far.stack"), "{keys:?}");
-    assert!(told.yaml.contains("# not said: flows.f: a topology has no traffic"));
+    use ExportFate::{Approximated, Carried, LeftOut};
+    let fates = fates(&told);
+    for right in [
+        ("links.lan.forward.policer", Approximated),
+        ("links.wan.forward.link", Carried),
+        ("links.wan.forward.loss", Carried),
+        ("links.wan.backward.shaper", Carried),
+        ("links.wan.backward.shaper.queue", Approximated),
+        ("links.wan.backward.outage", LeftOut),
+        ("hosts.pc.customer", Carried),
+        ("hosts.gw.services.0", LeftOut),
+        ("hosts.far.stack", LeftOut),
+        ("flows.f", LeftOut),
+        ("duration", LeftOut),
+    ] {
+        assert!(fates.contains(&right), "{right:?} in {fates:#?}");
+    }
+    assert!(
+        told.yaml.contains("# left out: flows.f: a topology has no traffic: 1 of cubic"),
+        "{}",
+        told.yaml
+    );
+    let others = to_containerlab(&read(NET), &["fast".into()], "img").unwrap();
+    assert!(
+        others
+            .unlike()
+            .any(|p| p.key == "variants.fast" && p.how.contains("one variant is written: default"))
+    );
+}
+
+/// Kinds of stages that are written key by key; of the others one sentence says what becomes of all of it.
+const BY_KEY: [&str; 7] = ["link", "delay", "jitter", "loss", "duplicate", "shaper", "policer"];
+/// So many draws show each kind and each key.
+const DRAWS: u64 = 3000;
+
+fn drawn(seed: u64, name: &str) -> Vec<u8> {
+    let mut stream = Stream::new(seed, name);
+    (0..400).map(|_| stream.below(256) as u8).collect()
+}
+
+/// The stage without one of its keys, and without one of its queue's keys, for each of them that is not as where it is left out.
+fn without_each_key(stage: &Stage) -> Vec<(String, Stage)> {
+    let whole = serde_json::to_value(stage).unwrap();
+    let mut all = Vec::new();
+    for inner in [None, Some("queue")] {
+        let at = inner.map_or(Some(&whole), |key| whole.get(key)).and_then(|v| v.as_object());
+        for key in at.into_iter().flatten().map(|(key, _)| key).filter(|key| *key != "kind") {
+            let mut less = whole.clone();
+            let from = if let Some(inner) = inner { &mut less[inner] } else { &mut less };
+            from.as_object_mut().unwrap().remove(key);
+            let Ok(less) = serde_json::from_value::<Stage>(less) else { continue };
+            if less.check().is_ok() && less != *stage {
+                all.push((format!("{}{key}", inner.map_or(String::new(), |i| format!("{i}."))), less));
+            }
+        }
+    }
+    all
+}
+
+/// Every kind of stage and of queue of the registries is accounted for, and of the kinds that are written key by key every
+/// key shows: without it the file or what is said of the stage is another one.
+#[test]
+fn every_kind_and_every_key_is_accounted_for() {
+    let mut kinds = BTreeSet::new();
+    let mut keys = BTreeMap::new();
+    for seed in 0..DRAWS {
+        let stage = Stage::draw(&mut Choices(&drawn(seed, "stage")));
+        if stage.check().is_err() {
+            continue;
+        }
+        let export = |stage: &Stage| match to_containerlab(&one_way(vec![stage.clone()]), &[], "img") {
+            Ok(exported) => (exported.yaml, exported.parts),
+            Err(nothing) => (nothing.to_string(), nothing.parts),
+        };
+        let (yaml, parts) = export(&stage);
+        let own: Vec<_> = parts.iter().filter(|p| p.key.starts_with("links.l.forward.s0")).collect();
+        let first = own.first().unwrap_or_else(|| panic!("{stage:?} is dropped in silence"));
+        assert!(first.key == "links.l.forward.s0" && own.iter().all(|p| !p.how.is_empty()), "{own:?}");
+        kinds.insert(stage.kind());
+        if !BY_KEY.contains(&stage.kind()) {
+            assert_ne!(first.fate, ExportFate::Carried, "{stage:?}: its keys are not looked at");
+            continue;
+        }
+        // A stage that is left out is so with all its keys; a queue holds nothing where no rate makes packets wait.
+        if first.fate == ExportFate::LeftOut || matches!(&stage, Stage::Link(Link { rate: None, .. })) {
+            continue;
+        }
+        for (key, less) in without_each_key(&stage) {
+            let (seen, shown): &mut (u64, u64) = keys.entry(format!("{}.{key}", stage.kind())).or_default();
+            *seen += 1;
+            *shown += u64::from(export(&less) != (yaml.clone(), parts.clone()));
+        }
+    }
+    // Of a switch half of the draws are what holds where nothing is written.
+    for (key, (seen, shown)) in &keys {
+        assert!(shown * 2 >= *seen, "{key} shows in {shown} of {seen} stages");
+    }
+    assert_eq!(kinds.len(), Stage::KINDS.len(), "{kinds:?}");
+    for key in [
+        "link.queue.packets",
+        "link.mtu",
+        "shaper.peak_rate",
+        "shaper.latency",
+        "policer.per_flow",
+        "jitter.every",
+        "loss.loss_bad",
+    ] {
+        assert!(keys.contains_key(key), "{key} of {keys:?}");
+    }
+}
+
+#[test]
+fn every_queue_is_a_discipline_or_a_fifo_with_its_length() {
+    for kind in QueueConfig::KINDS {
+        let queue: QueueConfig =
+            serde_json::from_value(serde_json::json!({ "kind": kind, "packets": 250 })).unwrap();
+        let rate = Rate::from_bps(5_000_000);
+        let link = Link { rate: Some(rate), queue: queue.clone(), ..Link::default() };
+        let shaper = Shaper { queue: Some(queue), ..Shaper::new(rate) };
+        for stages in [vec![link.clone().into()], vec![shaper.clone().into()]] {
+            let told = exported(&one_way(stages));
+            assert!(
+                told.parts.iter().any(|p| p.key == "links.l.forward.s0.queue"),
+                "{kind}: {:?}",
+                told.parts
+            );
+            let below = told.yaml.contains("parent 2: handle 3: ");
+            assert_eq!(below, *kind != "fifo", "{kind}: {}", told.yaml);
+        }
+        // Below a TBF that is there already, the queue of a link becomes first in, first out, and its length is said.
+        let told = exported(&one_way(vec![Shaper::new(Rate::from_bps(9_000_000)).into(), link.into()]));
+        let how = &told.parts.iter().find(|p| p.key == "links.l.forward.s1.queue").unwrap().how;
+        assert!(*kind == "fifo" || how.contains("250 packets, 606 ms of delay when full"), "{kind}: {how}");
+    }
+}
+
+#[test]
+fn a_scenario_of_which_nothing_can_be_written_is_an_error() {
+    let outage = r#"links = { l = { between = ["a", "b"], forward = [{ kind = "outage", at = ["1s"], lasts = "1s" }] } }"#;
+    let error = to_containerlab(&read(outage), &[], "img").unwrap_err();
+    assert!(error.to_string().contains("links.l.forward.outage"), "{error}");
+    // Bare links are all that a scenario without stages has.
+    assert_eq!(exported(&one_way(vec![])).unlike().count(), 0);
+}
+
+#[test]
+fn a_queue_below_a_tbf_is_read_back() {
+    let queue = QueueConfig::FqCoDel(path::queue::FqCoDel { packets: 600, ..Default::default() });
+    let link = Link {
+        rate: Some(Rate::from_bps(5_000_000)),
+        delay: Span::from_millis(10),
+        queue: queue.clone(),
+        ..Link::default()
+    };
+    let yaml = exported(&one_way(vec![link.into()])).yaml;
+    let beside = |_: &str| Err("none".to_string());
+    let source =
+        ImportSource { name: "n.clab.yml", text: &yaml, own_name: None, values: &[], beside: &beside };
+    let assumed = Assumed { rtt: Some(Span::ZERO), line: None, duration: None, cc: Control::default() };
+    let back = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}\n{yaml}"));
+    let stages = &back.experiment.variants[0].scenario.links[0].forward;
+    assert!(
+        stages.iter().any(|s| matches!(&s.stage, Stage::Shaper(s) if s.queue() == queue)),
+        "{stages:?}\n{yaml}"
+    );
+    assert!(
+        stages.iter().any(|s| matches!(&s.stage, Stage::Delay(d) if d.delay == Span::from_millis(10))),
+        "{stages:?}"
+    );
 }
 
 /// What is read of the topology delays, loses and limits as the scenario does.
@@ -60,8 +241,9 @@ fn a_topology_is_read_back_as_what_it_was_made_of() {
         one = { between = ["a", "b"], forward = [{ kind = "link", rate = "5Mbit/s", delay = "10ms" }], backward = [{ kind = "link", rate = "7Mbit/s", delay = "15ms" }] }
         two = { between = ["b", "c"], forward = [{ kind = "link", rate = "3Mbit/s", delay = "2.5ms" }], backward = [{ kind = "loss", probability = 0.005 }] }
     "#;
-    let scenario = read(text);
-    let yaml = to_containerlab(&scenario, "img").yaml;
+    let experiment = read(text);
+    let scenario = &experiment.variants[0].scenario;
+    let yaml = exported(&experiment).yaml;
     let beside = |_: &str| Err("none".to_string());
     let source =
         ImportSource { name: "n.clab.yml", text: &yaml, own_name: None, values: &[], beside: &beside };

@@ -13,12 +13,14 @@ pub enum ExportFormat {
 /// `longfat export`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Hosts become nodes, links links, and what delays, loses or limits packets there `tc` commands of the node that sends. What such
-a file cannot say is named with its key, in its head and on standard error.
+Hosts become nodes, links links, and what delays, loses or limits packets there `tc` commands of the node that sends. Before the
+file is written, standard error has what it only approximates, with the number, and what it leaves out, by key; the file's head
+has it as well.
 
   longfat export sdwan-limiter -o wan.clab.yml
 
-Exit codes: 0 it says all of the scenario, 1 it is written and does not say all, 2 it is not written.")]
+Exit codes: 0 it has all of the scenario, 1 it is written and does not have all, 2 it is not written: also where nothing of what
+the scenario does to packets can be written.")]
 pub struct ExportArgs {
     /// The scenario file, `-` for standard input, or the name of an example.
     pub scenario: PathBuf,

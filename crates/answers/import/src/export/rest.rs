@@ -1,0 +1,130 @@
+//! What is neither a link's direction nor a route: hosts, services, relays, traffic, faults, and how a scenario is run.
+
+use super::account::{Accounts, ExportedKey};
+use crate::number;
+use scenario::{DuplexLink, Experiment, Flow, Host, Relay, Scenario, ScheduledFault, Service, Unrest};
+
+/// Accounts for every field of the variant that is written but its links' directions; `others` are the variants that are not.
+pub(super) fn rest(experiment: &Experiment, others: &[String], list: &mut Vec<ExportedKey>) {
+    let Experiment { name: _, description: _, goal, baseline, variants } = experiment;
+    let mut top = |key: &str| Accounts { path: key.to_string(), list: &mut *list }.left_out("", written(key));
+    fn written(key: &str) -> &'static str {
+        match key {
+            "goal" => "a topology is not judged",
+            _ => "nothing is compared",
+        }
+    }
+    if !goal.is_empty() {
+        top("goal");
+    }
+    if baseline.is_some() {
+        top("baseline");
+    }
+    let [variant, ..] = variants.as_slice() else { return };
+    for other in others {
+        let mut accounts = Accounts { path: format!("variants.{other}"), list };
+        accounts.left_out("", format!("one variant is written: {}", variant.name));
+    }
+    let Scenario {
+        name: _,
+        duration,
+        seed,
+        sample,
+        one_at_a_time,
+        measure,
+        unrest,
+        hosts,
+        links,
+        relays,
+        flows,
+        faults,
+    } = &variant.scenario;
+    for one in hosts {
+        host(one, list);
+    }
+    for DuplexLink { name, between: _, customer, forward: _, backward: _ } in links {
+        let mut accounts = Accounts { path: format!("links.{name}"), list };
+        accounts.carried("between", "a link between two nodes");
+        if customer.is_some() {
+            accounts.carried("customer", "a routing table of its own at nodes that serve all");
+        }
+    }
+    for Relay { name, host: _, buffer, cc: _, tool } in relays {
+        let mut accounts = Accounts { path: format!("relays.{name}"), list };
+        accounts.left_out(
+            "",
+            format!("no proxy is set up ({}, {} of buffer)", tool.name(), number::size(buffer.get())),
+        );
+    }
+    for flow in flows {
+        traffic(flow, list);
+    }
+    for ScheduledFault { name, kind, links: _, host: _, at, lasts } in faults {
+        let mut accounts = Accounts { path: format!("faults.{name}"), list };
+        accounts.left_out("", format!("a topology has no time: {} fails at {at} for {lasts}", kind.name()));
+    }
+    // How long and how often something is measured means nothing without traffic.
+    if !flows.is_empty() {
+        let mut accounts = Accounts { path: "duration".into(), list };
+        let more = match (one_at_a_time, measure, unrest) {
+            (false, None, Unrest::Repeats) => "",
+            _ => ", and which of it is measured",
+        };
+        accounts.left_out(
+            "",
+            format!("a topology is not run: {duration}, seed {seed}, samples of {sample}{more}"),
+        );
+    }
+}
+
+fn host(host: &Host, list: &mut Vec<ExportedKey>) {
+    let Host { name, stack, addresses, routes, forward, customer, services } = host;
+    let mut accounts = Accounts { path: format!("hosts.{name}"), list };
+    accounts.carried("forward", format!("a node with net.ipv4.ip_forward={}", u8::from(*forward)));
+    if addresses.iter().any(|a| a.address.is_ipv4()) {
+        accounts.carried("addresses", "addresses of lo");
+    }
+    if addresses.iter().any(|a| a.address.is_ipv6()) {
+        accounts.left_out("addresses", "links have IPv4 addresses only: no route leads to IPv6 ones");
+    }
+    if !routes.is_empty() {
+        accounts.carried("routes", "ip route");
+    }
+    if customer.is_some() {
+        accounts.carried("customer", "routes of its own");
+    }
+    if *stack != Default::default() {
+        accounts.left_out("stack", "a node has the sysctls of its image");
+    }
+    for (i, service) in services.iter().enumerate() {
+        let why = match service {
+            Service::Ipsec { .. } => "no tunnel is set up: packets cross the link as they are",
+            Service::Bgp { .. } => "no BGP is set up: its routes are static ones",
+            Service::Ftp {} => "no FTP server is set up",
+        };
+        accounts.left_out(&format!("services.{i}"), why);
+    }
+}
+
+fn traffic(flow: &Flow, list: &mut Vec<ExportedKey>) {
+    let Flow {
+        name,
+        from: _,
+        to: _,
+        cc,
+        count,
+        start,
+        stagger: _,
+        app: _,
+        tool: _,
+        via,
+        dscp,
+        max_pacing_rate,
+    } = flow;
+    let mut parts = vec![format!("{count} of {}", cc.name()), format!("from {start}")];
+    parts.extend((*dscp > 0).then(|| format!("dscp {dscp}")));
+    parts.extend(max_pacing_rate.map(|rate| format!("paced at {}", number::rate(rate.as_bps()))));
+    parts.extend((!via.is_empty()).then(|| format!("through {} relays", via.len())));
+    let mut accounts = Accounts { path: format!("flows.{name}"), list };
+    accounts.left_out("", format!("a topology has no traffic: {}", parts.join(", ")));
+}
