@@ -7,6 +7,9 @@
 //! | several of a kind together, or the control | no suspect alone gains more than [`SLACK`] beyond what is noticed, and these do gain |
 //! | nothing | no suspect alone gains more than that |
 //!
+//! Where flows share nothing with others ([`Holder::flow`]) this holds of each such part, by the goodput of its own flows. Twice
+//! the rate of a line counts as no more than twice the goodput: more than that was another flow's.
+//!
 //! A gain counts as larger than another where that is beyond chance over the own runs (Student's t of the pairs, 97.5 %): the
 //! p95 of four answers in a run of six seconds is a lottery, and neither side can tell.
 //!
@@ -53,6 +56,8 @@ struct OwnSuspect {
     sets: Vec<String>,
     /// It may be a suspect or not.
     doubtful: bool,
+    /// Runs without it.
+    without: Vec<VariantResult>,
     /// Logarithms of the gains, run by run.
     logs: Vec<f64>,
 }
@@ -106,52 +111,51 @@ pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
     let own = Own { scenario, runs: &with, with: &with[0], goal };
     let mut all = own.suspects();
     for s in &mut all {
-        s.logs = log_gains(&measure, &with, &own_runs(text, &s.sets, clock));
+        s.without = own_runs(text, &s.sets, clock);
     }
-    if std::env::var_os("LONGFAT_HELD_SHOW").is_some() {
-        println!("{text}\nby {} of {goal:?}", measure.name());
-        all.iter().for_each(|s| println!("{:8.3} {} at {} ({:?})", s.gain(), s.kind.name(), s.place, s.sets));
+    let mut parts: Vec<Option<&String>> = said.iter().map(|h| h.flow.as_ref()).collect();
+    parts.sort();
+    parts.dedup();
+    if parts.is_empty() {
+        parts.push(None);
     }
-    let shown = |s: &OwnSuspect| format!("{} at {} gains {:.2}", s.kind.name(), s.place, s.gain());
-    let sure = || all.iter().filter(|s| !s.doubtful);
-    // Those that gain beyond what is noticed and beyond chance.
-    let nothing = vec![0.0; with.len()];
-    let gaining = sure().filter(|s| is_above(&s.logs, &nothing, NOTICED * SLACK));
-    let gaining = gaining.max_by(|a, b| a.gain().total_cmp(&b.gain()));
-    let Some(named) = said.first() else {
-        return match gaining {
-            Some(best) => Verdict::Wrong(format!("nothing is named, {}", shown(best))),
-            None => Verdict::RightlyNone,
-        };
-    };
-    let late = named.kind == HolderKind::CongestionControl && goal != Goal::Fairness;
-    if !named.also.is_empty() || late {
-        let sets = own.together(&all, named);
-        let logs = sets.map(|sets| log_gains(&measure, &with, &own_runs(text, &sets, clock)));
-        let logs = logs.unwrap_or_else(|| nothing.clone());
-        let name = format!("{} at {} and {:?}", named.kind.name(), named.place, named.also);
-        return match gaining {
-            Some(best) if is_above(&best.logs, &logs, SLACK) => {
-                Verdict::Wrong(format!("{name} gain {:.2}, {}", mean(&logs).exp(), shown(best)))
+    let verdicts = parts.into_iter().map(|flow| {
+        let flows = flow.map(|name| own.part(name));
+        let with: Vec<VariantResult> = with.iter().map(|run| own.restricted(run, flows.as_deref())).collect();
+        for s in &mut all {
+            let without: Vec<VariantResult> =
+                s.without.iter().map(|run| own.restricted(run, flows.as_deref())).collect();
+            s.logs = log_gains(&measure, &with, &without);
+            // A TCP flow of another part takes what is its own.
+            let is_foreign = |f: &Flow| f.name == s.place && !is_datagrams(f);
+            let is_own = |place: &String| flows.as_ref().is_none_or(|flows| flows.contains(place));
+            if s.kind == HolderKind::CompetingFlow
+                && !is_own(&s.place)
+                && scenario.flows.iter().any(is_foreign)
+            {
+                s.logs.iter_mut().for_each(|log| *log = 0.0);
             }
-            _ if is_above(&nothing, &logs, SLACK) => {
-                Verdict::Wrong(format!("{name} gain {:.2}", mean(&logs).exp()))
+            if s.kind == HolderKind::Rate && goal == Goal::Goodput {
+                s.logs.iter_mut().for_each(|log| *log = log.min(2f64.ln()));
             }
-            _ => Verdict::Best,
-        };
-    }
-    let Some(it) = all.iter().find(|s| s.kind == named.kind && s.place == named.place) else {
-        return Verdict::Wrong(format!("{} at {} is not a suspect", named.kind.name(), named.place));
-    };
-    let above = sure().filter(|s| is_above(&s.logs, &it.logs, SLACK));
-    match above.max_by(|a, b| a.gain().total_cmp(&b.gain())) {
-        Some(best) => Verdict::Wrong(format!("{}, {}", shown(it), shown(best))),
-        None if is_above(&nothing, &it.logs, SLACK) => {
-            Verdict::Wrong(format!("{}: the goal is met better with it", shown(it)))
         }
-        None if sure().any(|s| s.gain() > it.gain()) => Verdict::Tied,
-        None => Verdict::Best,
-    }
+        if std::env::var_os("LONGFAT_HELD_SHOW").is_some() {
+            println!("{text}\nby {} of {goal:?}, {flows:?}", measure.name());
+            all.iter()
+                .for_each(|s| println!("{:8.3} {} at {} ({:?})", s.gain(), s.kind.name(), s.place, s.sets));
+        }
+        let named = said.iter().find(|h| h.flow.as_ref() == flow);
+        let gains = |sets: Vec<String>| {
+            let runs = own_runs(text, &sets, clock);
+            let without: Vec<VariantResult> =
+                runs.iter().map(|run| own.restricted(run, flows.as_deref())).collect();
+            log_gains(&measure, &with, &without)
+        };
+        own.judged(&all, named, &gains)
+    });
+    let verdicts: Vec<Verdict> = verdicts.collect();
+    let wrong = verdicts.iter().find(|v| matches!(v, Verdict::Wrong(_)));
+    wrong.unwrap_or(&verdicts[0]).clone()
 }
 
 fn parse(text: &str, sets: &[String]) -> Experiment {
@@ -224,6 +228,83 @@ fn rate_of(value: &Value, key: &str) -> Option<Rate> {
 }
 
 impl Own<'_> {
+    /// What own runs say of the named holder; `gains` makes runs with further overrides.
+    fn judged(
+        &self,
+        all: &[OwnSuspect],
+        named: Option<&Holder>,
+        gains: &dyn Fn(Vec<String>) -> Vec<f64>,
+    ) -> Verdict {
+        let shown = |s: &OwnSuspect| format!("{} at {} gains {:.2}", s.kind.name(), s.place, s.gain());
+        let sure = || all.iter().filter(|s| !s.doubtful);
+        // Those that gain beyond what is noticed and beyond chance.
+        let nothing = vec![0.0; self.runs.len()];
+        let gaining = sure().filter(|s| is_above(&s.logs, &nothing, NOTICED * SLACK));
+        let gaining = gaining.max_by(|a, b| a.gain().total_cmp(&b.gain()));
+        let Some(named) = named else {
+            return match gaining {
+                Some(best) => Verdict::Wrong(format!("nothing is named, {}", shown(best))),
+                None => Verdict::RightlyNone,
+            };
+        };
+        let late = named.kind == HolderKind::CongestionControl && self.goal != Goal::Fairness;
+        if !named.also.is_empty() || late {
+            let logs = self.together(all, named).map_or_else(|| nothing.clone(), gains);
+            let name = format!("{} at {} and {:?}", named.kind.name(), named.place, named.also);
+            return match gaining {
+                Some(best) if is_above(&best.logs, &logs, SLACK) => {
+                    Verdict::Wrong(format!("{name} gain {:.2}, {}", mean(&logs).exp(), shown(best)))
+                }
+                _ if is_above(&nothing, &logs, SLACK) => {
+                    Verdict::Wrong(format!("{name} gain {:.2}", mean(&logs).exp()))
+                }
+                _ => Verdict::Best,
+            };
+        }
+        let Some(it) = all.iter().find(|s| s.kind == named.kind && s.place == named.place) else {
+            return Verdict::Wrong(format!("{} at {} is not a suspect", named.kind.name(), named.place));
+        };
+        let above = sure().filter(|s| is_above(&s.logs, &it.logs, SLACK));
+        match above.max_by(|a, b| a.gain().total_cmp(&b.gain())) {
+            Some(best) => Verdict::Wrong(format!("{}, {}", shown(it), shown(best))),
+            None if is_above(&nothing, &it.logs, SLACK) => {
+                Verdict::Wrong(format!("{}: the goal is met better with it", shown(it)))
+            }
+            None if sure().any(|s| s.gain() > it.gain()) => Verdict::Tied,
+            None => Verdict::Best,
+        }
+    }
+
+    /// TCP flows whose data takes a direction of a link in common with this flow's, also by way of others; of a flow of datagrams
+    /// such flows.
+    fn part(&self, flow: &str) -> Vec<String> {
+        let find = |name: &str| self.scenario.flows.iter().find(|f| f.name == name);
+        let meet = |a: &Flow, b: &Flow| {
+            (0..self.scenario.links.len())
+                .any(|l| [true, false].iter().any(|&w| self.takes(a, l, w) && self.takes(b, l, w)))
+        };
+        let mut part = vec![flow.to_string()];
+        let mut next = 0;
+        while let Some(one) = part.get(next).and_then(|name| find(name)) {
+            let alike = |f: &&Flow| is_datagrams(f) == is_datagrams(one) && meet(f, one);
+            for f in self.scenario.flows.iter().filter(alike) {
+                if !part.contains(&f.name) {
+                    part.push(f.name.clone());
+                }
+            }
+            next += 1;
+        }
+        part
+    }
+
+    /// A run with the connections of these flows alone; `None`: with all.
+    fn restricted(&self, run: &VariantResult, flows: Option<&[String]>) -> VariantResult {
+        let Some(flows) = flows else { return run.clone() };
+        let its = self.scenario.flows.iter().filter(|f| flows.contains(&f.name));
+        let flows = its.flat_map(|f| self.results_of(run, f)).cloned().collect();
+        VariantResult { flows, ..VariantResult::default() }
+    }
+
     /// The hosts that send and receive most of a flow.
     fn ends(&self, flow: &Flow) -> [usize; 2] {
         if flow.app.answers() { [flow.to, flow.from] } else { [flow.from, flow.to] }
@@ -336,7 +417,14 @@ impl Own<'_> {
     ) {
         let kind = text(config, "kind").unwrap_or_default();
         let mut add = |kind: HolderKind, sets: Vec<String>, doubtful: bool| {
-            all.push(OwnSuspect { kind, place: place.into(), sets, doubtful, logs: Vec::new() });
+            all.push(OwnSuspect {
+                kind,
+                place: place.into(),
+                sets,
+                doubtful,
+                without: Vec::new(),
+                logs: Vec::new(),
+            });
         };
         let off = || vec![format!("{key}.enabled=false")];
         match kind.as_str() {
@@ -429,7 +517,14 @@ impl Own<'_> {
             let stack = format!("hosts.{}.stack", host.name);
             let mut add = |kind, sets| {
                 let place = host.name.clone();
-                all.push(OwnSuspect { kind, place, sets, doubtful: false, logs: Vec::new() });
+                all.push(OwnSuspect {
+                    kind,
+                    place,
+                    sets,
+                    doubtful: false,
+                    without: Vec::new(),
+                    logs: Vec::new(),
+                });
             };
             if tcp().any(|f| self.ends(f)[1] == h) {
                 let product =
@@ -485,6 +580,7 @@ impl Own<'_> {
                     place,
                     sets,
                     doubtful: false,
+                    without: Vec::new(),
                     logs: Vec::new(),
                 });
             }
@@ -496,7 +592,14 @@ impl Own<'_> {
         for flow in flows {
             let key = format!("flows.\"{}\"", flow.name);
             let mut add = |kind, sets: Vec<String>, doubtful| {
-                all.push(OwnSuspect { kind, place: flow.name.clone(), sets, doubtful, logs: Vec::new() });
+                all.push(OwnSuspect {
+                    kind,
+                    place: flow.name.clone(),
+                    sets,
+                    doubtful,
+                    without: Vec::new(),
+                    logs: Vec::new(),
+                });
             };
             if !is_datagrams(flow) && flow.max_pacing_rate.is_some() {
                 add(HolderKind::PacingCap, vec![format!("{key}.max_pacing_rate=\"900Gbit/s\"")], false);
@@ -546,7 +649,14 @@ impl Own<'_> {
                 if let Some(first) = others.clone().next() {
                     let place = first.name.clone();
                     let kind = HolderKind::CongestionControl;
-                    all.push(OwnSuspect { kind, place, sets, doubtful: false, logs: Vec::new() });
+                    all.push(OwnSuspect {
+                        kind,
+                        place,
+                        sets,
+                        doubtful: false,
+                        without: Vec::new(),
+                        logs: Vec::new(),
+                    });
                 }
             }
         }

@@ -114,6 +114,18 @@ pub struct HolderDrops {
     pub events: u64,
 }
 
+/// Time in which a flow that always had something to send got nothing, in the run that is compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HolderSilence {
+    /// The flow that got nothing for longest.
+    pub flow: String,
+    /// All stretches of 200 ms and more without a byte, s.
+    pub silent_s: f64,
+    /// How long the flow lasted, s.
+    pub active_s: f64,
+}
+
 /// A number with and without the suspect's effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -154,7 +166,8 @@ pub struct Holder {
     /// Further places of the kind that were switched off together with it, where none alone explains anything.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub also: Vec<String>,
-    /// The flow that it holds, where flows were measured one at a time.
+    /// The flow that it holds, where flows were measured one at a time. Else, where flows share no direction of a link with
+    /// others, the first of those that it holds: gains and effects are of these.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub flow: Option<String>,
     /// What the stage carries; absent where the place is not a stage.
@@ -163,6 +176,13 @@ pub struct Holder {
     /// What the stage dropped; absent where it dropped nothing, and where the place is not a stage.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub drops: Option<HolderDrops>,
+    /// How long a flow got nothing; of outages, faults, handovers and packets that are too big only, and absent where each pause
+    /// was shorter than a retransmission timeout of Linux (200 ms).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub silence: Option<HolderSilence>,
+    /// How much of the scenario was simulated to find it, s; absent where that is all of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub simulated_s: Option<f64>,
     /// The rate of the stage, Mbit/s; of a `rate` holder only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_mbps: Option<f64>,
@@ -207,6 +227,12 @@ pub struct HolderSearch {
     /// The measure that gains are of, as [`HolderEffect::measure`].
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub measure: String,
+    /// How much of the scenario was simulated, s; absent where that is all of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub simulated_s: Option<f64>,
+    /// The measure as that part of the scenario yields it; absent where all of it was simulated.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub simulated: Option<f64>,
     /// How many runs were simulated for it.
     pub runs: u64,
     /// Their work: the sum over packets of the stages that each passed. The budget is a number of runs and of this.

@@ -30,7 +30,9 @@ pub use column::{Cells, CellsMut, Clocks, Column, ColumnKind, Columns, Growth, U
 pub use combine::{combine, concat, estimate, paired};
 pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 pub use fault::{FaultResult, FlowOutage};
-pub use holder::{Carried, Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, TriedSuspect};
+pub use holder::{
+    Carried, Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, HolderSilence, TriedSuspect,
+};
 
 /// Spans of a result: 128 buckets an octave.
 pub type Histogram = units::Histogram<7>;

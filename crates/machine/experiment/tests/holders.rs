@@ -161,6 +161,107 @@ fn fairness_is_held_by_unlike_controls() {
     assert!(holder.effects[0].measure == "jain" && holder.effects[0].without.unwrap() > 0.9, "{holder:?}");
 }
 
+/// Two directions, and two paths, each with a cause of its own: in the sum the slower one is lost.
+#[test]
+fn what_shares_nothing_is_looked_at_apart() {
+    let noisy = format!("{LINE}, {{ kind = \"loss\", name = \"noise\", probability = 0.01 }}");
+    let up = LINE.replace("name = \"line\"", "name = \"up\"").replace("40Mbit/s", "60Mbit/s");
+    let upload = "[flows.upload]\nfrom = \"home\"\nto = \"server\"";
+    let (holders, search) = held(&download(&noisy, &up, upload), &[]);
+    let of = |flow: &str| {
+        let first = holders.iter().find(|h| h.flow.as_deref() == Some(flow));
+        first.map(|h| (h.kind, h.place.as_str())).unwrap_or_else(|| panic!("{flow}: {search:#?}"))
+    };
+    assert_eq!(of("download"), (HolderKind::Loss, "wan.forward.noise"));
+    assert_eq!(of("upload"), (HolderKind::Rate, "wan.backward.up"));
+    // Gains and effects are of the part alone.
+    let noise = holders.iter().find(|h| h.kind == HolderKind::Loss).unwrap();
+    assert!(noise.gain > 3.0 && noise.effects[0].without.unwrap() < 40.0, "{noise:?}");
+    let window = "[links.two]\nbetween = [\"far\", \"near\"]\nforward = [{ kind = \"link\", rate = \"30Mbit/s\", delay = \"20ms\" }]\n\
+                  backward = [{ kind = \"delay\", delay = \"20ms\" }]\n[hosts.near]\nstack = { receive_window = \"20kB\" }\n\
+                  [flows.other]\nfrom = \"far\"\nto = \"near\"\ncount = 2";
+    let (holders, search) = held(&download(LINE, BACK, window), &[]);
+    let other = holders.iter().find(|h| h.flow.as_deref() == Some("other"));
+    let other = other.unwrap_or_else(|| panic!("{search:#?}"));
+    assert_eq!((other.kind, other.place.as_str()), (HolderKind::ReceiveWindow, "near"));
+}
+
+/// A delay line that holds 100 packets carries 100 packets each 20 ms, whatever the link behind it could.
+#[test]
+fn a_delay_that_is_full_holds_as_a_queue_does() {
+    for delay in
+        ["kind = \"delay\", delay = \"40ms\"", "kind = \"jitter\", delay = \"40ms\", jitter = \"1ms\""]
+    {
+        let path = format!("{{ {delay}, name = \"netem\", packets = 60 }}, {LINE}");
+        first(&download(&path, BACK, ""), HolderKind::QueueLimit, "wan.forward.netem");
+    }
+}
+
+/// Of a line that a flood takes most of, twice the rate gives more than no flood does; the flood is the cause all the same.
+#[test]
+fn a_flood_and_not_the_line_holds_what_it_leaves_little_to() {
+    for rate in ["26Mbit/s", "34Mbit/s", "39Mbit/s"] {
+        let flood = format!(
+            "[flows.flood]\nfrom = \"server\"\nto = \"home\"\napp = {{ kind = \"udp\", rate = \"{rate}\" }}"
+        );
+        let (holders, search) = held(&format!("goal = \"goodput\"\n{}", download(LINE, BACK, &flood)), &[]);
+        assert_eq!(holders.first().map(|h| h.kind), Some(HolderKind::CompetingFlow), "{rate}: {search:#?}");
+    }
+}
+
+/// What would be minutes of simulation is cut short, and shows the same cause.
+#[test]
+fn a_fast_path_shows_its_cause_in_a_part_of_the_run() {
+    let fast = |queue: &str, more: &str| {
+        let line = format!(
+            r#"{{ kind = "link", name = "line", rate = "10Gbit/s", delay = "2ms", queue = {{ kind = "fifo", bytes = "{queue}" }} }}"#
+        );
+        let text = download(&line, &BACK.replace("20ms", "2ms"), more).replace("\"6s\"", "\"60s\"");
+        format!(
+            "{text}[hosts.home]\nstack = {{ receive_buffer = \"100MB\" }}\n[hosts.server]\nstack = {{ send_buffer = \"100MB\" }}\n"
+        )
+    };
+    let cap = "max_pacing_rate = \"3Gbit/s\"\n";
+    let all = [
+        (
+            fast("10MB", "").replace("receive_buffer = \"100MB\"", "receive_window = \"1MB\""),
+            HolderKind::ReceiveWindow,
+        ),
+        (
+            fast("10MB", "").replace("send_buffer = \"100MB\"", "send_buffer = \"2MB\""),
+            HolderKind::SendBuffer,
+        ),
+        (fast("10MB", cap), HolderKind::PacingCap),
+        (fast("150kB", ""), HolderKind::QueueLimit),
+    ];
+    for (text, kind) in all {
+        let (holders, search) = held(&text, &[]);
+        let first = holders.first().unwrap_or_else(|| panic!("nothing holds it: {search:#?}\n{text}"));
+        assert_eq!(first.kind, kind, "{holders:#?}\n{search:#?}");
+        assert!(first.simulated_s.is_some_and(|s| (1.0..60.0).contains(&s)), "{first:?}");
+        assert!(search.left_out.is_empty() && search.stage_packets < 2 * MAX_STAGE_PACKETS, "{search:?}");
+    }
+}
+
+/// An outage of six seconds of thirty loses some hundred packets; what it costs is the time.
+#[test]
+fn an_outage_and_a_black_hole_are_measured_in_time() {
+    let path = format!("{LINE}, {{ kind = \"outage\", name = \"gap\", at = [\"10s\"], lasts = \"6s\" }}");
+    let text = download(&path, BACK, "").replace("\"6s\"\n", "\"30s\"\n");
+    let holder = first(&text, HolderKind::Outage, "wan.forward.gap");
+    let silence = holder.silence.expect("nothing arrived for six seconds");
+    // A timeout that doubles each time may end as long again after the outage as the outage lasted.
+    assert!((6.0..13.0).contains(&silence.silent_s) && silence.flow == "download", "{silence:?}");
+    let tunnel = format!(
+        "{{ kind = \"tunnel\", name = \"vpn\", overhead = \"esp-aes-gcm\", mtu = 1500, icmp = false }}, {LINE}, {{ kind = \"tunnel-end\" }}"
+    );
+    let probing = "[hosts.server]\nstack = { mtu_probing = \"on-blackhole\" }";
+    let text = download(&tunnel, BACK, probing).replace("\"6s\"", "\"20s\"");
+    let silence = first(&text, HolderKind::Mtu, "wan.forward.vpn").silence.expect("a black hole stops it");
+    assert!((1.0..10.0).contains(&silence.silent_s), "{silence:?}");
+}
+
+/// Where only the whole run will do, the budget may not suffice.
 #[test]
 fn what_is_too_large_for_the_budget_is_said() {
     let text = download(

@@ -22,6 +22,11 @@ impl Budget {
         Budget { max_runs, max_stage_packets, runs: 0, stage_packets: 0 }
     }
 
+    /// Work that is left.
+    pub fn work_left(&self) -> u64 {
+        self.max_stage_packets.saturating_sub(self.stage_packets)
+    }
+
     /// How many of the next runs, expected to be this much work each, still fit.
     pub fn admits(&self, estimates: impl Iterator<Item = u64>) -> usize {
         let (mut runs, mut work) = (self.runs, self.stage_packets);

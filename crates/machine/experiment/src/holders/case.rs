@@ -52,6 +52,8 @@ pub(super) struct Case<'a> {
     /// Of each of these the directions of links that its data and its ACKs take.
     ways: Vec<[BTreeSet<(usize, bool)>; 2]>,
     only: Option<usize>,
+    /// The run is cut short: flows that lasted to its end go on in the scenario.
+    pub is_shortened: bool,
 }
 
 impl<'a> Case<'a> {
@@ -60,13 +62,14 @@ impl<'a> Case<'a> {
         result: &'a VariantResult,
         only: Option<usize>,
         goal: Goal,
+        is_shortened: bool,
     ) -> Case<'a> {
         let flows: Vec<usize> = only.map_or_else(|| (0..scenario.flows.len()).collect(), |i| vec![i]);
-        let ways = flows.iter().map(|&i| ways(scenario, &scenario.flows[i])).collect();
+        let ways = flows.iter().map(|&i| directions(scenario, &scenario.flows[i])).collect();
         let tcp = result.flows.iter().filter(|f| !f.is_udp() && f.rtt_ms.min > 0.0);
         let least = tcp.map(|f| f.rtt_ms.min).min_by(f64::total_cmp);
         let rtt = least.map_or(DEFAULT_RTT, |ms| Span::from_secs_f64(ms / 1e3));
-        Case { scenario, result, goal, rtt, flows, ways, only }
+        Case { scenario, result, goal, rtt, flows, ways, only, is_shortened }
     }
 
     /// Flows that ran, with their indexes.
@@ -237,8 +240,8 @@ fn busy_mbps(f: &FlowResult) -> f64 {
     }
 }
 
-/// Directions of links that a flow's data and its ACKs take.
-fn ways(scenario: &Scenario, flow: &Flow) -> [BTreeSet<(usize, bool)>; 2] {
+/// Directions of links, a link's index and whether it is its forward one, that a flow's data and its ACKs take.
+pub(super) fn directions(scenario: &Scenario, flow: &Flow) -> [BTreeSet<(usize, bool)>; 2] {
     let mut hosts = vec![flow.from];
     hosts.extend(flow.via.iter().map(|&r| scenario.relays[r].host));
     hosts.push(flow.to);

@@ -1,0 +1,502 @@
+//! The search for what holds one subject: baseline, suspects one by one, then together, then the congestion control.
+
+use super::budget::{Budget, stage_packets};
+use super::case::Case;
+use super::part::Part;
+use super::silence::silence;
+use super::suspects::{Removal, SUSPECTS};
+use super::{
+    BATCH, CANDIDATE, CONFIRMATIONS, DOUBLED, FEW_CONFIRMATIONS, HolderWish, LIKELY, MAX_CANDIDATES,
+    MAX_HOLDERS, MAX_SAMPLES, MAX_SEEDS, MAX_SUBJECTS, NOTICED, SCREENING, SMALL, TIE, change, length,
+    measured,
+};
+use crate::parallel::{cores, in_parallel};
+use crate::simulate;
+use result::{
+    Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, Measure, Outcome, Quantity, TriedSuspect,
+    VariantResult,
+};
+use scenario::{Scenario, Unrest, Variant};
+use std::ops::ControlFlow;
+use units::{Goal, Span};
+
+/// A whole run is tried where its work, with nothing held, is at most this part of what the search may spend; else a short one
+/// shows first how much there is to do.
+const LARGE_SHARE: f64 = 3.0;
+/// The part of the work that this short one may be.
+const PROBE_SHARE: f64 = 20.0;
+/// What a shortened search is planned to spend of what is left: a flow that nothing holds moves more than expected.
+const AFFORDABLE: f64 = 0.6;
+/// Runs that differ by less in length are not made again.
+const NEAR_LENGTH: f64 = 0.25;
+
+/// A run that may be wanted.
+struct Job<'s> {
+    scenario: &'s Scenario,
+    seed: u64,
+    unrest: bool,
+    /// The work that it is expected to be.
+    estimate: u64,
+}
+
+/// Looks for the holders of one subject.
+pub(super) struct Finder<'a> {
+    wish: &'a HolderWish<'a>,
+    only: Option<usize>,
+    threads: usize,
+    /// Without time series; cut short where the whole run is too much work.
+    scenario: Scenario,
+    is_shortened: bool,
+    /// The seeds of the comparison, and whether hosts are restless in its run.
+    seeds: Vec<(u64, bool)>,
+    /// How many of these are the variant's own.
+    own: usize,
+}
+
+/// A suspect that has been tried.
+struct Tried {
+    removal: Removal,
+    scenario: Scenario,
+    /// Its runs, by seed.
+    without: Vec<VariantResult>,
+}
+
+/// Baseline and goal that suspects are compared by.
+struct Comparison {
+    measure: Measure,
+    /// The baseline's runs, by seed.
+    with: Vec<VariantResult>,
+}
+
+impl Comparison {
+    /// The logarithms of what a part of the flows gains, by seed.
+    fn log_gains(&self, part: &Part, without: &[VariantResult]) -> Vec<f64> {
+        let pairs = self.with.iter().zip(without);
+        let of = |with, without| measured::gain(&self.measure, &part.of(with), &part.of(without)).ln();
+        pairs.map(|(with, without)| of(with, without)).collect()
+    }
+
+    fn gain(&self, part: &Part, t: &Tried) -> f64 {
+        mean(&self.log_gains(part, &t.without)).exp()
+    }
+}
+
+/// What a holder counts for when holders are put in order: its gain, of a line's rate no more than twice. That is what a flow
+/// gains that has the line to itself; where twice the rate gives more, another flow took most of the line, and is the cause.
+pub(super) fn weight(holder: &Holder) -> f64 {
+    let is_goodput = holder.effects.first().and_then(HolderEffect::parsed_measure);
+    let is_goodput = is_goodput.is_some_and(|m| m.quantity == Quantity::Goodput);
+    if holder.kind == HolderKind::Rate && is_goodput { holder.gain.min(DOUBLED) } else { holder.gain }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Whether the mean is above zero beyond chance: one-sided, 95 % (Student's t). One value alone is believed.
+fn is_shown(values: &[f64]) -> bool {
+    /// Of one degree of freedom and more.
+    const T95: [f64; MAX_SEEDS - 1] = [6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833];
+    let n = values.len();
+    if n < 2 {
+        return true;
+    }
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+    let error = (squares / (n - 1) as f64 / n as f64).sqrt();
+    mean > T95[(n - 2).min(T95.len() - 1)] * error
+}
+
+impl<'a> Finder<'a> {
+    pub fn new(wish: &'a HolderWish<'a>, only: Option<usize>) -> Finder<'a> {
+        let scenario = wish.variant.scenario.clone().without_series();
+        let own = wish.seeds.len().clamp(1, CONFIRMATIONS);
+        let first = wish.seeds.first().copied().unwrap_or(scenario.seed);
+        let is_restless = |further: bool| match scenario.unrest {
+            Unrest::Always => true,
+            Unrest::Never => false,
+            Unrest::Repeats => wish.seeds.len() > 1 || further,
+        };
+        let given = wish.seeds.iter().copied().take(CONFIRMATIONS).map(|s| (s, is_restless(false)));
+        let mut seeds: Vec<(u64, bool)> = given.collect();
+        let next = (seeds.len()..MAX_SEEDS).map(|i| (first.wrapping_add(i as u64), is_restless(i > 0)));
+        seeds.extend(next);
+        let threads = wish.threads.map_or_else(cores, usize::from);
+        Finder { wish, only, threads, scenario, is_shortened: false, seeds, own }
+    }
+
+    /// The holders of each part of the flows, the largest gain of a part first, with this much of the budget's work.
+    pub fn find(mut self, work: u64, budget: &mut Budget, search: &mut HolderSearch) -> Vec<Holder> {
+        let Some((first, goal, measure)) = self.first_run(work, budget) else {
+            search.unknown.get_or_insert_with(|| "nothing was measured of the goal".into());
+            return Vec::new();
+        };
+        search.measure = measure.name();
+        if self.is_shortened {
+            search.simulated_s = Some(self.scenario.duration.as_secs_f64());
+            search.simulated = measure.of(&first);
+        }
+        let scenario = self.scenario.clone();
+        let case = Case::new(&scenario, &first, self.only, goal, self.is_shortened);
+        let estimate = (case.growth() * stage_packets(&first) as f64) as u64;
+        let suspects = suspects(&case, false);
+        let small = estimate.saturating_mul(suspects.len() as u64) <= work / SMALL;
+        if !small {
+            self.seeds.truncate(FEW_CONFIRMATIONS);
+            self.own = self.own.min(self.seeds.len());
+        }
+        let mut comparison = Comparison { measure, with: vec![first.clone()] };
+        if small {
+            self.add_baseline(&mut comparison, budget);
+        }
+        let mut open = Part::all(&case);
+        open.truncate(MAX_SUBJECTS);
+        type Next<'a> = &'a dyn Fn(&[Tried]) -> Vec<Removal>;
+        let late = || self::suspects(&case, true);
+        let tests: [Next<'_>; 3] = [&|_| suspects.clone(), &|tried| together(tried), &|_| late()];
+        let mut all: Vec<Tried> = Vec::new();
+        let mut found = Vec::new();
+        for removals in tests {
+            let from = all.len();
+            let screened = comparison.with.len().min(SCREENING);
+            let (tried, left_out) = self.try_all(removals(&all), screened, estimate, budget);
+            all.extend(tried);
+            search.left_out.extend(left_out.iter().map(|r| self.named(r, &Part::default(), None)));
+            for part in std::mem::take(&mut open) {
+                // Several together, or another control, explain nothing that one alone explains better, be it by chance.
+                let may = |t: &Tried| part.may_be_held_by(&t.removal, &scenario);
+                let alone = all[..from]
+                    .iter()
+                    .filter(|t| may(t))
+                    .map(|t| comparison.gain(&part, t))
+                    .fold(1.0, f64::max);
+                let mut holders = self.confirmed(&mut all[from..], &part, &mut comparison, budget);
+                holders.retain(|h| h.gain > alone);
+                let gains = all[from..]
+                    .iter()
+                    .filter(|t| may(t))
+                    .map(|t| self.named(&t.removal, &part, Some(comparison.gain(&part, t))));
+                search.tried.extend(gains);
+                if holders.is_empty() {
+                    open.push(part);
+                }
+                found.extend(holders);
+            }
+            if open.is_empty() {
+                break;
+            }
+        }
+        self.with_drops(found, &case, budget)
+    }
+
+    /// The baseline with the first seed, and what it is judged by. Cut short where the search would be more than this work.
+    fn first_run(&mut self, work: u64, budget: &mut Budget) -> Option<(VariantResult, Goal, Measure)> {
+        let whole = self.scenario.clone();
+        let duration = whole.duration.as_secs_f64();
+        let per_second = length::most_work_per_second(&whole, self.only);
+        // The round trip is not known yet.
+        if per_second * duration * LARGE_SHARE > work as f64
+            && let Some(least) = length::least(&whole, Span::ZERO)
+        {
+            self.shorten(&whole, Span::from_secs_f64(work as f64 / PROBE_SHARE / per_second).max(least));
+        }
+        let mut first = self.run(&[self.job(&self.scenario, 0, 0)], budget).pop().flatten()?.variant;
+        let (goal, measure) = measured::first(self.wish.goals, &first)?;
+        let scenario = self.scenario.clone();
+        let case = Case::new(&scenario, &first, self.only, goal, self.is_shortened);
+        let ran = stage_packets(&first) as f64;
+        let expected = ran * planned_runs(suspects(&case, false).len(), case.growth());
+        let left = work as f64 - ran;
+        let part = self.scenario.duration.as_secs_f64() / duration;
+        let is_affordable = expected / part <= left;
+        // Completion times need the end of what they are of.
+        let least = length::least(&whole, case.rtt).filter(|_| matches!(goal, Goal::Goodput | Goal::Delay));
+        let wanted = match least {
+            Some(least) if !is_affordable => {
+                let share = AFFORDABLE * left / expected;
+                let affordable = Span::from_secs_f64(self.scenario.duration.as_secs_f64() * share);
+                affordable.max(least).min(whole.duration)
+            }
+            _ => whole.duration,
+        };
+        let is_near = |a: Span, b: Span| (a.as_secs_f64() / b.as_secs_f64() - 1.0).abs() < NEAR_LENGTH;
+        if !is_near(wanted, self.scenario.duration) {
+            self.shorten(&whole, wanted);
+            first = self.run(&[self.job(&self.scenario, 0, 0)], budget).pop().flatten()?.variant;
+        }
+        Some((first, goal, measure))
+    }
+
+    fn shorten(&mut self, whole: &Scenario, duration: Span) {
+        self.is_shortened = duration < whole.duration;
+        self.scenario = if self.is_shortened { length::shortened(whole, duration) } else { whole.clone() };
+    }
+
+    fn job<'s>(&self, scenario: &'s Scenario, seed: usize, estimate: u64) -> Job<'s> {
+        let (seed, unrest) = self.seeds[seed];
+        Job { scenario, seed, unrest, estimate }
+    }
+
+    /// Runs the baseline with the next seed, if there is one and the budget allows it.
+    fn add_baseline(&self, comparison: &mut Comparison, budget: &mut Budget) -> bool {
+        let next = comparison.with.len();
+        if next >= self.seeds.len() {
+            return false;
+        }
+        let job = self.job(&self.scenario, next, stage_packets(&comparison.with[0]));
+        let outcome = self.run_all(&[job], budget).pop().flatten();
+        let ran = outcome.is_some();
+        comparison.with.extend(outcome.map(|o| o.variant));
+        ran
+    }
+
+    fn named(&self, r: &Removal, part: &Part, gain: Option<f64>) -> TriedSuspect {
+        let (kind, place, also) = (r.kind, r.places[0].clone(), r.places[1..].to_vec());
+        TriedSuspect { kind, place, also, flow: self.flow(part), gain }
+    }
+
+    /// The flow that was measured alone, else the first of the part.
+    fn flow(&self, part: &Part) -> Option<String> {
+        self.only.map(|i| &self.scenario.flows[i].name).or(part.flow()).cloned()
+    }
+
+    /// Simulates these at once; `None` where a run was ended, which no caller does.
+    fn run(&self, jobs: &[Job<'_>], budget: &mut Budget) -> Vec<Option<Outcome>> {
+        let one = |i: usize, pulse: &mut dyn FnMut()| {
+            let job = &jobs[i];
+            let variant = Variant { name: self.wish.variant.name.clone(), scenario: job.scenario.clone() };
+            let mut progress = |_| {
+                pulse();
+                ControlFlow::Continue(())
+            };
+            simulate(&variant, job.seed, self.only, job.unrest, None, None, &mut progress)
+        };
+        let outcomes = in_parallel(jobs.len(), self.threads, one, || ());
+        outcomes.iter().flatten().for_each(|o| budget.spend(stage_packets(&o.variant)));
+        outcomes
+    }
+
+    /// Runs each, in batches as long as the budget lasts.
+    fn run_all(&self, jobs: &[Job<'_>], budget: &mut Budget) -> Vec<Option<Outcome>> {
+        let mut outcomes = Vec::new();
+        while outcomes.len() < jobs.len() {
+            let rest = &jobs[outcomes.len()..];
+            let n = budget.admits(rest.iter().take(BATCH).map(|j| j.estimate));
+            if n == 0 {
+                break;
+            }
+            outcomes.extend(self.run(&rest[..n], budget));
+        }
+        outcomes
+    }
+
+    /// Switches off one suspect after the other, with the first seeds. The second list: those that no run was left for.
+    fn try_all(
+        &self,
+        removals: Vec<Removal>,
+        seeds: usize,
+        estimate: u64,
+        budget: &mut Budget,
+    ) -> (Vec<Tried>, Vec<Removal>) {
+        let changed = |removal: Removal| {
+            let mut scenario = self.scenario.clone();
+            (removal.change)(&mut scenario);
+            let differs = scenario != self.scenario && change::is_valid(&scenario);
+            differs.then(|| Tried { removal, scenario, without: Vec::new() })
+        };
+        let mut tried: Vec<Tried> = removals.into_iter().filter_map(changed).collect();
+        for seed in 0..seeds {
+            let having = |t: &&mut Tried| t.without.len() == seed;
+            let mut list: Vec<&mut Tried> = tried.iter_mut().filter(having).collect();
+            let jobs: Vec<Job<'_>> = list.iter().map(|t| self.job(&t.scenario, seed, estimate)).collect();
+            let outcomes = self.run_all(&jobs, budget);
+            for (t, outcome) in list.iter_mut().zip(outcomes) {
+                t.without.extend(outcome.map(|o| o.variant));
+            }
+        }
+        let (tried, left_out): (Vec<Tried>, Vec<Tried>) =
+            tried.into_iter().partition(|t| !t.without.is_empty());
+        (tried, left_out.into_iter().map(|t| t.removal).collect())
+    }
+
+    /// The best of them, as far as further seeds bear them out.
+    fn confirmed(
+        &self,
+        tried: &mut [Tried],
+        part: &Part,
+        comparison: &mut Comparison,
+        budget: &mut Budget,
+    ) -> Vec<Holder> {
+        let mut best: Vec<&mut Tried> =
+            tried.iter_mut().filter(|t| part.may_be_held_by(&t.removal, &self.scenario)).collect();
+        best.retain(|t| comparison.gain(part, t) >= CANDIDATE);
+        best.sort_by(|a, b| comparison.gain(part, b).total_cmp(&comparison.gain(part, a)));
+        best.truncate(MAX_CANDIDATES);
+        if best.is_empty() {
+            return Vec::new();
+        }
+        for seed in 1..self.seeds.len() {
+            let largest = best.iter().map(|t| comparison.log_gains(part, &t.without));
+            let largest = largest.max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or_default();
+            if seed >= CONFIRMATIONS && (is_shown(&largest) || mean(&largest).exp() < NOTICED) {
+                break;
+            }
+            if comparison.with.len() <= seed && !self.add_baseline(comparison, budget) {
+                break;
+            }
+            let mut list: Vec<&mut &mut Tried> =
+                best.iter_mut().filter(|t| t.without.len() == seed).collect();
+            let estimate = |t: &Tried| t.without.first().map_or(0, stage_packets);
+            let jobs: Vec<Job<'_>> = list.iter().map(|t| self.job(&t.scenario, seed, estimate(t))).collect();
+            let outcomes = self.run_all(&jobs, budget);
+            for (t, outcome) in list.iter_mut().zip(outcomes) {
+                t.without.extend(outcome.map(|o| o.variant));
+            }
+        }
+        let order = |kind| SUSPECTS.iter().position(|s| s.kind() == kind);
+        let mut list: Vec<Holder> = best.iter().filter_map(|t| self.holder(t, part, comparison)).collect();
+        list.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+        if let Some(largest) = list.first().map(weight) {
+            let near = list.iter().take_while(|h| weight(h) * TIE >= largest).count();
+            list[..near].sort_by_key(|h| order(h.kind));
+        }
+        list.truncate(MAX_HOLDERS);
+        list
+    }
+
+    /// The suspect, if what it gains is noticed and no chance.
+    fn holder(&self, t: &Tried, part: &Part, comparison: &Comparison) -> Option<Holder> {
+        let gains = comparison.log_gains(part, &t.without);
+        let gain = mean(&gains).exp();
+        if gain < NOTICED || !is_shown(&gains) {
+            return None;
+        }
+        let least_gain = gains.iter().copied().fold(f64::INFINITY, f64::min).exp();
+        let own = self.own.min(gains.len());
+        let average = |m: &Measure, runs: &[VariantResult]| {
+            let values: Option<Vec<f64>> = runs[..own].iter().map(|run| m.of(&part.of(run))).collect();
+            values.map(|values| mean(&values))
+        };
+        let finite = |x: Option<f64>| x.filter(|x| x.is_finite());
+        let effect = |m: Measure| {
+            let (with, without) = (average(&m, &comparison.with), average(&m, &t.without));
+            (with.is_some() && without.is_some()).then(|| HolderEffect {
+                measure: m.name(),
+                unit: m.unit().symbol().into(),
+                with: finite(with),
+                without: finite(without),
+            })
+        };
+        let effects = measured::all(&comparison.measure, self.wish.goals, &part.of(&comparison.with[0]));
+        Some(Holder {
+            kind: t.removal.kind,
+            place: t.removal.places[0].clone(),
+            also: t.removal.places[1..].to_vec(),
+            flow: self.flow(part),
+            carries: t.removal.carries,
+            drops: None,
+            silence: None,
+            simulated_s: self.is_shortened.then(|| self.scenario.duration.as_secs_f64()),
+            rate_mbps: t.removal.rate_mbps,
+            gain,
+            least_gain,
+            runs: gains.len() as u32,
+            effects: effects.into_iter().filter_map(effect).collect(),
+        })
+    }
+
+    /// Adds how often their stages dropped, and for how long nothing arrived: of one more run whose samples are a round trip
+    /// apart.
+    fn with_drops(&self, mut holders: Vec<Holder>, case: &Case<'_>, budget: &mut Budget) -> Vec<Holder> {
+        let places =
+            |h: &Holder| -> Vec<String> { std::iter::once(&h.place).chain(&h.also).cloned().collect() };
+        let dropped = |name: &String| case.element(name).is_some_and(|e| e.dropped_packets > 0);
+        let interrupts = |h: &Holder| super::silence::interrupts(h.kind);
+        if !holders.iter().any(|h| interrupts(h) || places(h).iter().any(dropped)) {
+            return holders;
+        }
+        let mut scenario =
+            if self.is_shortened { self.scenario.clone() } else { self.wish.variant.scenario.clone() };
+        if scenario.measure.is_none() || self.is_shortened {
+            let least = Span::from_nanos(scenario.duration.as_nanos() / MAX_SAMPLES);
+            (scenario.sample, scenario.measure) = (case.rtt.max(least).max(Span::from_millis(1)), None);
+        }
+        let Some(outcome) = self.run(&[self.job(&scenario, 0, 0)], budget).pop().flatten() else {
+            return holders;
+        };
+        for holder in &mut holders {
+            let (mut packets, mut events) = (0, 0);
+            for name in places(holder) {
+                let Some(series) = outcome.element_series.iter().find(|s| s.name == name) else { continue };
+                packets += case.element(&name).map_or(0, |e| e.dropped_packets);
+                events += loss_events(&series.dropped);
+            }
+            holder.drops = (packets > 0).then_some(HolderDrops { packets, events: events.max(1) });
+            holder.silence = silence(holder, case, &outcome);
+        }
+        holders
+    }
+}
+
+/// Where the case has suspects, and what is switched off there: those that are tried first, or those that are tried only where
+/// they gain nothing.
+fn suspects(case: &Case<'_>, late: bool) -> Vec<Removal> {
+    let of = |s: &&'static dyn super::suspects::Suspect| s.find(case);
+    let mut all: Vec<Removal> =
+        SUSPECTS.iter().filter(|s| s.is_late(case.goal) == late).flat_map(of).collect();
+    // Where the line is full nothing else matters as much: it is tried first.
+    all.sort_by_key(|r| r.kind != HolderKind::Rate);
+    all
+}
+
+/// The work of a search among so many suspects, in runs of the baseline: each suspect once with it, the likely ones with the
+/// other seeds, of which a removal makes a run this many times as much work.
+fn planned_runs(suspects: usize, growth: f64) -> f64 {
+    let likely = suspects.min(LIKELY);
+    (suspects + 1 + (FEW_CONFIRMATIONS - 1) * (1 + likely)) as f64 + likely as f64 * (growth - 1.0)
+}
+
+/// Loss events of a stage by its running count of drops: the first sample with a drop begins one, which lasts until the next
+/// sample, about a round trip later, is over (RFC 5348 section 5.2).
+fn loss_events(dropped: &[u64]) -> u64 {
+    let (mut events, mut before, mut until) = (0, 0, 0);
+    for (i, &count) in dropped.iter().enumerate() {
+        if count > before && i >= until {
+            events += 1;
+            until = i + 2;
+        }
+        before = count;
+    }
+    events
+}
+
+/// All suspects of a kind switched off at once, where there are several, and all buffers.
+fn together(tried: &[Tried]) -> Vec<Removal> {
+    let mut groups: Vec<(HolderKind, Vec<&Removal>)> = Vec::new();
+    for r in tried.iter().map(|t| &t.removal) {
+        let kind = match r.kind {
+            HolderKind::ReceiveWindow | HolderKind::SendBuffer | HolderKind::RelayBuffer => {
+                HolderKind::Buffers
+            }
+            kind => kind,
+        };
+        match groups.iter_mut().find(|g| g.0 == kind) {
+            Some(group) => group.1.push(r),
+            None => groups.push((kind, vec![r])),
+        }
+    }
+    let several = groups.into_iter().filter(|g| g.1.len() > 1 && g.0 != HolderKind::CompetingFlow);
+    several.map(|(kind, list)| Removal::together(kind, &list)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::loss_events;
+
+    #[test]
+    fn a_burst_is_one_loss_event_and_single_losses_are_one_each() {
+        assert_eq!(loss_events(&[0, 90, 101, 101, 101, 101, 200, 202, 202]), 2);
+        assert_eq!(loss_events(&[0, 1, 1, 2, 2, 2, 3]), 3);
+        assert_eq!(loss_events(&[]), 0);
+    }
+}
