@@ -370,6 +370,8 @@ impl Check<'_> {
                     hold(same(part.mbps, sum), "a path carried otherwise");
                     let limit = set[0].limit.filter(|_| set.len() == 1);
                     hold(near(part.limit, limit), "another limit of a path");
+                    let known = part.holder.as_ref().is_none_or(|h| b.result.held_by.contains(h));
+                    hold(known, "a path is held by what is not there");
                 }
             }
             Clause::Has { variant, measure, value: v } => {
@@ -487,7 +489,10 @@ impl Check<'_> {
             Clause::Unexplained { too_large } => {
                 hold(b.result.held_by.is_empty() && !is_bounded(b), "it has its bound");
                 let left = b.result.holder_search.as_ref().is_some_and(|s| !s.left_out.is_empty());
-                hold(*too_large == (left && !b.alone), "another reason");
+                let simulated = b.result.holder_search.as_ref().and_then(|s| s.simulated);
+                let unlike =
+                    simulated.is_some_and(|x| !(0.77..1.3).contains(&(x / b.result.total_goodput_mbps)));
+                hold(*too_large == ((left || unlike) && !b.alone), "another reason");
             }
             Clause::Better(better) | Clause::AsGood(better) => list.extend(self.recommended(better, false)),
             Clause::Leads(better) => {
@@ -516,7 +521,16 @@ impl Check<'_> {
                 hold(noticed && near(Some(effect.was), value(&number, b)), "other values, or no such flow");
                 hold(near(Some(effect.is), is), "the flow gets something else");
             }
-            Clause::Held { holder, .. } => hold(b.result.held_by.contains(holder), "no such holder"),
+            Clause::Held { holder, of_part, .. } => {
+                hold(b.result.held_by.contains(holder), "no such holder");
+                hold(*of_part == (holder.flow.is_some() && !b.alone), "of another part of the flows");
+            }
+            Clause::Perhaps { suspect } => {
+                let tried = b.result.holder_search.iter().flat_map(|s| &s.tried);
+                let most = tried.filter_map(|t| t.gain).fold(0.0, f64::max);
+                hold(b.alone || suspect.gain == Some(most), "another suspect gains more");
+                hold(b.result.held_by.is_empty() && most >= 1.2, "something holds it, or nothing gains");
+            }
             Clause::Unheld { .. } => hold(b.result.held_by.is_empty(), "something holds it"),
             Clause::ClocksGoodput { .. } | Clause::ClocksCount { .. } => {}
         }
@@ -592,15 +606,19 @@ fn apart(b: &Seen) -> Vec<Vec<&crate::seen::SeenFlow>> {
     if tcp.len() < 2 && udp.len() < 2 { Vec::new() } else { [tcp, udp].concat() }
 }
 
-/// Whether each flow has nine tenths of its limit, alone or with the others, or sends no more than its application wants.
+/// Whether each flow has nine tenths of its limit, alone or with the others, or is known to send no more than its application
+/// wants: of TCP where nothing else was found by a search that left nothing out.
 fn is_bounded(b: &Seen) -> bool {
     let all: f64 = b.flows.iter().map(|f| f.result.goodput_mbps).sum();
     let full = b.limit.is_some_and(|limit| all >= 0.9 * limit);
     b.flows.iter().all(|f| {
         let r = &f.result;
         let ended = r.completed.is_some() || r.completion_s.is_some();
-        let wants_less = r.kind != result::FlowKind::Tcp || ended || r.app != "bulk";
-        wants_less || full || f.limit.is_some_and(|limit| r.goodput_mbps >= 0.9 * limit)
+        let search = b.result.holder_search.as_ref();
+        let searched = search.is_some_and(|s| s.unknown.is_none() && s.left_out.is_empty());
+        let wants_less = r.kind != result::FlowKind::Tcp || searched && (ended || r.app != "bulk");
+        let own = if ended { r.delivered_bytes as f64 * 8e-6 / r.active_s.max(1e-9) } else { 0.0 };
+        wants_less || full || f.limit.is_some_and(|limit| r.goodput_mbps.max(own) >= 0.9 * limit)
     })
 }
 

@@ -187,6 +187,7 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
         }
         Clause::ClocksGoodput { first, second, .. } => vec![*first, *second],
         Clause::ClocksCount { first, second, .. } => vec![*first as f64, *second as f64],
+        Clause::Perhaps { suspect } => suspect.gain.into_iter().collect(),
         Clause::Nothing { .. } | Clause::Clean | Clause::Unexplained { .. } | Clause::Held { .. } => {
             Vec::new()
         }

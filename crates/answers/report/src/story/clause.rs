@@ -1,7 +1,7 @@
 //! What the headline says, as data: each number with its unit, each name whole. `words.rs` makes sentences of it.
 
 use super::change::Change;
-use result::{Holder, Measure};
+use result::{Holder, Measure, TriedSuspect};
 use units::Goal;
 
 /// A value of a measure in two variants.
@@ -47,6 +47,8 @@ pub struct Part {
     pub mbps: f64,
     /// The limit of a flow that has its path to itself, Mbit/s.
     pub limit: Option<f64>,
+    /// What holds them, where that was found of them alone.
+    pub holder: Option<Holder>,
 }
 
 /// A statement about the result.
@@ -117,10 +119,17 @@ pub enum Clause {
     Held {
         /// What it is, and what it costs.
         holder: Holder,
-        /// It is the one that costs most.
+        /// It is the one that costs most; of flows that share nothing with others, that costs them most.
         most: bool,
+        /// The numbers are of a part of the flows, which [`Holder::flow`] names.
+        of_part: bool,
     },
-    /// Every suspect was switched off, and nothing was gained by any.
+    /// Without this the goal was met noticeably better on average, but its runs differ by as much.
+    Perhaps {
+        /// What was switched off, and its mean gain.
+        suspect: TriedSuspect,
+    },
+    /// Every suspect was switched off, and none gained anything beyond chance.
     Unheld {
         /// How many.
         tried: usize,

@@ -6,13 +6,15 @@ use super::measure::value_of;
 use super::named::NamedVariant;
 use super::phrases::ASSUMED;
 use super::{
-    AT_BOUND, DROPPED, JudgedBy, LOST, MOST_HOLDERS, NOTICED_DELAY_MS, NOTICED_JAIN, REASON, REPAIRED,
-    STARVED, STARVED_S, STOOD, WAITED,
+    AT_BOUND, DROPPED, JudgedBy, LIKE, LOST, MOST_HOLDERS, NOTICED_DELAY_MS, NOTICED_JAIN, NOTICED_TIMES,
+    REASON, REPAIRED, STARVED, STARVED_S, STOOD, WAITED,
 };
 use crate::figures::Row;
+use result::measure::connections;
 use result::topology::{PathLink, PathStage};
 use result::{
-    ElementResult, FlowKind, FlowResult, Holder, HolderEffect, Measure, Quantity, Subject, TimesSummary,
+    ElementResult, FlowKind, FlowResult, Holder, HolderEffect, HolderKind, Measure, Quantity, Subject,
+    TimesSummary, TriedSuspect,
 };
 use units::{Goal, Span};
 
@@ -61,6 +63,7 @@ fn apart(row: &Row) -> Vec<Part> {
     if tcp.len() + udp.len() < row.flows().iter().filter(|f| f.kind != FlowKind::Probe).count() {
         return Vec::new();
     }
+    let held = if is_like_simulated(row) { &row.variant.held_by[..] } else { &[] };
     let of = |flows: Vec<&FlowResult>| -> Vec<Part> {
         let sets = disjoint(row.variant.path.as_ref(), &flows).into_iter();
         sets.map(|set| Part {
@@ -69,12 +72,23 @@ fn apart(row: &Row) -> Vec<Part> {
             datagrams: set[0].is_udp(),
             mbps: set.iter().map(|f| f.goodput_mbps).sum(),
             limit: set[0].limit_mbps.filter(|&l| set.len() == 1 && l > 0.0),
+            holder: held.iter().find(|h| gains(h) && is_of(h, &set)).cloned(),
         })
         .collect()
     };
     let (tcp, udp) = (of(tcp), of(udp));
     let is_several = tcp.len() > 1 || udp.len() > 1;
     tcp.into_iter().chain(udp).filter(|_| is_several).collect()
+}
+
+/// Whether a holder was found of these flows alone.
+fn is_of(holder: &Holder, set: &[&FlowResult]) -> bool {
+    holder.flow.as_ref().is_some_and(|flow| set.iter().any(|f| is_connection(f, flow)))
+}
+
+/// Whether a result is of this flow of the scenario, or of one of its connections.
+fn is_connection(f: &FlowResult, flow: &str) -> bool {
+    !connections(std::slice::from_ref(f), flow).is_empty()
 }
 
 fn unfinished(t: TimesSummary) -> Clause {
@@ -149,62 +163,111 @@ pub(super) fn facts(row: &Row, goals: &[JudgedBy]) -> Vec<Clause> {
     list
 }
 
-/// What holds the row's flows, the largest cost first, two places at most. One whose numbers of the run itself do not show
-/// what the others do is left out.
+/// What holds the row's flows, the largest cost first, two places at most; where parts of the flows were looked at apart, what
+/// holds each part most. One whose numbers of the run itself do not show what the others do is left out.
 fn held(row: &Row) -> Vec<Clause> {
-    let of = |h: &&Holder| {
-        let mine = row.flow.is_none() || h.flow.is_none() || h.flow.as_deref() == row.flow.map(|f| &*f.name);
-        mine && h.effects.first().is_some_and(gains)
+    let is_mine = |flow: &Option<String>| match (row.flow, flow) {
+        (Some(own), Some(flow)) => is_connection(own, flow),
+        _ => true,
     };
+    if !is_like_simulated(row) {
+        return Vec::new();
+    }
     let mut holders: Vec<&Holder> = Vec::new();
-    for holder in row.variant.held_by.iter().filter(of) {
-        if holders.iter().all(|h| h.place != holder.place) && holders.len() < MOST_HOLDERS {
+    let in_parts = |h: &Holder| row.flow.is_none() && h.flow.is_some();
+    for holder in row.variant.held_by.iter().filter(|h| is_mine(&h.flow) && gains(h)) {
+        let is_known =
+            |h: &&Holder| if in_parts(holder) { h.flow == holder.flow } else { h.place == holder.place };
+        if !holders.iter().any(is_known) && (holders.len() < MOST_HOLDERS || in_parts(holder)) {
             holders.push(holder);
         }
     }
-    if holders.is_empty() {
-        // Of flows that were measured alone the search is of all.
-        let search = row.variant.holder_search.as_ref().filter(|_| row.flow.is_none());
-        let search = search.filter(|s| s.unknown.is_none() && s.left_out.is_empty() && !s.tried.is_empty());
-        return search.map(|s| Clause::Unheld { tried: s.tried.len() }).into_iter().collect();
+    if !holders.is_empty() {
+        let clause = |(i, holder): (usize, &Holder)| {
+            let of_part = in_parts(holder);
+            Clause::Held { holder: holder.clone(), most: i == 0 || of_part, of_part }
+        };
+        return holders.into_iter().enumerate().map(clause).collect();
     }
-    let held = holders.into_iter().enumerate();
-    held.map(|(i, holder)| Clause::Held { holder: holder.clone(), most: i == 0 }).collect()
+    let search = row.variant.holder_search.as_ref().filter(|s| s.unknown.is_none());
+    let tried: Vec<&TriedSuspect> =
+        search.iter().flat_map(|s| &s.tried).filter(|t| is_mine(&t.flow)).collect();
+    let gain = |t: &TriedSuspect| t.gain.unwrap_or(1.0);
+    let best = tried.iter().copied().max_by(|a, b| gain(a).total_cmp(&gain(b)));
+    if let Some(best) = best.filter(|t| gain(t) >= NOTICED_TIMES) {
+        return vec![Clause::Perhaps { suspect: best.clone() }];
+    }
+    let mut places: Vec<(HolderKind, &String)> = tried.iter().map(|t| (t.kind, &t.place)).collect();
+    places.sort();
+    places.dedup();
+    let is_of_goodput = search.is_some_and(|s| s.measure.ends_with("goodput"));
+    let at_limit = is_of_goodput && row.flows().iter().all(|f| is_at_limit(row, f));
+    let all = !at_limit && !places.is_empty() && search.is_some_and(|s| s.left_out.is_empty());
+    all.then_some(Clause::Unheld { tried: places.len() }).into_iter().collect()
+}
+
+/// Whether the part of the scenario that holders were looked for in went as all of it did: where a flow loses its first packet
+/// after ten seconds, the first three do not show what holds it.
+fn is_like_simulated(row: &Row) -> bool {
+    let search = row.variant.holder_search.as_ref().filter(|s| s.simulated_s.is_some());
+    let Some((simulated, name)) = search.and_then(|s| Some((s.simulated?, &s.measure))) else { return true };
+    let whole = Measure::parse(name, |_| false).ok().and_then(|measure| value_of(&measure, row));
+    let whole = whole.filter(|&whole| whole > 0.0 && simulated > 0.0);
+    whole.is_none_or(|whole| (simulated / whole).max(whole / simulated) < LIKE)
 }
 
 /// Whether the number without the suspect is the better one.
-fn gains(e: &HolderEffect) -> bool {
-    let [with, without] = e.numbers();
-    e.parsed_measure().is_some_and(|measure| measure.is_better(without, with))
+fn gains(holder: &Holder) -> bool {
+    let better = |e: &HolderEffect| {
+        let [with, without] = e.numbers();
+        e.parsed_measure().is_some_and(|measure| measure.is_better(without, with))
+    };
+    holder.effects.first().is_some_and(better)
 }
 
-fn nothing_special(row: &Row) -> Option<Clause> {
+/// Whether the scenario was too large to be simulated without each suspect, or in full.
+fn is_too_large(row: &Row) -> bool {
+    let search = row.variant.holder_search.as_ref().filter(|_| row.flow.is_none());
+    search.is_some_and(|s| !s.left_out.is_empty() || !is_like_simulated(row))
+}
+
+fn nothing_special(row: &Row) -> Vec<Clause> {
+    let mut list = Vec::new();
     let bounded = row.flows().iter().all(|f| is_at_own_bound(row, f));
     // However few packets they were: at a full queue 0.03 % may cost more than half of the rate.
     let least = if bounded { LOST } else { f64::MIN_POSITIVE };
     if let Some(share) = Measure::new(Quantity::Lost).of_flows(&row.flows()).filter(|&share| share >= least) {
-        return Some(Clause::Lost { share });
+        list.push(Clause::Lost { share });
     }
     if !bounded {
-        let search = row.variant.holder_search.as_ref().filter(|_| row.flow.is_none());
-        return Some(Clause::Unexplained { too_large: search.is_some_and(|s| !s.left_out.is_empty()) });
+        list.push(Clause::Unexplained { too_large: is_too_large(row) });
+        return list;
     }
     let gone = |f: &FlowResult| f.lost_packets.unwrap_or(f.retransmitted_packets) as f64;
     let loses = row.flows().iter().any(|f| 100.0 * gone(f) >= LOST * f.sent_packets as f64);
     let waits = row.flows().iter().any(|f| stood(f.rtt_ms.min, f.rtt_ms.p95));
     let silent = row.flows().iter().any(|f| f.delivered_bytes == 0 || f.timeouts > 0);
-    (!loses && !waits && !silent).then_some(Clause::Clean)
+    list.extend((!loses && !waits && !silent && list.is_empty()).then_some(Clause::Clean));
+    list
 }
 
-/// Whether what a flow got is what it could have at most: the limit of its path, or what its application sends. Flows that share
-/// their path are at it together.
+/// Whether what a flow got is what it could have at most: the limit of its path, which flows that share it are at together, or
+/// what its application sends. Of an application that pauses, asks or ends that is known only where every suspect was tried.
 fn is_at_own_bound(row: &Row, flow: &FlowResult) -> bool {
     let ended = flow.completed.is_some() || flow.completion_s.is_some();
-    if flow.is_udp() || ended || !["", "bulk"].contains(&flow.app.as_str()) {
-        return true;
-    }
+    let is_greedy = !ended && ["", "bulk"].contains(&flow.app.as_str());
+    let search = row.variant.holder_search.as_ref();
+    let is_searched =
+        search.is_some_and(|s| s.unknown.is_none() && s.left_out.is_empty() && is_like_simulated(row));
+    flow.is_udp() || is_at_limit(row, flow) || !is_greedy && is_searched
+}
+
+/// Whether a flow has the limit of its path, alone or with those that share it; one that ended, while it lasted.
+fn is_at_limit(row: &Row, flow: &FlowResult) -> bool {
+    let ended = flow.completed.is_some() || flow.completion_s.is_some();
+    let rate = if ended { flow.own_goodput_mbps().max(flow.goodput_mbps) } else { flow.goodput_mbps };
     let together = limit(row).is_some_and(|limit| row.goodput() >= AT_BOUND * limit);
-    together || flow.limit_mbps.is_some_and(|limit| flow.goodput_mbps >= AT_BOUND * limit)
+    together || flow.limit_mbps.is_some_and(|limit| rate >= AT_BOUND * limit)
 }
 
 /// The element that dropped most.

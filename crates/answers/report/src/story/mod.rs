@@ -21,6 +21,7 @@
 //! | [`AT_BOUND`] | 0.9 | TCP through a queue of a quarter of the bandwidth-delay product keeps about 95 %, and headers are 3.5 % |
 //! | [`WAITED`], [`REPAIRED`] | 3 %, 25 % | less of the time than what is ALIKE in goodput; half of it at half the rate |
 //! | [`STOOD`] | 1.5 | round trips this much longer than the shortest: half as much waiting as travelling |
+//! | [`LIKE`] | 1.3 | what a part of a run yields and what all of it does: slow start alone costs a short run that much |
 //! | [`REASON`] | 0.5 | a queue that never held a packet for half of what round trips grew by is not what they grew by |
 //! | [`COUNTED_TIMES`] | 1.5 | what both clocks send again is nearer in 29 of 30 cells (docs/fidelity.md); and twice their scatter by chance |
 //! | [`FRAGMENTED`] | 1 % | as [`NOTICED_LOSS`]: a fragment more is a packet that can be lost |
@@ -71,6 +72,7 @@ const AT_BOUND: f64 = 0.9;
 const WAITED: f64 = 0.03;
 const REPAIRED: f64 = 0.25;
 const STOOD: f64 = 1.5;
+const LIKE: f64 = 1.3;
 const REASON: f64 = 0.5;
 const COUNTED_TIMES: f64 = 1.5;
 const FRAGMENTED: f64 = 0.01;

@@ -4,8 +4,9 @@ use super::*;
 use result::jain;
 use result::topology::{PathLink, PathRelay, PathStage, Setting, Topology};
 use result::{
-    Clock, DelaySummary, ElementResult, FlowKind, FlowResult, Quantity, RealTime, RttSummary, StateTime,
-    Statistic, TimesSummary, VariantResult,
+    Clock, DelaySummary, ElementResult, FlowKind, FlowResult, Holder, HolderEffect, HolderKind,
+    HolderSilence, Quantity, RealTime, RttSummary, StateTime, Statistic, TimesSummary, TriedSuspect,
+    VariantResult,
 };
 use std::collections::BTreeMap;
 
@@ -981,8 +982,102 @@ fn a_flow_below_its_limit_is_never_called_clean() {
     let mut lossy = slow.clone();
     lossy.flows[0].lost_packets = Some(3);
     has(&tell(vec![lossy]), &["0.03 % of the packets were lost"]);
-    // What the application sends is a bound, too.
+    // What an application sends that pauses is a bound, too, where nothing else was found to hold it.
     let mut paused = slow;
     paused.flows[0].app = "onoff".into();
-    has(&tell(vec![paused]), &[clean]);
+    lacks(&tell(vec![paused.clone()]), &[clean]);
+    paused.holder_search = Some(result::HolderSearch::default());
+    has(&tell(vec![paused.clone()]), &[clean]);
+    paused.holder_search.as_mut().unwrap().left_out.push(suspect(HolderKind::SendBuffer, "a", None));
+    let told = tell(vec![paused]);
+    has(&told, &["the scenario is too large to be simulated again without each suspect"]);
+    lacks(&told, &[clean]);
+}
+
+fn suspect(kind: HolderKind, place: &str, gain: Option<f64>) -> TriedSuspect {
+    TriedSuspect { kind, place: place.into(), also: Vec::new(), flow: None, gain }
+}
+
+fn holder(kind: HolderKind, place: &str, [with, without]: [f64; 2]) -> Holder {
+    let effect = HolderEffect {
+        measure: "tcp.goodput".into(),
+        unit: "Mbit/s".into(),
+        with: Some(with),
+        without: Some(without),
+    };
+    Holder {
+        kind,
+        place: place.into(),
+        also: Vec::new(),
+        flow: None,
+        carries: None,
+        drops: None,
+        silence: None,
+        simulated_s: None,
+        rate_mbps: None,
+        gain: without / with,
+        least_gain: without / with,
+        runs: 5,
+        effects: vec![effect],
+    }
+}
+
+/// Each of several paths has its own cause, in the headline and with its own numbers.
+#[test]
+fn paths_that_share_nothing_have_a_cause_each() {
+    let mut both = variant("box", "shaper", "cubic", 5.5, 31.0, 0);
+    let down = FlowResult { name: "down".into(), from: "b".into(), to: "a".into(), ..both.flows[0].clone() };
+    both.flows.push(FlowResult { goodput_mbps: 95.0, limit_mbps: Some(100.0), ..down });
+    (both.limit_mbps, both.total_goodput_mbps) = (None, 100.5);
+    let of = |flow: &str, holder: Holder| Holder { flow: Some(flow.into()), ..holder };
+    both.held_by = vec![
+        of("bulk", holder(HolderKind::Loss, "l.forward.noise", [5.5, 18.0])),
+        of("down", holder(HolderKind::Rate, "l.backward.line", [95.0, 188.0])),
+    ];
+    let told = tell(vec![both.clone()]);
+    has(
+        &told,
+        &[
+            "5.50 Mbit/s by “bulk” (27.5 % of its limit, held by random loss at l.forward.noise)",
+            "95.0 Mbit/s by “down” (95.0 % of its limit, held by the rate of l.backward.line)",
+            "Random loss at l.forward.noise: goodput of “bulk” 18.0 Mbit/s without it, 5.50 Mbit/s as it is",
+        ],
+    );
+    lacks(&told, &["held by random loss at l.forward.noise; ", "the rate of l.backward.line: goodput"]);
+}
+
+/// What an outage or a black hole costs is time: the packets that it took say nothing of it.
+#[test]
+fn an_interruption_is_told_by_its_time() {
+    let mut cut = variant("v", "shaper", "cubic", 8.0, 31.0, 0);
+    let silence = HolderSilence { flow: "bulk".into(), silent_s: 6.2, active_s: 30.0 };
+    let drops = Some(result::HolderDrops { packets: 14, events: 2 });
+    let outage = holder(HolderKind::Outage, "l.forward.gap", [8.0, 16.0]);
+    cut.held_by = vec![Holder { drops, silence: Some(silence), ..outage }];
+    let told = tell(vec![cut.clone()]);
+    has(&told, &["8.00 Mbit/s as it is (simulated); “bulk” got nothing for 6.20 of 30.0 s"]);
+    lacks(&told, &["it dropped"]);
+    cut.held_by[0].silence = None;
+    has(&tell(vec![cut.clone()]), &["it dropped 14 packets in 2 loss events"]);
+    cut.held_by[0].simulated_s = Some(2.5);
+    has(&tell(vec![cut]), &["as it is (simulated, the first 2.50 s)"]);
+}
+
+/// What gains on average but not beyond chance is doubted in the headline, and is never said to gain nothing.
+#[test]
+fn what_chance_may_explain_is_a_perhaps() {
+    let mut slow = variant("v", "shaper", "cubic", 8.0, 31.0, 0);
+    let tried = vec![
+        suspect(HolderKind::SendBuffer, "a", Some(1.0)),
+        suspect(HolderKind::CongestionControl, "bulk", Some(1.8)),
+    ];
+    slow.holder_search = Some(result::HolderSearch { tried, ..Default::default() });
+    let told = tell(vec![slow.clone()]);
+    has(
+        &told,
+        &["perhaps held by the congestion control of “bulk”", "1.8 times as good without it on average"],
+    );
+    lacks(&told, &["gains nothing"]);
+    slow.holder_search.as_mut().unwrap().tried[1].gain = Some(1.04);
+    has(&tell(vec![slow]), &["switching off any one of 2 suspects gains nothing beyond chance"]);
 }

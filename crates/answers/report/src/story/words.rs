@@ -8,7 +8,7 @@ use super::{ALIKE, MOST_OPEN, Story};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, fill, text};
 use crate::width::{clip, printable};
-use result::{Carried, Holder, HolderKind, Measure, Quantity, Subject};
+use result::{Carried, Holder, HolderKind, Measure, Quantity, Subject, TriedSuspect};
 
 /// Facts below the headline, at most.
 const MOST_FACTS: usize = 4;
@@ -26,11 +26,19 @@ impl Story {
             text += mark("story.comma", lang);
             text += &self.clauses[1].say(lang);
         }
-        if let Some(Clause::Held { holder, .. }) = self.cause() {
-            let what = holder_name(holder, lang);
-            let goodput = matches!(opening, Clause::Carries { .. } | Clause::CarriesApart { .. });
-            text += &fill(if goodput { "story.held" } else { "story.caused" }, lang, &[("what", &what)]);
-        }
+        let goodput = matches!(opening, Clause::Carries { .. } | Clause::CarriesApart { .. });
+        let because = |[held, caused]: [&str; 2], what: String| {
+            fill(if goodput { held } else { caused }, lang, &[("what", &what)])
+        };
+        text += &match self.cause() {
+            Some(Clause::Held { holder, .. }) => {
+                because(["story.held", "story.caused"], holder_name(holder, lang))
+            }
+            Some(Clause::Perhaps { suspect }) => {
+                because(["story.perhaps.held", "story.perhaps.caused"], suspect_name(suspect, lang))
+            }
+            _ => String::new(),
+        };
         if let Some(remedy) = self.remedy() {
             text += mark("story.semicolon", lang);
             let apart = matches!(opening, Clause::CarriesApart { .. });
@@ -80,8 +88,16 @@ impl Story {
 
     /// What costs the baseline most; of several flows that were measured one at a time the first's.
     fn cause(&self) -> Option<&Clause> {
+        // Each of several paths names its own.
+        let named = |c: &&Clause| match c {
+            Clause::CarriesApart { parts, .. } => parts.iter().any(|p| p.holder.is_some()),
+            _ => false,
+        };
+        if self.clauses.first().is_some_and(|c| named(&c)) {
+            return None;
+        }
         let own = self.clauses.iter().skip(1).take_while(|c| !c.opens());
-        own.into_iter().find(|c| matches!(c, Clause::Held { most: true, .. }))
+        own.into_iter().find(|c| matches!(c, Clause::Held { most: true, .. } | Clause::Perhaps { .. }))
     }
 
     /// What to do by the first goal: the best, or what is nearly as good and costs less.
@@ -186,8 +202,8 @@ impl Clause {
             Clause::Unexplained { .. } => one(1),
             Clause::Starved { .. } | Clause::BlackHole { .. } | Clause::Extremes { .. } => one(0),
             // That a line of twice the rate carries more is what everybody expects.
-            Clause::Held { holder, most: true } if is_rate_of_goodput(holder) => Vec::new(),
-            Clause::Held { most: true, .. } | Clause::Unheld { .. } => one(1),
+            Clause::Held { holder, most: true, .. } if is_rate_of_goodput(holder) => Vec::new(),
+            Clause::Held { most: true, .. } | Clause::Perhaps { .. } | Clause::Unheld { .. } => one(1),
             Clause::ClocksGoodput { .. } | Clause::ClocksCount { .. } => one(1),
             Clause::Open { .. } | Clause::Held { .. } | Clause::Leads(_) => one(3),
             Clause::Same { .. } | Clause::Queued { .. } | Clause::Unfair { .. } => one(4),
@@ -250,7 +266,11 @@ impl Clause {
                 fill("story.fragments", &[("what", &what), ("share", &share), ("n", &each)])
             }
             Clause::Lost { share } => fill("story.lost", &[("share", &percent(*share / 100.0))]),
-            Clause::Held { holder, .. } => held(holder, lang),
+            Clause::Held { holder, of_part, .. } => held(holder, *of_part, lang),
+            Clause::Perhaps { suspect } => {
+                let gain = times(suspect.gain.unwrap_or(1.0));
+                fill("story.perhaps", &[("what", &suspect_name(suspect, lang)), ("gain", &gain)])
+            }
             Clause::Unheld { tried } => {
                 let key = if *tried == 1 { "story.unheld.one" } else { "story.unheld" };
                 fill(key, &[("n", &tried.to_string())])
@@ -370,9 +390,16 @@ fn part(part: &Part, lang: Lang) -> String {
     if part.more > 0 {
         said += &fill("story.part.more", lang, &[("n", &part.more.to_string())]);
     }
-    if let Some(limit) = part.limit {
-        said += &fill("story.part.share", lang, &[("share", &percent(part.mbps / limit))]);
-    }
+    let share = part.limit.map(|limit| percent(part.mbps / limit));
+    let what = part.holder.as_ref().map(|holder| holder_name(holder, lang));
+    said += &match (share, what) {
+        (Some(share), Some(what)) => {
+            fill("story.part.share.held", lang, &[("share", &share), ("what", &what)])
+        }
+        (Some(share), None) => fill("story.part.share", lang, &[("share", &share)]),
+        (None, Some(what)) => fill("story.part.held", lang, &[("what", &what)]),
+        (None, None) => String::new(),
+    };
     said
 }
 
@@ -421,33 +448,68 @@ fn is_rate_of_goodput(holder: &Holder) -> bool {
 
 /// What holds the flows, and where: "random loss at wan.forward.noise".
 fn holder_name(holder: &Holder, lang: Lang) -> String {
-    let place = format!("\u{2068}{}\u{2069}", clip(&printable(&holder.place), 60));
-    let more = holder.also.len();
-    let name = fill(&format!("holder.{}", holder.kind.name()), lang, &[("place", &place)]);
+    let name = place_name(holder.kind, &holder.place, lang);
     let acks = matches!(holder.carries, Some(Carried::Acks));
     let name = if acks { fill("story.held.acks", lang, &[("what", &name)]) } else { name };
+    and_more(name, holder.also.len(), lang)
+}
+
+/// What may hold the flows, and where.
+fn suspect_name(suspect: &TriedSuspect, lang: Lang) -> String {
+    and_more(place_name(suspect.kind, &suspect.place, lang), suspect.also.len(), lang)
+}
+
+fn place_name(kind: HolderKind, place: &str, lang: Lang) -> String {
+    let place = format!("\u{2068}{}\u{2069}", clip(&printable(place), 60));
+    fill(&format!("holder.{}", kind.name()), lang, &[("place", &place)])
+}
+
+fn and_more(name: String, more: usize, lang: Lang) -> String {
     if more == 0 { name } else { fill("story.held.also", lang, &[("what", &name), ("n", &more.to_string())]) }
 }
 
-/// What it costs: the goal's number without it and as it is, and what it dropped.
-fn held(holder: &Holder, lang: Lang) -> String {
+/// What it costs: the goal's number without it and as it is; then for how long it stopped a flow, else what it dropped.
+fn held(holder: &Holder, of_part: bool, lang: Lang) -> String {
     let what = holder_name(holder, lang);
     let Some(first) = holder.effects.first() else { return what };
     let Some(measure) = first.parsed_measure() else { return what };
     let [with, without] = first.numbers().map(|x| value(&measure, x, lang));
-    let label = label(&measure, lang);
-    let how = text(&format!("holder.{}.without", holder.kind.name()), lang);
-    let places = [("what", &*what), ("label", &label), ("without", &without), ("how", how), ("with", &with)];
-    let mut said = fill("story.held.fact", lang, &places);
-    if let Some(drops) = holder.drops.filter(|d| d.packets > 0) {
-        let key = match (drops.packets, drops.events) {
-            (1, _) => "story.held.drop",
-            (_, 1) => "story.held.drops.one",
-            _ => "story.held.drops",
-        };
-        said += &fill(key, lang, &[("n", &count(drops.packets)), ("events", &count(drops.events))]);
+    let mut label = label(&measure, lang);
+    if let Some(flow) = holder.flow.as_ref().filter(|_| of_part) {
+        label = fill("story.held.of", lang, &[("label", &label), ("flow", &quoted(flow))]);
     }
-    said
+    let how = text(&format!("holder.{}.without", holder.kind.name()), lang);
+    let simulated = match holder.simulated_s {
+        Some(s) => fill("story.held.simulated.first", lang, &[("s", &short(s))]),
+        None => text("story.held.simulated", lang).into(),
+    };
+    let places = [
+        ("what", &*what),
+        ("label", &label),
+        ("without", &without),
+        ("how", how),
+        ("with", &with),
+        ("simulated", &simulated),
+    ];
+    let said = fill("story.held.fact", lang, &places);
+    said + &stopped(holder, lang).or_else(|| dropped(holder, lang)).unwrap_or_default()
+}
+
+/// For how long a flow got nothing.
+fn stopped(holder: &Holder, lang: Lang) -> Option<String> {
+    let silence = holder.silence.as_ref()?;
+    let (flow, silent, of) = (quoted(&silence.flow), short(silence.silent_s), short(silence.active_s));
+    Some(fill("story.held.silence", lang, &[("flow", &flow), ("s", &silent), ("of", &of)]))
+}
+
+fn dropped(holder: &Holder, lang: Lang) -> Option<String> {
+    let drops = holder.drops.filter(|d| d.packets > 0)?;
+    let key = match (drops.packets, drops.events) {
+        (1, _) => "story.held.drop",
+        (_, 1) => "story.held.drops.one",
+        _ => "story.held.drops",
+    };
+    Some(fill(key, lang, &[("n", &count(drops.packets)), ("events", &count(drops.events))]))
 }
 
 /// A variant that is the best by something else, and what it costs.
