@@ -10,8 +10,8 @@ use track::TrackerOptions;
 /// The largest JSON that is read, bytes.
 const MOST_JSON: u64 = 64 << 20;
 
-/// What a capture, an iperf3 JSON, a log of ss or a result folder (of it a `variant`) tells of its path. `progress` is told
-/// of a capture the bytes that are read and, where that is known, how many there are.
+/// What a capture, a text of iperf or ss, or a result folder (of it a `variant`) shows of its path. `progress` gets of a capture the
+/// bytes that are read and, where that is known, how many there are.
 ///
 /// # Errors
 /// It cannot be read. The inner: it tells of no path.
@@ -34,7 +34,7 @@ pub fn is_observed(path: &Path) -> bool {
     !is_scenario
         && match summary_kind(path) {
             Some(SummaryKind::Results) => path.join(RESULT).is_file(),
-            Some(SummaryKind::Iperf3 | SummaryKind::Ss) => path.is_file(),
+            Some(_) => path.is_file(),
             None => path.is_file() && CaptureReader::open(path).is_ok(),
         }
 }
@@ -54,15 +54,34 @@ fn captured(
     ObservedPath::of(&diagnosis, &facts)
 }
 
-/// What of a file says that it is a log of ss, bytes.
+/// Bytes at the begin of a file that show what it is.
 const HEAD: u64 = 64 << 10;
 
-/// Whether a file's first lines are those of `ss -tin`.
-fn begins_as_ss_log(path: &Path) -> bool {
+/// The begin of a text file; `None`: it is not a file, or not a text.
+pub fn head_of_text(path: &Path) -> Option<String> {
     let mut head = Vec::new();
-    let file = std::fs::File::open(path).ok().filter(|_| path.is_file());
-    let read = file.and_then(|f| f.take(HEAD).read_to_end(&mut head).ok());
-    read.is_some() && !head.contains(&0) && fit::is_ss_log(&String::from_utf8_lossy(&head))
+    let file = std::fs::File::open(path).ok().filter(|_| path.is_file())?;
+    file.take(HEAD).read_to_end(&mut head).ok()?;
+    (!head.contains(&0)).then(|| String::from_utf8_lossy(&head).into_owned())
+}
+
+/// What a summary is, for people; `None`: the text is not one that [`observed`] reads.
+pub fn summary_title(text: &str) -> Option<&'static str> {
+    Some(match text_kind(text)? {
+        SummaryKind::Ss => "output of `ss -ti`",
+        SummaryKind::Iperf3 => "JSON of iperf3",
+        SummaryKind::IperfText | SummaryKind::Results => "text of iperf",
+    })
+}
+
+/// Which summary a text is.
+fn text_kind(text: &str) -> Option<SummaryKind> {
+    match () {
+        () if fit::is_ss_log(text) => Some(SummaryKind::Ss),
+        () if fit::is_iperf3(text) => Some(SummaryKind::Iperf3),
+        () if fit::is_iperf_text(text) => Some(SummaryKind::IperfText),
+        () => None,
+    }
 }
 
 /// The result in a folder of results.
@@ -74,6 +93,8 @@ enum SummaryKind {
     Results,
     /// An iperf3 JSON.
     Iperf3,
+    /// The table of iperf3 or iperf2.
+    IperfText,
     /// A log of ss.
     Ss,
 }
@@ -82,9 +103,10 @@ enum SummaryKind {
 fn summary_kind(path: &Path) -> Option<SummaryKind> {
     match () {
         () if path.is_dir() => Some(SummaryKind::Results),
-        () if path.extension().is_some_and(|e| e == "json") => Some(SummaryKind::Iperf3),
-        () if begins_as_ss_log(path) => Some(SummaryKind::Ss),
-        () => None,
+        () => match head_of_text(path).as_deref().and_then(text_kind) {
+            None if path.extension().is_some_and(|e| e == "json") => Some(SummaryKind::Iperf3),
+            kind => kind,
+        },
     }
 }
 
@@ -116,6 +138,7 @@ fn summary(
             fit::of_result(variant)
         }
         Some(SummaryKind::Iperf3) => whole(path, fit::of_iperf3(&text(path)?))?,
+        Some(SummaryKind::IperfText) => whole(path, fit::of_iperf_text(&text(path)?))?,
         Some(SummaryKind::Ss) => whole(path, fit::of_ss_log(&text(path)?))?,
         None => return Ok(None),
     }))

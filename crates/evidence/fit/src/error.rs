@@ -1,10 +1,11 @@
 //! Why there is no fit.
 
+use crate::verdict::SummaryVerdict;
 use crate::words::FitWords;
 use experiment::Unfinished;
 
 /// Why there is no fit.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FitError {
     /// No TCP flow with data.
@@ -19,6 +20,9 @@ pub enum FitError {
     /// No round trip was measured.
     #[error("no round trip of the largest flow could be measured")]
     NoRtt,
+    /// What was read says what held the flow, or that nothing can be told; no scenario can be made of it.
+    #[error("{}", .0.headline)]
+    CannotTell(Box<SummaryVerdict>),
     /// A text that tells of a path lacks something, or has it wrong.
     #[error("line {line}: `{key}`: {why}")]
     Malformed {
@@ -56,6 +60,7 @@ impl FitError {
             }
             FitError::OneWay => "最大的流只抓到一个方向：没有它的 ACK 就没有往返时延".into(),
             FitError::NoRtt => "最大的流没有可测的往返时延".into(),
+            FitError::CannotTell(verdict) => format!("无法生成场景：{}", verdict.headline),
             FitError::Malformed { line, key, why } => format!("第 {line} 行：`{key}`：{why}"),
             FitError::Stopped => "在得到结果之前已结束".into(),
             FitError::Failed(why) => format!("运行失败：{why}"),

@@ -1,5 +1,7 @@
 //! From the diagnosis to paths that may be the true one.
 
+mod summary_guess;
+
 use crate::cross::{CrossSpan, cross};
 use crate::observed::{BUCKET_KNOWN, ObservedPath, ProposedBucket, RATE_KNOWN};
 use crate::path_model::{
@@ -31,7 +33,7 @@ const PLAYED: f64 = 0.1;
 pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<FittedPath> {
     let base = base(seen);
     if seen.summary {
-        return of_summary(seen, &base);
+        return summary_guess::of_summary(seen, &base);
     }
     let flows: Vec<_> = seen.flows.iter().filter(|f| !f.backward).map(|f| &f.facts.packets[..]).collect();
     let curve = listening.and_then(|frame| CameThrough::of(&flows, frame));
@@ -52,6 +54,7 @@ pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<F
             all.extend(proposed(seen, &base));
         }
     }
+    all.extend(summary_guess::of_capture(seen, &base));
     // Others begin while the flows are played.
     let played = listening.map(|frame| SignatureFrame { seconds: frame.seconds.min(seen.span_s), ..*frame });
     if let Some((rate, spans)) = played.and_then(|frame| cross(&flows, &frame)) {
@@ -83,12 +86,6 @@ fn rarity(named: Option<LimiterKind>, kind: LimiterKind) -> f64 {
     let cases = CASES[named.map_or(0, |k| column(k) + 1)];
     let first = column(named.unwrap_or(LimiterKind::Bottleneck));
     2.0 * (cases[first] / cases[column(kind)]).ln()
-}
-
-/// What a kind costs where there was nothing to diagnose: by how much rarer it is than a line.
-fn rarity_of_all(kind: LimiterKind) -> f64 {
-    let true_ones = |column: usize| CASES.iter().map(|named| named[column]).sum::<f64>();
-    2.0 * (true_ones(0) / true_ones(column(kind))).ln()
 }
 
 /// The limiter that the diagnosis names, and the other kinds at its rate.
@@ -279,6 +276,7 @@ fn base(seen: &ObservedPath) -> FittedPath {
         window: None,
         scope: PolicerScope::All,
         cross: Vec::new(),
+        is_open: false,
         free: vec![(FitParameter::Rtt, 0.01)],
         handicap: 0.0,
     };
@@ -380,50 +378,6 @@ fn of_kind(seen: &ObservedPath, base: &FittedPath, l: &Limiter, kind: LimiterKin
         path.free.push((FitParameter::Queue, sure));
     }
     path
-}
-
-/// How well the greatest rate that was seen tells the limiter's.
-const SEEN_RATE_KNOWN: f64 = 0.4;
-/// Where the search for a bucket begins if packets were lost and nothing tells of it: so many times the greatest rate that was seen (a
-/// small bucket lets TCP come nowhere near the limiter's rate), and buckets of such a share of the bandwidth-delay product.
-const BEGINS: [(f64, f64); 8] =
-    [(1.0, 0.25), (1.0, 0.5), (1.0, 1.0), (1.0, 2.0), (1.6, 0.25), (1.6, 0.5), (1.6, 1.0), (2.5, 0.25)];
-
-/// Paths of which only summaries are known: each kind.
-fn of_summary(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
-    let sum: f64 = seen.flows.iter().filter(|f| !f.backward).map(|f| f.flow.measures.goodput_mbps).sum();
-    let payload = seen.flows.first().map_or(1448.0, |f| f64::from(f.flow.measures.mss_bytes.max(100)));
-    let most = base.rate.max(sum * 1e6) * (payload + 52.0) / payload;
-    let limiter = Limiter { rate_mbps: most / 1e6, lost_share: 0.01, ..Limiter::default() };
-    let rtt = seen.flows.first().map(|f| f.flow.measures.rtt_ms).unwrap_or_default();
-    let queue = ((rtt.max - rtt.min) / 1e3 * most / 8.0).max(10.0 * FULL_PACKET);
-    let base = FittedPath { rate: most, access: 8.0 * most, queue, ..base.clone() };
-    // A policer that dropped nothing limited nothing.
-    let lost = seen.flows.iter().any(|f| f.flow.measures.retransmitted_packets > 0);
-    let mut all = Vec::new();
-    for kind in [LimiterKind::Bottleneck, LimiterKind::Policer, LimiterKind::Shaper] {
-        if kind == LimiterKind::Policer && !lost {
-            continue;
-        }
-        let mut path = of_kind(seen, &base, &limiter, kind);
-        path.handicap = rarity_of_all(kind);
-        if !lost {
-            // Nor was the queue ever full.
-            path.queue = path.queue.max(path.bdp() + path.window.unwrap_or(0.0));
-            path.free.retain(|(p, _)| *p != FitParameter::Queue);
-        }
-        for (parameter, sure) in &mut path.free {
-            *sure = if *parameter == FitParameter::Rtt { 0.05 } else { sure.max(SEEN_RATE_KNOWN) };
-        }
-        let begins = if kind != LimiterKind::Bottleneck && lost { &BEGINS[..] } else { &[] };
-        all.extend(begins.iter().map(|&(times, share)| {
-            let faster = path.with(FitParameter::Rate, path.rate * times);
-            let handicap = path.handicap + (times.ln() / SEEN_RATE_KNOWN).powi(2);
-            FittedPath { handicap, ..faster.with(FitParameter::Bucket, share * faster.bdp()) }
-        }));
-        all.push(path);
-    }
-    all
 }
 
 /// Paths without a limiter that shows: a line that is never full for long, whose losses are its short queue's or none of its own.

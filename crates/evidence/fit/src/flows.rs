@@ -70,11 +70,14 @@ pub fn flows(seen: &ObservedPath) -> Vec<FittedFlow> {
             true => (f.flow.cc.name.clone(), f.flow.cc.confidence),
             false => common.clone(),
         };
-        let app = app(f, end);
+        let app = match seen.host_rate() {
+            Some(rate) if !f.backward => FittedApp::OnOff(3600.0, 1.0, Some(rate)),
+            _ => app(f, end),
+        };
         let start = f.flow.start_s - seen.start_s;
         let alike = groups.iter().position(|g| {
             let same_way = g.backward == f.backward && g.policer == f.policer;
-            same_way && g.cc == cc && g.app == app && app == FittedApp::Bulk
+            same_way && g.cc == cc && g.app == app && (app == FittedApp::Bulk || seen.host_rate().is_some())
         });
         match alike {
             Some(i) => {

@@ -1,106 +1,223 @@
-//! What to fit where there is no capture but what iperf3 printed of a finished test (`-J`), at its sender.
+//! What `iperf3 -J` printed of a finished test.
 //!
 //! | wanted | where it stands | since |
 //! |---|---|---|
+//! | bytes of each interval | `intervals[].streams[].bytes` | 3.0 |
 //! | what arrived | `end.streams[].receiver.bytes` | 3.0 |
 //! | what was sent, in what time | `end.streams[].sender.bytes`, `.seconds` | 3.0 |
-//! | packets sent again | `end.streams[].sender.retransmits` | 3.0, where the sender is Linux or FreeBSD |
-//! | round trips, us, smoothed, one an interval | `intervals[].streams[].rtt` | 3.1, likewise |
+//! | segments sent again | `intervals[].streams[].retransmits`, `end.streams[].sender.retransmits` | 3.0, where the sender is Linux or FreeBSD |
+//! | congestion window, bytes | `intervals[].streams[].snd_cwnd` | 3.0, likewise |
+//! | the receiver's window, bytes | `intervals[].streams[].snd_wnd` | 3.13, likewise |
+//! | RTT, us, smoothed, one an interval | `intervals[].streams[].rtt` | 3.1, likewise |
+//! | the rate that the test was limited to | `start.test_start.target_bitrate` | 3.10 |
 //! | congestion control | `end.sender_tcp_congestion` | 3.2 |
 //!
-//! How round trips are spread within an interval does not show.
+//! How RTTs are spread within an interval does not show.
 
 use crate::error::FitError;
 use crate::observed::ObservedPath;
-use crate::summary::{FULL_SEGMENT, observed, spread, summed};
+use crate::series::{FlowSeries, SeriesInterval, SummarySeries, SummarySource, UdpCounts, rtt_summary};
+use crate::summary::{FULL_SEGMENT, judged, observed, summed};
 use result::diagnosis::Measures;
 use serde_json::Value;
 
-/// A path as iperf3's JSON tells of it.
+/// Whether a text is JSON of iperf3, whole or cut.
+pub fn is_iperf3(text: &str) -> bool {
+    let head = text.get(..text.len().min(4096)).unwrap_or(text);
+    text.trim_start().starts_with('{')
+        && (head.contains("\"iperf") || head.contains("\"intervals\"") || head.contains("\"test_start\""))
+}
+
+/// A path as iperf3's JSON shows it.
 ///
 /// # Errors
-/// It is none, of UDP, or lacks what a fit takes; nothing was sent.
+/// It is not such JSON, nothing was sent, or no limiter can be told from it.
 pub fn of_iperf3(text: &str) -> Result<ObservedPath, FitError> {
     let all: Value = serde_json::from_str(text).map_err(|e| no_json(text, &e))?;
-    let lacks =
-        |at: &str, key: String, why: String| FitError::Malformed { line: line_of(text, at), key, why };
-    let Some(streams) = all.pointer("/end/streams").and_then(Value::as_array) else {
-        return Err(match all.get("error").and_then(Value::as_str) {
-            Some(said) => {
-                lacks("\"error\"", "error".into(), format!("iperf3 did not finish the test: {said}"))
-            }
+    let series = series(text, &all)?;
+    let cc = all.pointer("/end/sender_tcp_congestion").and_then(Value::as_str).unwrap_or("other");
+    judged(series, |series| {
+        let streams = all.pointer("/end/streams").and_then(Value::as_array).into_iter().flatten();
+        let mut flows = Vec::new();
+        for (stream, id) in streams.zip((0..).step_by(2)) {
+            let socket = socket(stream);
+            let Some(flow) = intervals_of(&all, &socket) else { continue };
+            let Some(measured) = of_stream(series, &flow, stream) else { continue };
+            let mut seen = observed(id, cc, 0.0, measured.1, measured.0, false);
+            seen.facts.intervals = flow.intervals.into();
+            seen.facts.counts_arrivals = series.counts_arrivals;
+            flows.push(seen);
+        }
+        summed(flows)
+    })
+}
+
+/// Measures and seconds of a stream; `None` where it lacks what a fit takes.
+fn of_stream(series: &SummarySeries, flow: &FlowSeries, stream: &Value) -> Option<(Measures, f64)> {
+    let number = |of: &str, key: &str| {
+        stream.get(of).and_then(|o| o.get(key)).and_then(Value::as_f64).filter(|x| *x >= 0.0)
+    };
+    let (bytes, seconds) = (number("receiver", "bytes")?, number("sender", "seconds")?);
+    let counted = || flow.intervals.iter().filter_map(|i| i.retransmits).reduce(|a, b| a + b);
+    let (sent, again) = (number("sender", "bytes")?, number("sender", "retransmits").or_else(counted)?);
+    let rtt_ms = rtt_summary(&flow.intervals)?;
+    if seconds <= 0.0 || bytes <= 0.0 {
+        return None;
+    }
+    let mss = series.flows.first().and_then(|f| f.mss).unwrap_or(f64::from(FULL_SEGMENT));
+    let packets = (sent / mss).ceil() + again;
+    let goodput = bytes * 8e-6 / seconds;
+    let rate = |i: &SeriesInterval| 8e-6 * i.bytes / i.seconds().max(1e-3);
+    let windows =
+        |of: fn(&SeriesInterval) -> Option<f64>| flow.intervals.iter().filter_map(of).reduce(f64::max);
+    let measures = Measures {
+        goodput_mbps: goodput,
+        max_delivery_mbps: flow.intervals.iter().map(rate).fold(goodput, f64::max),
+        bytes: bytes as u64,
+        data_packets: packets as u64,
+        acks: (packets / 2.0) as u64 + 1,
+        mss_bytes: mss as u32,
+        rtt_ms,
+        retransmitted_packets: again as u64,
+        max_window_bytes: windows(|i| i.snd_wnd_bytes).map(|w| w as u64),
+        ..Measures::default()
+    };
+    Some((measures, seconds))
+}
+
+/// The test as a series.
+fn series(text: &str, all: &Value) -> Result<SummarySeries, FitError> {
+    let lacks = |at: &str, key: &str, why: String| FitError::Malformed {
+        line: line_of(text, at),
+        key: key.into(),
+        why,
+    };
+    let streams = all.pointer("/end/streams").and_then(Value::as_array);
+    let empty = streams.is_none_or(Vec::is_empty);
+    let said = all.get("error").and_then(Value::as_str);
+    let protocol = all.pointer("/start/test_start/protocol").and_then(Value::as_str).unwrap_or("TCP");
+    if !["TCP", "UDP"].contains(&protocol) {
+        let why = format!("{protocol} is not fitted, only TCP is");
+        return Err(lacks("\"protocol\"", "start.test_start.protocol", why));
+    }
+    let udp_sum = (protocol == "UDP").then(|| all.pointer("/end/sum").unwrap_or(&Value::Null));
+    let mut flows: Vec<FlowSeries> = sockets(all).iter().filter_map(|s| intervals_of(all, s)).collect();
+    if flows.is_empty() && (empty || said.is_some()) {
+        return Err(match said {
+            Some(said) => lacks("\"error\"", "error", format!("iperf3 did not finish the test: {said}")),
             None => {
-                let why = "it is not there: iperf3 -J has it of a finished test";
                 let at = if all.get("end").is_some() { "\"end\"" } else { "}" };
-                lacks(at, "end.streams".into(), why.into())
+                lacks(at, "end.streams", "it is missing: iperf3 -J prints it of a finished test".into())
             }
         });
+    }
+    let number = |at: &str| all.pointer(at).and_then(Value::as_f64).filter(|x| *x > 0.0);
+    let mss = number("/start/tcp_mss_default")
+        .filter(|m| (88.0..=9000.0).contains(m))
+        .unwrap_or(f64::from(FULL_SEGMENT));
+    let cc = all.pointer("/end/sender_tcp_congestion").and_then(Value::as_str);
+    for (i, flow) in flows.iter_mut().enumerate() {
+        let end = streams.and_then(|s| s.get(i)).and_then(|s| s.get("sender"));
+        flow.mss = Some(mss);
+        flow.cc = cc.map(String::from);
+        let told = |key: &str| end.and_then(|e| e.get(key)).and_then(Value::as_f64);
+        flow.retransmits = told("retransmits")
+            .or_else(|| flow.intervals.iter().filter_map(|i| i.retransmits).reduce(|a, b| a + b));
+        let least = told("min_rtt").filter(|r| *r > 0.0).map(|us| us / 1e6);
+        flow.min_rtt_s = least.or_else(|| flow.intervals.iter().filter_map(|i| i.rtt_s).reduce(f64::min));
+    }
+    let reversed = number("/start/test_start/reverse").is_some();
+    let at_sender =
+        flows.iter().flat_map(|f| &f.intervals).any(|i| i.cwnd_bytes.is_some() || i.rtt_s.is_some());
+    let streams_count = number("/start/test_start/num_streams").unwrap_or(1.0);
+    let target = number("/start/test_start/target_bitrate").or(number("/start/target_bitrate"));
+    let counted = |at: &str| all.pointer(at).and_then(Value::as_f64);
+    let udp = udp_sum.map(|sum| UdpCounts {
+        datagrams: sum.get("packets").and_then(Value::as_f64).unwrap_or(0.0),
+        lost: sum.get("lost_packets").and_then(Value::as_f64).unwrap_or(0.0),
+        jitter_ms: sum.get("jitter_ms").and_then(Value::as_f64),
+    });
+    let peer = all.pointer("/start/connecting_to/host").or(all.pointer("/start/accepted_connection/host"));
+    let receives = sockets_receive(all);
+    Ok(SummarySeries {
+        source: SummarySource::Iperf3Json,
+        peer: peer.and_then(Value::as_str).filter(|p| is_host(p)).map(String::from),
+        reversed,
+        at_receiver: !at_sender && receives,
+        counts_arrivals: receives,
+        target_bps: target.map(|t| t * if udp.is_some() { 1.0 } else { streams_count }),
+        block_bytes: number("/start/test_start/blksize").unwrap_or(131_072.0),
+        received_bytes: counted("/end/sum_received/bytes").filter(|b| *b > 0.0 && udp.is_none()),
+        udp,
+        flows,
+    }
+    .ordered())
+}
+
+/// Whether a name may stand in a command that is printed.
+pub(crate) fn is_host(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b".:-_".contains(&b))
+}
+
+/// The socket of a stream's end.
+fn socket(stream: &Value) -> Value {
+    let of = |end: &str| stream.pointer(end).cloned();
+    of("/sender/socket").or(of("/udp/socket")).or(of("/receiver/socket")).unwrap_or_default()
+}
+
+/// Streams of all intervals that were not left out.
+fn streams(all: &Value) -> impl Iterator<Item = &Value> {
+    let intervals = all.get("intervals").and_then(Value::as_array).into_iter().flatten();
+    let streams = intervals.filter_map(|i| i.get("streams").and_then(Value::as_array)).flatten();
+    streams.filter(|s| s.get("omitted") != Some(&Value::Bool(true)))
+}
+
+/// Sockets in the order of the first interval; of a test in both directions (`--bidir`) those that send.
+fn sockets(all: &Value) -> Vec<Value> {
+    let mut known: Vec<Value> = Vec::new();
+    let sends = |s: &Value| s.get("sender") == Some(&Value::Bool(true));
+    let both = streams(all).any(sends)
+        && !streams(all).all(sends)
+        && streams(all).any(|s| s.get("sender").is_some());
+    for stream in streams(all).filter(|s| !both || sends(s)) {
+        let socket = stream.get("socket").cloned().unwrap_or_default();
+        if !known.contains(&socket) {
+            known.push(socket);
+        }
+    }
+    known
+}
+
+/// Whether the streams count what arrived at this end.
+fn sockets_receive(all: &Value) -> bool {
+    match streams(all).find_map(|s| s.get("sender").and_then(Value::as_bool)) {
+        Some(sends) => !sends,
+        None => all.pointer("/start/test_start/reverse").and_then(Value::as_f64).is_some_and(|r| r > 0.0),
+    }
+}
+
+/// What a socket did; `None` where no interval has it.
+fn intervals_of(all: &Value, socket: &Value) -> Option<FlowSeries> {
+    let own = streams(all).filter(|s| s.get("socket").unwrap_or(&Value::Null) == socket);
+    let one = |s: &Value| {
+        let number = |key: &str| s.get(key).and_then(Value::as_f64).filter(|x| x.is_finite() && *x >= 0.0);
+        let above = |key: &str| number(key).filter(|x| *x > 0.0);
+        Some(SeriesInterval {
+            start_s: number("start")?,
+            end_s: number("end").or_else(|| Some(number("start")? + number("seconds")?))?,
+            bytes: number("bytes")?,
+            retransmits: number("retransmits"),
+            cwnd_bytes: above("snd_cwnd"),
+            snd_wnd_bytes: above("snd_wnd"),
+            rtt_s: above("rtt").map(|us| us / 1e6),
+            ..SeriesInterval::default()
+        })
     };
-    if let Some(protocol) = all.pointer("/start/test_start/protocol").and_then(Value::as_str)
-        && protocol != "TCP"
-    {
-        let why = format!("{protocol} is not fitted, only TCP is");
-        return Err(lacks("\"protocol\"", "start.test_start.protocol".into(), why));
-    }
-    let mss = all.pointer("/start/tcp_mss_default").and_then(Value::as_u64).unwrap_or(0) as u32;
-    let mss = if (88..=9000).contains(&mss) { mss } else { FULL_SEGMENT };
-    let cc = all.pointer("/end/sender_tcp_congestion").and_then(Value::as_str).unwrap_or("other");
-    let mut flows = Vec::new();
-    for (i, (stream, id)) in streams.iter().zip((0..).step_by(2)).enumerate() {
-        let number = |of: &str, key: &str| {
-            let value = stream.get(of).and_then(|o| o.get(key)).and_then(Value::as_f64);
-            value.filter(|x| *x >= 0.0).ok_or_else(|| {
-                let why =
-                    "it is no number, or not there: iperf3 -J has it at a sender that runs Linux or FreeBSD";
-                lacks("\"streams\"", format!("end.streams[{i}].{of}.{key}"), why.into())
-            })
-        };
-        let (bytes, seconds) = (number("receiver", "bytes")?, number("sender", "seconds")?);
-        let (sent, again) = (number("sender", "bytes")?, number("sender", "retransmits")?);
-        if seconds <= 0.0 || bytes <= 0.0 {
-            continue;
-        }
-        let socket = stream.pointer("/sender/socket").cloned().unwrap_or_default();
-        let (rtts, most) = intervals(&all, &socket);
-        if rtts.is_empty() {
-            let why = "no interval has one: iperf3 measures it at the sender; of a reversed test (-R) take what the other end prints \
-                       (iperf3 -s -J)";
-            return Err(lacks("\"intervals\"", "intervals[].streams[].rtt".into(), why.into()));
-        }
-        let packets = (sent / f64::from(mss)).ceil() + again;
-        let goodput = bytes * 8e-6 / seconds;
-        let measures = Measures {
-            goodput_mbps: goodput,
-            max_delivery_mbps: most.max(goodput),
-            bytes: bytes as u64,
-            data_packets: packets as u64,
-            acks: (packets / 2.0) as u64 + 1,
-            mss_bytes: mss,
-            rtt_ms: spread(rtts),
-            retransmitted_packets: again as u64,
-            ..Measures::default()
-        };
-        flows.push(observed(id, cc, 0.0, seconds, measures, false));
-    }
-    summed(flows)
+    let intervals: Vec<SeriesInterval> = own.filter_map(one).filter(|i| i.seconds() > 0.0).collect();
+    (!intervals.is_empty()).then(|| FlowSeries { intervals, ..FlowSeries::default() })
 }
 
-/// RTTs of a socket's intervals, ms, and the greatest rate of one, Mbit/s.
-fn intervals(all: &Value, socket: &Value) -> (Vec<f64>, f64) {
-    let (mut rtts, mut most) = (Vec::new(), 0.0f64);
-    let lists = all.get("intervals").and_then(Value::as_array).into_iter().flatten();
-    for stream in lists.filter_map(|i| i.get("streams").and_then(Value::as_array)).flatten() {
-        if stream.get("socket") != Some(socket) {
-            continue;
-        }
-        rtts.extend(stream.get("rtt").and_then(Value::as_f64).filter(|us| *us > 0.0).map(|us| us / 1e3));
-        let rate = stream.get("bits_per_second").and_then(Value::as_f64).unwrap_or(0.0) / 1e6;
-        most = most.max(rate);
-    }
-    (rtts, most)
-}
-
-/// A text that is no JSON: where, and behind which key.
+/// A text that is not JSON: where, and after which key.
 fn no_json(text: &str, e: &serde_json::Error) -> FitError {
     let before: usize = text.split_inclusive('\n').take(e.line().saturating_sub(1)).map(str::len).sum();
     let upto = text.as_bytes().get(..before + e.column()).unwrap_or(text.as_bytes());

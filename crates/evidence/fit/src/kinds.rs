@@ -24,7 +24,7 @@ const TOLD: f64 = 0.03;
 /// What a path's limiter is called; one that nothing shows of is none.
 pub fn kind_name(path: &FittedPath, named: bool) -> &'static str {
     match path.limiter {
-        FittedLimiter::Link if !named => "none",
+        FittedLimiter::Link if !named || path.is_open => "none",
         limiter => limiter.name(),
     }
 }
@@ -32,11 +32,11 @@ pub fn kind_name(path: &FittedPath, named: bool) -> &'static str {
 /// A shaper's bucket below this is as good as none: ten packets, which a host sends at once anyway (RFC 6928).
 const LEAST_BUCKET: f64 = 10.0 * FULL_PACKET;
 
-/// The kind, of which a shaper with next to no bucket is a line.
-fn kind(path: &FittedPath) -> FittedLimiter {
+/// The kind, of which a shaper with next to no bucket is a line; and whether a line is open.
+fn kind(path: &FittedPath) -> (FittedLimiter, bool) {
     match path.limiter {
-        FittedLimiter::Shaper if path.bucket < LEAST_BUCKET => FittedLimiter::Link,
-        limiter => limiter,
+        FittedLimiter::Shaper if path.bucket < LEAST_BUCKET => (FittedLimiter::Link, path.is_open),
+        limiter => (limiter, path.is_open),
     }
 }
 
@@ -45,10 +45,10 @@ fn kind(path: &FittedPath) -> FittedLimiter {
 pub fn kinds(sorted: &[TriedPath]) -> Vec<(&TriedPath, f64)> {
     let Some(cheapest) = sorted.first() else { return Vec::new() };
     let temperature = (cheapest.cost / LEFT_OVER).max(TEMPERATURE);
-    let line = || sorted.iter().find(|t| t.path.limiter == FittedLimiter::Link);
+    let line = || sorted.iter().find(|t| kind(&t.path) == (FittedLimiter::Link, false));
     let as_good = |t: &&TriedPath| t.cost < cheapest.cost + NEARLY * temperature;
     let stands_for_it =
-        if kind(&cheapest.path) == FittedLimiter::Link { line().filter(as_good) } else { None };
+        if kind(&cheapest.path) == (FittedLimiter::Link, false) { line().filter(as_good) } else { None };
     let first = stands_for_it.unwrap_or(cheapest);
     let mut best = vec![(first, 1.0)];
     for tried in sorted {
@@ -69,7 +69,7 @@ pub fn others<'a>(kinds: &[(&'a TriedPath, f64)]) -> Vec<(&'a TriedPath, f64)> {
 /// Others of the best one's kind that fit nearly as well: elsewhere, not a step beside it.
 pub fn nearly<'a>(sorted: &'a [TriedPath], best: &TriedPath) -> Vec<&'a TriedPath> {
     let most = best.cost + NEARLY * (best.cost / LEFT_OVER).max(TEMPERATURE);
-    let same = |t: &&TriedPath| t.path.limiter == best.path.limiter && t.path != best.path;
+    let same = |t: &&TriedPath| kind(&t.path) == kind(&best.path) && t.path != best.path;
     sorted.iter().filter(same).filter(|t| t.cost < most).collect()
 }
 

@@ -14,7 +14,9 @@ mod error;
 mod figures;
 mod first_guess;
 mod flows;
+mod headline;
 mod iperf3;
+mod iperf_text;
 mod kinds;
 mod listen;
 mod made;
@@ -27,6 +29,7 @@ mod path_model;
 mod policers;
 mod scenario_text;
 mod search;
+mod series;
 mod signature;
 mod spacing;
 mod ss_log;
@@ -34,13 +37,15 @@ mod summary;
 mod text;
 mod trial;
 mod untold;
+mod verdict;
 mod words;
 mod write;
 
 pub use cross::CrossSpan;
 pub use error::FitError;
 pub use flows::FittedFlow;
-pub use iperf3::of_iperf3;
+pub use iperf_text::{is_iperf_text, of_iperf_text};
+pub use iperf3::{is_iperf3, of_iperf3};
 pub use made::{FitWish, MadeFit, fit};
 pub use model::{
     FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitKind, FitPolicer, FitRuns, FitValue,
@@ -51,12 +56,18 @@ pub use path_model::{FitParameter, FittedLimiter, FittedPath, FittedQueue, OwnPo
 pub use ss_log::{is_ss_log, of_ss_log};
 pub use summary::of_result;
 pub use text::text;
+pub use verdict::{SummaryVerdict, VERDICT_SCHEMA, VerdictKind};
 pub use words::FitWords;
 
 /// The fit as one JSON object, ended by a newline.
 pub fn to_json(fit: &Fit) -> String {
     // Plain data without maps: it cannot fail.
     serde_json::to_string_pretty(fit).unwrap_or_default() + "\n"
+}
+
+/// A verdict without a scenario as one JSON object, ended by a newline.
+pub fn verdict_json(verdict: &SummaryVerdict) -> String {
+    serde_json::to_string_pretty(verdict).unwrap_or_default() + "\n"
 }
 
 /// The JSON Schema (draft 7) of fits: `docs/fit.schema.json`.

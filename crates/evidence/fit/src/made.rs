@@ -4,19 +4,22 @@ use crate::error::FitError;
 use crate::figures::figures;
 use crate::first_guess::guesses;
 use crate::flows::{FittedApp, FittedFlow, flows};
+use crate::headline::{headline, misfits};
 use crate::kinds;
 use crate::misfit;
 use crate::model::{FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitRuns, FitValue};
 use crate::observed::ObservedPath;
-use crate::path_model::{FitParameter, FittedPath};
+use crate::path_model::{FitParameter, FittedLimiter, FittedPath};
 use crate::policers;
 use crate::scenario_text::{PathShape, TrialFrame};
 use crate::search::{PathSearch, TriedPath};
 use crate::trial::{TrialRunner, scenario};
 use crate::untold;
+use crate::verdict::{SummaryVerdict, VerdictKind};
 use crate::words::FitWords;
 use crate::write;
 use experiment::{BatchRunner, Watcher};
+use result::diagnosis::LimiterKind;
 use scenario::Scenario;
 use std::num::NonZeroUsize;
 
@@ -66,6 +69,14 @@ const CONTROLS: [&str; 3] = ["cubic", "bbr", "reno"];
 /// Seconds of path time that a trial has at least, if they can be afforded; and those of the run that says so.
 const LEAST_SECONDS: f64 = 3.0;
 const PROBE_SECONDS: f64 = 0.5;
+/// A summary is compared by five figures: its trials cost no tracking of packets, and may have so many times as many, together and each.
+const SUMMARY_BUDGET: u64 = 2;
+const SUMMARY_TRIAL: f64 = 2.5;
+/// Round trips that a stretch of a summary has at least.
+const LEAST_ROUND_TRIPS: f64 = 20.0;
+/// Share of the budget for the first runs of all guesses, and how many runs each has before the first round.
+const THINNED: f64 = 0.5;
+const RUNS_OF_A_GUESS: f64 = 3.0;
 /// How many times as many packets as a trial may have are too many.
 const TOO_MANY: f64 = 2.0;
 
@@ -86,6 +97,36 @@ fn affordable(
     Ok(if a_second * seconds > TOO_MANY * packets { TOO_MANY * packets / a_second } else { seconds })
 }
 
+/// The shortest stretch of a summary, seconds: so many intervals and round trips.
+fn least_stretch(seen: &ObservedPath) -> f64 {
+    let Some(first) = seen.flows.first() else { return LEAST_SECONDS };
+    let interval = first.facts.intervals.iter().map(|i| i.seconds()).fold(0.0, f64::max);
+    interval.max(LEAST_ROUND_TRIPS * first.flow.measures.rtt_ms.p50 / 1e3)
+}
+
+/// Keeps some of the guesses of each kind, evenly, so that no more than about `most` are left.
+fn thin(all: &mut Vec<FittedPath>, most: usize) {
+    let every = all.len().div_ceil(most.max(1));
+    let mut seen: Vec<((FittedLimiter, bool), usize)> = Vec::new();
+    let kinds: Vec<_> = all.iter().map(|p| (p.limiter, p.is_open)).collect();
+    let mut at = 0;
+    all.retain(|_| {
+        let kind = kinds[at];
+        at += 1;
+        let index = match seen.iter_mut().find(|s| s.0 == kind) {
+            Some(s) => {
+                s.1 += 1;
+                s.1
+            }
+            None => {
+                seen.push((kind, 0));
+                0
+            }
+        };
+        index % every == 0
+    });
+}
+
 /// Finds a scenario that behaves as the observed path did.
 ///
 /// # Errors
@@ -98,35 +139,47 @@ pub fn fit(
     if seen.flows.is_empty() {
         return Err(FitError::NoFlow);
     }
+    let span_s = seen.span_s;
     let packets: u64 = seen.flows.iter().map(|f| f.flow.measures.data_packets).sum();
-    let trial = (wish.packets / LEAST_TRIALS).clamp(1000, TRIAL_PACKETS) as f64;
-    let most = wish.seconds.min(seen.span_s * trial / packets.max(1) as f64);
-    let most = most.max(seen.span_s.min(LEAST_SECONDS));
-    let mut seen = seen.within(most);
     let mut runner = TrialRunner { batches: BatchRunner::new(wish.threads, watch), packets: 0 };
-    let seconds = affordable(&seen, most, trial, &mut runner)?;
-    if seconds < most {
-        seen = seen.within(seconds);
+    let a_second = packets.max(1) as f64 / seen.span_s;
+    let budget = if seen.verdict.is_some() { SUMMARY_BUDGET * wish.packets } else { wish.packets };
+    let trial = (wish.packets / LEAST_TRIALS).clamp(1000, TRIAL_PACKETS) as f64;
+    let most = match &seen.verdict {
+        // A bucket is empty when it is, not before.
+        Some(verdict) if verdict.kind == VerdictKind::Bucket => span_s,
+        Some(_) => wish.seconds.min((SUMMARY_TRIAL * trial / a_second).max(least_stretch(seen))),
+        None => wish.seconds.min(trial / a_second).max(LEAST_SECONDS),
+    };
+    let most = most.min(span_s);
+    let mut seen = seen.within(most);
+    let mut seconds = if seen.summary { most.min(seen.span_s) } else { most };
+    if seen.verdict.is_none() {
+        seconds = affordable(&seen, most, trial, &mut runner)?;
+        if seconds < most {
+            seen = seen.within(seconds);
+        }
     }
     let seen = &seen;
     let frame = TrialFrame::of(seen, seconds);
     let listening = misfit::listening(seen, seconds);
     let captured = misfit::captured(seen, listening.as_ref());
     let played = flows(seen);
-    let mut search = PathSearch {
-        runner: &mut runner,
-        frame: &frame,
-        captured,
-        listening,
-        budget: wish.packets,
-        tried: Vec::new(),
-    };
-    let mut tried = search.run(guesses(seen, listening.as_ref()), &played, &other_flows(&played))?;
+    let mut search =
+        PathSearch { runner: &mut runner, frame: &frame, captured, listening, budget, tried: Vec::new() };
+    let mut begin = guesses(seen, listening.as_ref());
+    if seen.verdict.is_some() {
+        thin(&mut begin, (THINNED * budget as f64 / (a_second * seconds) / RUNS_OF_A_GUESS) as usize);
+    }
+    let mut tried = search.run(begin, &played, &other_flows(&played))?;
     search.evaluate(&mut tried, TOLD_SEEDS, None)?;
     let on_the_way = search.tried;
     tried.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    let named = seen.limiter.is_some();
-    let ranked = kinds::kinds(&tried);
+    let is_limited =
+        |v: &SummaryVerdict| matches!(v.kind, VerdictKind::Bucket | VerdictKind::Queue | VerdictKind::Loss);
+    let named = seen.limiter.is_some() || seen.verdict.as_ref().is_some_and(is_limited);
+    let mut ranked = kinds::kinds(&tried);
+    trust_diagnosis(seen, &figures(&captured), &mut ranked);
     let Some(&(best, confidence)) = ranked.first() else { return Err(FitError::NoFlow) };
     let others = kinds::others(&ranked);
     // Stages are the same in all.
@@ -137,7 +190,12 @@ pub fn fit(
     let comparison =
         FitComparison { captured: figures(&captured), fitted: figures(&best.mean), spread: spread(best) };
     let values = values(best, &kinds::nearly(&on_the_way, best));
-    let runs = FitRuns { runs: runner.batches.runs as u64, seconds: frame.seconds, packets: runner.packets };
+    let runs = FitRuns {
+        runs: runner.batches.runs as u64,
+        seconds: frame.seconds,
+        of_seconds: span_s,
+        packets: runner.packets,
+    };
     let mut fit = Fit {
         schema: FIT_SCHEMA.into(),
         headline: String::new(),
@@ -156,13 +214,30 @@ pub fn fit(
         not_told: Vec::new(),
         values,
         simulated: runs,
+        verdict: seen.verdict.clone(),
         scenario: String::new(),
     };
     let untold = untold::untold(seen, best, &fit);
     fit.not_told = untold.iter().map(|words| words.en.clone()).collect();
-    fit.headline = write::headline(&fit);
+    fit.headline = headline(&fit, seen);
     fit.scenario = write::scenario(&fit, best, &frame);
     Ok(MadeFit { fit, untold, scenario, alternatives, path: best.path.clone(), flows: best.flows.clone() })
+}
+
+/// Where the best fits badly it is no reason to contradict the diagnosis: the kind that this names comes first.
+fn trust_diagnosis(seen: &ObservedPath, captured: &FitFigures, ranked: &mut [(&TriedPath, f64)]) {
+    let (Some(named), Some(first)) = (seen.limiter.as_ref(), ranked.first()) else { return };
+    let kind = match named.kind {
+        LimiterKind::Policer => FittedLimiter::Policer,
+        LimiterKind::Shaper => FittedLimiter::Shaper,
+        LimiterKind::Bottleneck => FittedLimiter::Link,
+    };
+    if misfits(captured, &figures(&first.0.mean), &spread(first.0)).is_empty() {
+        return;
+    }
+    if let Some(at) = ranked.iter().position(|(tried, _)| tried.path.limiter == kind) {
+        ranked[..=at].rotate_right(1);
+    }
 }
 
 /// A congestion control told with this confidence is not doubted.

@@ -1,5 +1,6 @@
 //! A fit as data, as `longfat fit --json` prints it.
 
+use crate::verdict::SummaryVerdict;
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version, first key of every fit.
@@ -38,6 +39,9 @@ pub struct Fit {
     pub not_told: Vec<String>,
     /// What was simulated.
     pub simulated: FitRuns,
+    /// What a summary (iperf3, `ss`) says before anything is simulated; absent where a capture or a result was fitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<SummaryVerdict>,
     /// The scenario, as TOML.
     pub scenario: String,
 }
@@ -134,6 +138,9 @@ pub struct FitRuns {
     pub runs: u64,
     /// Seconds of the path's time that each took.
     pub seconds: f64,
+    /// Seconds of what was measured, of which they are the first.
+    #[serde(default)]
+    pub of_seconds: f64,
     /// Data packets in all of them.
     pub packets: u64,
 }

@@ -2,7 +2,9 @@
 
 use crate::error::FitError;
 use crate::packets::{FitPacket, packets};
+use crate::series::{SeriesInterval, rtt_summary};
 use crate::spacing;
+use crate::verdict::SummaryVerdict;
 use result::diagnosis::{Limiter, LimiterKind};
 use result::{Cause, Diagnosis, FlowDiagnosis};
 use std::sync::Arc;
@@ -31,6 +33,10 @@ pub struct CapturedFacts {
     pub line_rate: Option<f64>,
     /// Its data packets, from its first on.
     pub packets: Arc<[FitPacket]>,
+    /// What a summary contains of it, from its begin on.
+    pub intervals: Arc<[SeriesInterval]>,
+    /// Bytes of these are counted when they arrived, not when they were written.
+    pub counts_arrivals: bool,
     /// Buckets that explain the losses of all flows between its hosts; of the capture's first track alone.
     pub buckets: Vec<ProposedBucket>,
 }
@@ -69,6 +75,8 @@ pub fn facts(tracks: &[Track]) -> Vec<CapturedFacts> {
         app_bursts: app_bursts(t),
         line_rate: spacing::line_rate(t),
         packets: packets(t).into(),
+        intervals: Arc::default(),
+        counts_arrivals: false,
         buckets: Vec::new(),
     };
     let mut all: Vec<CapturedFacts> = tracks.iter().map(of).collect();
@@ -148,6 +156,8 @@ pub struct ObservedPath {
     pub summary: bool,
     /// Policers where there are several; `limiter` is the first of them.
     pub policers: Vec<Limiter>,
+    /// What a summary's series says before anything is simulated.
+    pub verdict: Option<SummaryVerdict>,
 }
 
 /// The most flows that are played.
@@ -201,13 +211,19 @@ impl ObservedPath {
             left_out,
             summary: false,
             policers,
+            verdict: None,
         })
     }
 
     /// The flows that run in the first `seconds`, where all others start later; or, where the one with most bytes is among these, from its
     /// start on. Their figures stay those of all of their time.
+    ///
+    /// Of a summary all figures are those of the first `seconds`: a shorter stretch of it.
     #[must_use]
     pub fn within(&self, seconds: f64) -> ObservedPath {
+        if self.summary && self.span_s > seconds && self.flows.iter().all(|f| f.facts.intervals.len() > 1) {
+            return self.stretch(seconds);
+        }
         let late = |f: &ObservedFlow| f.flow.start_s - self.start_s >= seconds;
         if !self.flows.iter().any(late) {
             return self.clone();
@@ -230,6 +246,51 @@ impl ObservedPath {
         ObservedPath { left_out, start_s: from, span_s: span_s.max(0.01), flows, ..self.clone() }
     }
 
+    /// Rate at which each sender's application wrote while a bucket lasted, bit/s, where no queue stood then: the host was what limited.
+    pub fn host_rate(&self) -> Option<f64> {
+        let verdict = self.verdict.as_ref().filter(|v| v.delays == Some(true))?;
+        let forward = || self.flows.iter().filter(|f| !f.backward);
+        let rtt = &forward().next()?.flow.measures.rtt_ms;
+        let lost = forward().any(|f| f.flow.measures.retransmitted_packets > 0);
+        // Most packets were sent while it lasted: theirs is the median.
+        let waited = rtt.p50 > rtt.min * WAITED.0 + WAITED.1;
+        verdict.fast_bps.filter(|_| !lost && !waited).map(|bps| bps / forward().count().max(1) as f64)
+    }
+
+    /// The first `seconds` of a summary, in whole intervals.
+    fn stretch(&self, seconds: f64) -> ObservedPath {
+        let mut cut = self.clone();
+        let mut span = 0.0f64;
+        cut.flows.retain_mut(|f| {
+            let begin = f.facts.intervals.first().map_or(0.0, |i| i.start_s);
+            let until = (seconds - (f.flow.start_s - self.start_s)).max(0.0) + begin + 1e-3;
+            let own: Vec<SeriesInterval> =
+                f.facts.intervals.iter().take_while(|i| i.end_s <= until).copied().collect();
+            let Some((bytes, lasted)) = in_stretch(&own, f.facts.counts_arrivals) else { return false };
+            let m = &mut f.flow.measures;
+            let resent: Option<f64> = own.iter().filter_map(|i| i.retransmits).reduce(|a, b| a + b);
+            m.goodput_mbps = bytes * 8e-6 / lasted;
+            m.max_delivery_mbps = m.max_delivery_mbps.max(m.goodput_mbps);
+            m.bytes = bytes as u64;
+            m.retransmitted_packets = resent.unwrap_or(0.0) as u64;
+            m.data_packets = (bytes / f64::from(m.mss_bytes.max(1))).ceil() as u64 + m.retransmitted_packets;
+            if let Some(rtts) = rtt_summary(&own) {
+                let least = m.rtt_ms.min;
+                m.rtt_ms = rtts;
+                m.rtt_ms.min = m.rtt_ms.min.min(least);
+            }
+            f.flow.duration_s = lasted;
+            span = span.max(f.flow.start_s - self.start_s + lasted);
+            f.facts.intervals = own.into();
+            true
+        });
+        if cut.flows.is_empty() {
+            return self.clone();
+        }
+        cut.span_s = span.max(0.01);
+        cut
+    }
+
     /// Share of the time of all forward flows that a cause took, by bytes, 0 to 1.
     pub fn share(&self, cause: Cause) -> f64 {
         let of = self.flows.iter().filter(|f| !f.backward);
@@ -241,6 +302,18 @@ impl ObservedPath {
         }
         if all > 0.0 { sum / all } else { 0.0 }
     }
+}
+
+/// An RTT above the least by this factor and these milliseconds shows a queue.
+const WAITED: (f64, f64) = (1.15, 2.0);
+
+/// Bytes that arrived in these intervals, and seconds; `None` of nothing.
+fn in_stretch(own: &[SeriesInterval], counts_arrivals: bool) -> Option<(f64, f64)> {
+    let (first, last) = (own.first()?, own.last()?);
+    let all: f64 = own.iter().map(|i| i.bytes).sum();
+    // What was written and has not arrived is in flight, a congestion window at most.
+    let on_its_way = if counts_arrivals { 0.0 } else { last.cwnd_bytes.unwrap_or(0.0).min(all / 2.0) };
+    (all > 0.0).then_some((all - on_its_way, last.end_s - first.start_s))
 }
 
 /// Whether a flow says enough of its path.

@@ -172,6 +172,8 @@ pub struct FittedPath {
     pub scope: PolicerScope,
     /// Others on the line that do not react.
     pub cross: Vec<CrossSpan>,
+    /// The line is not what limits: its rate is only one that is large enough.
+    pub is_open: bool,
     /// What is searched, and how sure the first guess is: the standard deviation of its logarithm.
     pub free: Vec<(FitParameter, f64)>,
     /// What the kind costs: twice the logarithm of how much less likely it is than the likeliest.

@@ -90,7 +90,8 @@ fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
     };
     let rate = whole(p.rate);
     let before = |stages: &mut Vec<String>| {
-        let queue = (p.access * p.rtt / 8.0).max(100.0 * FULL_PACKET);
+        // A window that ends in the limiter's queue passes the line before it whole.
+        let queue = (p.access * p.rtt / 8.0).max(100.0 * FULL_PACKET).max(p.window.unwrap_or(0.0));
         stages.push(format!(
             "{{ kind = \"link\", name = \"line\", rate = \"{}bit/s\", queue = {{ kind = \"fifo\", bytes = \"{}B\" }} }}",
             whole(p.access),

@@ -6,14 +6,18 @@
 //! `date +%s.%N`, a prefix by `ts`); without such, the kernel's own `busy` is the clock, which stands while nothing is in flight.
 
 use crate::error::FitError;
+use crate::iperf3::is_host;
 use crate::observed::{CapturedFacts, ObservedFlow, ObservedPath};
-use crate::summary::{spread, summed};
+use crate::series::{FlowSeries, SeriesInterval, SummarySeries, SummarySource, rtt_summary};
+use crate::summary::{judged, summed};
 use result::diagnosis::{CauseShare, Guess, Measures};
 use result::{Cause, FlowDiagnosis};
 use std::collections::BTreeMap;
 
-/// Outputs of a connection without which a log does not tell how it went.
+/// Outputs of a connection without which a log does not show how it went.
 const LEAST_SAMPLES: usize = 3;
+/// The send queue, a column of ss before the addresses, among the values.
+const SEND_QUEUE: &str = "send-q";
 /// A connection younger than this at its first output, seconds, is looked at from its begin on.
 const YOUNG: f64 = 2.0;
 /// States of connections, as ss prints them.
@@ -47,6 +51,8 @@ struct SocketSample {
     sack: bool,
     /// ss was asked for options (`-o`), without which it prints neither `ts` nor `sack`.
     options: bool,
+    /// The kernel marks its delivery rate as limited by the application.
+    app_limited: bool,
     /// Values by key.
     values: BTreeMap<String, f64>,
 }
@@ -68,26 +74,30 @@ pub fn is_ss_log(text: &str) -> bool {
     text.lines().take(200).any(|l| head(l) || info(l))
 }
 
-/// A path as a log tells of it.
+/// A path as one output of ss or a log of them shows it.
 ///
 /// # Errors
-/// No connection in it sent anything, it is too short to tell, or it lacks what a fit takes.
+/// No connection in it sent anything, it lacks what a fit takes, or no limiter can be told from it.
 pub fn of_ss_log(text: &str) -> Result<ObservedPath, FitError> {
     let connections = samples(text)?;
-    complete(text, &connections)?;
     let most = connections.iter().map(|(_, s)| s.len()).max().unwrap_or(0);
-    if most < LEAST_SAMPLES {
-        let why = format!(
-            "the log has {most} outputs of a connection; it takes {LEAST_SAMPLES} to tell how it went: \
-             `while sleep 0.2; do date +%s.%N; ss -tinO -o dst HOST; done`"
-        );
-        return Err(FitError::Failed(why));
+    complete(text, &connections, most < LEAST_SAMPLES)?;
+    let series = series(&connections, most < LEAST_SAMPLES);
+    if series.flows.is_empty() {
+        return Err(FitError::NoFlow);
     }
+    judged(series, |series| match series.source {
+        SummarySource::SsOnce => Err(FitError::NoFlow),
+        _ => played(&connections),
+    })
+}
+
+/// The flows of a log, as a fit plays them.
+fn played(connections: &[(String, Vec<SocketSample>)]) -> Result<ObservedPath, FitError> {
     let told = connections.iter().zip((0..).step_by(2)).filter_map(|((ends, all), id)| flow(id, ends, all));
     let mut flows: Vec<ObservedFlow> = told.collect();
     let largest = flows.iter().max_by_key(|f| f.flow.measures.bytes).map(|f| f.flow.to.clone());
     // One host is one path.
-    let host = |end: &str| end.rsplit_once(':').map(|(host, _)| host.to_string());
     let before = flows.len();
     flows.retain(|f| largest.as_ref().is_some_and(|l| host(l) == host(&f.flow.to)));
     let left_out = before - flows.len();
@@ -96,8 +106,94 @@ pub fn of_ss_log(text: &str) -> Result<ObservedPath, FitError> {
     Ok(ObservedPath { left_out, ..summed(flows)? })
 }
 
+/// The address of `address:port`.
+fn host(end: &str) -> Option<&str> {
+    end.rsplit_once(':').map(|(host, _)| host)
+}
+
+/// Connections to the host that most was sent to, as a series.
+fn series(connections: &[(String, Vec<SocketSample>)], once: bool) -> SummarySeries {
+    let peer = |ends: &str| ends.split(' ').nth(1).and_then(host).map(str::to_string);
+    let acked = |all: &[SocketSample]| all.last().map_or(0.0, |s| s.or_zero("bytes_acked"));
+    let largest = connections.iter().max_by(|a, b| acked(&a.1).total_cmp(&acked(&b.1)));
+    let to = largest.and_then(|c| peer(&c.0));
+    let own = connections.iter().filter(|c| peer(&c.0) == to && acked(&c.1) > 0.0);
+    let flows: Vec<FlowSeries> = own.filter_map(|c| of_samples(&c.1, once)).collect();
+    let first = flows.iter().flat_map(|f| &f.intervals).map(|i| i.start_s).fold(f64::INFINITY, f64::min);
+    let mut series = SummarySeries {
+        source: if once { SummarySource::SsOnce } else { SummarySource::SsLog },
+        peer: to.map(|h| h.trim_matches(['[', ']']).to_string()).filter(|h| is_host(h)),
+        counts_arrivals: true,
+        flows,
+        ..SummarySeries::default()
+    };
+    for i in series.flows.iter_mut().flat_map(|f| &mut f.intervals) {
+        (i.start_s, i.end_s) = (i.start_s - first, i.end_s - first);
+    }
+    series.ordered()
+}
+
+/// Outputs of a connection as intervals between them; of a single one, or one that is young at the first, the first is from its begin on.
+fn of_samples(all: &[SocketSample], once: bool) -> Option<FlowSeries> {
+    let clock = |s: &SocketSample| s.at.or(s.get("busy").map(|ms| ms / 1e3));
+    let last = all.last()?;
+    let mss = last.get("mss").filter(|m| (88.0..=9000.0).contains(m)).unwrap_or(1448.0);
+    let interval = |start_s: f64, end_s: f64, before: Option<&SocketSample>, s: &SocketSample| {
+        let since = |key: &str| Some(s.get(key)? - before.and_then(|b| b.get(key)).unwrap_or(0.0));
+        let ms = |key: &str| since(key).map(|ms| (ms / 1e3).max(0.0));
+        SeriesInterval {
+            start_s,
+            end_s,
+            bytes: since("bytes_acked").unwrap_or(0.0).max(0.0),
+            // ss prints a count of nothing as nothing.
+            retransmits: Some((s.or_zero("retrans") - before.map_or(0.0, |b| b.or_zero("retrans"))).max(0.0)),
+            cwnd_bytes: s.get("cwnd").map(|packets| packets * mss),
+            snd_wnd_bytes: s.get("snd_wnd"),
+            rtt_s: s.get("rtt").filter(|ms| *ms > 0.0).map(|ms| ms / 1e3),
+            rwnd_limited_s: ms("rwnd_limited"),
+            sndbuf_limited_s: ms("sndbuf_limited"),
+            busy_s: ms("busy"),
+            delivery_bps: s.get("delivery_rate"),
+            queued_bytes: s.get(SEND_QUEUE),
+            unacked_bytes: s.get("unacked").map(|packets| packets * mss),
+            app_limited: s.get("delivery_rate").map(|_| s.app_limited),
+        }
+    };
+    let mut intervals = Vec::new();
+    let young = |s: &SocketSample| s.get("busy").map(|ms| ms / 1e3).filter(|busy| once || *busy < YOUNG);
+    let first = all.first()?;
+    if let Some(busy) = young(first).filter(|b| *b > 0.0) {
+        let at = clock(first).unwrap_or(busy);
+        intervals.push(interval(at - busy, at, None, first));
+    } else if once {
+        // How old it is does not show: as long as its bytes take at its rate.
+        let rate = first
+            .get("delivery_rate")
+            .or_else(|| Some(8.0 * first.get("cwnd")? * mss / (first.get("rtt")? / 1e3)))?;
+        intervals.push(interval(0.0, 8.0 * first.or_zero("bytes_acked") / rate.max(1.0), None, first));
+    }
+    for pair in all.windows(2) {
+        let (Some(from), Some(to)) = (clock(&pair[0]), clock(&pair[1])) else { continue };
+        if to > from {
+            intervals.push(interval(from, to, Some(&pair[0]), &pair[1]));
+        }
+    }
+    let begin = if intervals.len() < all.len() { all.first() } else { None };
+    let since = |key: &str| last.or_zero(key) - begin.map_or(0.0, |b| b.or_zero(key));
+    let segments = Some(since("data_segs_out")).filter(|n| *n > 0.0);
+    let least = last.get("minrtt").filter(|m| *m > 0.0).map(|ms| ms / 1e3);
+    Some(FlowSeries {
+        cc: Some(last.cc.clone()).filter(|cc| cc != "other"),
+        mss: Some(mss),
+        min_rtt_s: least.or_else(|| intervals.iter().filter_map(|i| i.rtt_s).reduce(f64::min)),
+        segments,
+        retransmits: segments.map(|_| since("retrans").max(0.0)),
+        intervals,
+    })
+}
+
 /// Whether a log has what a fit takes.
-fn complete(text: &str, connections: &[(String, Vec<SocketSample>)]) -> Result<(), FitError> {
+fn complete(text: &str, connections: &[(String, Vec<SocketSample>)], once: bool) -> Result<(), FitError> {
     let lacks =
         |line, key: &str, why: &str| Err(FitError::Malformed { line, key: key.into(), why: why.into() });
     let all = || connections.iter().flat_map(|c| &c.1);
@@ -115,17 +211,17 @@ fn complete(text: &str, connections: &[(String, Vec<SocketSample>)]) -> Result<(
         return lacks(last.line, "bytes_acked", why);
     }
     match all().find(|s| s.at.is_none() && s.get("busy").is_none()) {
-        Some(s) => {
+        Some(s) if !once => {
             lacks(s.line, "busy", "it is not there, and no line before tells the time, as `date +%s.%N` does")
         }
-        None => Ok(()),
+        _ => Ok(()),
     }
 }
 
 /// Outputs by connection, in the order of the log.
 fn samples(text: &str) -> Result<Vec<(String, Vec<SocketSample>)>, FitError> {
     let mut all: Vec<(String, Vec<SocketSample>)> = Vec::new();
-    let (mut now, mut day, mut named) = (None, 0.0, None);
+    let (mut now, mut day, mut named, mut queue) = (None, 0.0, None, None);
     // A log that was ended while it was written may end anywhere.
     let whole = text.rfind('\n').map_or(0, |end| text[..end].lines().count());
     for (line, number) in text.lines().zip(1..) {
@@ -139,10 +235,14 @@ fn samples(text: &str) -> Result<Vec<(String, Vec<SocketSample>)>, FitError> {
         }
         if let Some(ends) = state.and_then(|i| words.get(i + 3..i + 5)) {
             named = Some(ends.join(" "));
+            queue = state.and_then(|i| words.get(i + 2)).and_then(|w| w.parse::<f64>().ok());
         }
         let Some(ends) = named.clone().filter(|_| line.contains(" rtt:")) else { continue };
         let sample = match sample(&words) {
-            Ok(sample) => SocketSample { at: now, line: number, ..sample },
+            Ok(mut sample) => {
+                sample.values.extend(queue.map(|bytes| (SEND_QUEUE.to_string(), bytes)));
+                SocketSample { at: now, line: number, ..sample }
+            }
             Err(_) if number > whole => break,
             Err(key) => {
                 let why = "it has no number: the line is damaged".into();
@@ -189,6 +289,7 @@ fn sample(words: &[&str]) -> Result<SocketSample, String> {
     s.cc = words[..from].last().filter(bare).map_or("other", |w| *w).to_string();
     s.timestamps = words[..from].contains(&"ts");
     s.sack = words[..from].contains(&"sack");
+    s.app_limited = words.contains(&"app_limited");
     s.options = s.timestamps || s.sack || words.iter().any(|w| w.starts_with("timer:("));
     for (i, word) in words.iter().enumerate() {
         let (key, value) = match word.split_once(':') {
@@ -240,11 +341,11 @@ fn flow(id: u32, ends: &str, all: &[SocketSample]) -> Option<ObservedFlow> {
     if bytes < 30.0 * mss || seconds <= 0.0 {
         return None;
     }
-    let mut rtts: Vec<f64> = all.iter().filter_map(|s| s.get("rtt")).filter(|r| *r > 0.0).collect();
+    let intervals = of_samples(all, false).map(|f| f.intervals).unwrap_or_default();
     let fastest = all.iter().filter_map(|s| s.get("delivery_rate")).fold(0.0, f64::max);
     let goodput = bytes * 8e-6 / seconds;
     let inflight = all.iter().map(|s| s.get("unacked").unwrap_or(0.0) * mss).fold(0.0, f64::max);
-    let mut rtt_ms = spread(std::mem::take(&mut rtts));
+    let mut rtt_ms = rtt_summary(&intervals)?;
     rtt_ms.min = last.get("minrtt").filter(|m| *m > 0.0).unwrap_or(rtt_ms.min).min(rtt_ms.p50);
     let measures = Measures {
         goodput_mbps: goodput,
@@ -283,6 +384,8 @@ fn flow(id: u32, ends: &str, all: &[SocketSample]) -> Option<ObservedFlow> {
         timestamps: last.timestamps,
         sack: last.sack,
         handshake: all.iter().any(|s| s.options),
+        intervals: intervals.into(),
+        counts_arrivals: true,
         loss_run: 1.0,
         ..CapturedFacts::default()
     };

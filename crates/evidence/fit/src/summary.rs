@@ -1,11 +1,13 @@
-//! What to fit where there is no capture: results of a run. What iperf3 and ss tell (`iperf3.rs`, `ss_log.rs`) is put together here too.
+//! What to fit where there is no capture: results of a run. What iperf3 and ss show (`iperf3.rs`, `ss_log.rs`) is put together here too.
 //!
-//! None of them shows single packets: no limiter is known, and all kinds compete.
+//! None of them shows single packets. What their series show is the verdict (`verdict.rs`), and the kinds that it leaves compete.
 
 use crate::error::FitError;
 use crate::observed::{CapturedFacts, ObservedFlow, ObservedPath};
+use crate::series::SummarySeries;
+use crate::verdict::SummaryVerdict;
 use result::diagnosis::{Guess, Measures};
-use result::{FlowDiagnosis, RttSummary, VariantResult};
+use result::{FlowDiagnosis, VariantResult};
 
 /// Bytes of IP and TCP headers with timestamps, and payload of a full segment beside them.
 pub(crate) const FULL_SEGMENT: u32 = 1448;
@@ -38,17 +40,6 @@ pub fn of_result(v: &VariantResult) -> Result<ObservedPath, FitError> {
     summed(flows)
 }
 
-/// Samples as a summary.
-pub(crate) fn spread(mut samples: Vec<f64>) -> RttSummary {
-    samples.sort_by(f64::total_cmp);
-    let at = |q: f64| {
-        let i = ((samples.len() as f64 * q) as usize).min(samples.len().saturating_sub(1));
-        samples.get(i).copied().unwrap_or(0.0)
-    };
-    let mean = samples.iter().sum::<f64>() / samples.len().max(1) as f64;
-    RttSummary::with((at(0.0), at(1.0)), mean, at)
-}
-
 /// A flow of which no packets were seen.
 pub(crate) fn observed(
     id: u32,
@@ -62,6 +53,21 @@ pub(crate) fn observed(
     let flow = FlowDiagnosis { id, start_s, duration_s, measures, cc, ..FlowDiagnosis::default() };
     let facts = CapturedFacts { id, timestamps: true, sack: true, loss_run: 1.0, ..CapturedFacts::default() };
     ObservedFlow { flow, facts, backward, policer: None }
+}
+
+/// The path that `played` makes of a series, with the verdict on it; the verdict alone where no scenario can behave so.
+pub(crate) fn judged(
+    series: SummarySeries,
+    played: impl FnOnce(&SummarySeries) -> Result<ObservedPath, FitError>,
+) -> Result<ObservedPath, FitError> {
+    let verdict = Box::new(SummaryVerdict::of(&series));
+    if !verdict.can_be_played() || series.udp.is_some() {
+        return Err(FitError::CannotTell(verdict));
+    }
+    match played(&series) {
+        Ok(seen) => Ok(ObservedPath { verdict: Some(*verdict), ..seen }),
+        Err(_) => Err(FitError::CannotTell(verdict)),
+    }
 }
 
 /// Flows as a path of which no limiter is known.

@@ -10,8 +10,18 @@ type Row = (&'static str, fn(&FitFigures) -> f64);
 /// Headline, comparison, numbers, what was not told.
 pub fn text(fit: &Fit, width: usize) -> String {
     let mut out = wrap(&fit.headline, width.max(40), "");
+    if let Some(verdict) = &fit.verdict {
+        verdict.facts.iter().for_each(|fact| out += &wrap(fact, width.max(40), "  - "));
+    }
     let c = &fit.compared;
-    let _ = writeln!(out, "\n{:<24}{:>10}{:>10}{:>10}", "", "capture", "scenario", "spread");
+    let _ = writeln!(
+        out,
+        "\n{:<24}{:>10}{:>10}{:>10}",
+        "",
+        if fit.verdict.is_some() { "measured" } else { "capture" },
+        "scenario",
+        "spread"
+    );
     let rows: [Row; 5] = [
         ("goodput, Mbit/s", |f| f.goodput_mbps),
         ("RTT, least, ms", |f| f.rtt_min_ms),
@@ -40,7 +50,18 @@ pub fn text(fit: &Fit, width: usize) -> String {
         out.push_str("\nNot told by the capture:\n");
         fit.not_told.iter().for_each(|line| out += &wrap(line, width.max(40), "  - "));
     }
+    if let Some(verdict) = fit.verdict.as_ref().filter(|v| !v.next.is_empty()) {
+        out.push_str("\nTo tell more:\n");
+        verdict.next.iter().for_each(|command| out += &format!("  {command}\n"));
+    }
     let s = &fit.simulated;
-    let _ = writeln!(out, "\nSimulated: {} runs of {} s.", s.runs, short(s.seconds));
+    let part = match s.seconds < WHOLE * s.of_seconds {
+        true => format!(", a part of {} s: both columns are of that part", short(s.of_seconds)),
+        false => String::new(),
+    };
+    let _ = writeln!(out, "\nSimulated: {} runs of {} s{part}.", s.runs, short(s.seconds));
     out
 }
+
+/// From this share of the time on, all of it was simulated.
+const WHOLE: f64 = 0.9;

@@ -2,3 +2,4 @@
 
 mod observed;
 mod ss_log;
+mod verdict;

@@ -1,6 +1,6 @@
 //! What logs of `ss -tin` tell of a path.
 
-use fit::{FitError, is_ss_log, of_ss_log};
+use fit::{FitError, SummaryVerdict, VerdictKind, is_ss_log, of_ss_log};
 use result::Cause;
 
 const ENDS: &str = "10.0.0.1:40000 10.0.0.2:5201";
@@ -69,11 +69,48 @@ fn prefixes_of_ts_tell_the_time_also_past_midnight() {
 }
 
 #[test]
-fn a_single_output_is_refused_and_says_what_it_takes() {
+fn a_single_output_gives_a_verdict_and_names_what_is_enough() {
     let text = log(|_| String::new(), true);
     let one: String = text.lines().take(2).map(|l| format!("{l}\n")).collect();
-    let Err(FitError::Failed(why)) = of_ss_log(&one) else { panic!("fitted") };
-    assert!(why.contains("1 outputs") && why.contains("ss -tinO"), "{why}");
-    assert_eq!(of_ss_log("ESTAB").unwrap_err().to_string().split(' ').next(), Some("the"));
+    let Err(FitError::CannotTell(verdict)) = of_ss_log(&one) else { panic!("fitted") };
+    assert_eq!(verdict.kind, VerdictKind::ReceiveWindow);
+    assert!(verdict.headline.starts_with("The receiver's window of 262 kB"), "{}", verdict.headline);
+    assert!(
+        verdict.next.iter().any(|n| n.contains("ss -tinO -o dst 10.0.0.2; done > ss.log")),
+        "{:?}",
+        verdict.next
+    );
+    assert_eq!(of_ss_log("ESTAB").unwrap_err(), FitError::NoFlow);
     assert!(!is_ss_log("{\"start\": 1}"));
+}
+
+/// One output as people post it: resent, RTT, least RTT, congestion window and what is in flight, packets.
+fn posted(resent: u64, rtt: f64, least: f64, cwnd: u64, unacked: u64) -> SummaryVerdict {
+    let text = format!(
+        "ESTAB 0 1426080 198.51.100.5:443 192.0.2.20:51344\n\t cubic wscale:7,7 rto:420 rtt:{rtt}/3.1 mss:1448 cwnd:{cwnd} \
+         bytes_acked:51200000 segs_out:36200 segs_in:18000 data_segs_out:36180 delivery_rate 2.5Mbps busy:160000ms \
+         unacked:{unacked} retrans:0/{resent} minrtt:{least}\n"
+    );
+    match of_ss_log(&text) {
+        Err(FitError::CannotTell(verdict)) => *verdict,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn one_output_is_judged_with_caution() {
+    let lossy = posted(724, 212.5, 209.1, 48, 47);
+    assert_eq!((lossy.kind, lossy.rate_mbps), (VerdictKind::Loss, None));
+    for part in ["2.56 Mbit/s", "2.00 % sent again", "RTT 212 ms over 209 ms", "a limiter cannot be told"] {
+        assert!(lossy.headline.contains(part), "{part}: {}", lossy.headline);
+    }
+    assert!(lossy.facts.iter().any(|f| f.contains("47 of 48 packets")), "{:?}", lossy.facts);
+    let queued = posted(3, 391.0, 40.0, 90, 90);
+    assert!(
+        queued.headline.starts_with("Perhaps a full queue (RTT 391 ms over 40.0 ms)"),
+        "{}",
+        queued.headline
+    );
+    let clean = posted(0, 41.0, 40.0, 90, 10);
+    assert!(clean.headline.starts_with("Cannot tell a rate limiter"), "{}", clean.headline);
 }

@@ -18,10 +18,10 @@ begins; the rest is searched by simulation until goodput, round trips and retran
   while sleep 0.2; do date +%s.%N; ss -tinO -o dst 192.0.2.1; done > ss.log    # ended with Ctrl-C
   longfat fit ss.log -o path.toml
 
-Exit codes: 0 there is a fit; 1 there is none, as the capture does not tell of a path; 2 bad input; 130 ended by Ctrl-C.")]
+Exit codes: 0 there is a fit; 1 there is none, as no limiter can be told or the capture shows no path; 2 bad input; 130 ended by Ctrl-C.")]
 pub struct FitArgs {
-    /// The capture; `-` reads standard input. Or what `iperf3 -J` printed (FILE.json), outputs of `ss -tin` one after the other, or
-    /// the result folder of a run, which tell less.
+    /// The capture; `-` reads standard input. Or what `iperf3 -J` printed, outputs of `ss -tin` one after the other, or the result
+    /// folder of a run, which show less; iperf's table or one output of `ss` give a verdict without a scenario.
     pub capture: PathBuf,
     /// The scenario; default: standard output, and the fit on standard error.
     #[arg(short, long, value_name = "FILE")]
@@ -34,7 +34,7 @@ pub struct FitArgs {
     /// Replaces a file that is there.
     #[arg(long)]
     pub force: bool,
-    /// Prints one JSON object instead of text, the scenario in it (docs/fit.schema.json).
+    /// Prints one JSON object instead of text, the scenario in it, or the verdict where there is none (docs/fit.schema.json).
     #[arg(long)]
     pub json: bool,
     /// No progress bar.

@@ -1,0 +1,330 @@
+//! The first sentences of a fit: what the path is, how sure that is, how well it fits, and where the diagnosis says something else.
+
+use crate::model::{Fit, FitFigures, FitPolicer, FitValue};
+use crate::observed::ObservedPath;
+use crate::verdict::VerdictKind;
+use print::three_digits as short;
+use result::diagnosis::{Limiter, LimiterKind};
+
+/// Share by which goodput may differ in a fit to be trusted: what calibrated emulators are off by on average (Yan et al. 2018,
+/// "Pantheon: the training ground for Internet congestion-control research", USENIX ATC, section 5).
+const GOODPUT_OFF: f64 = 0.17;
+/// Share by which median and 95th percentile of RTTs may differ, and milliseconds: of right fits of drawn cases nine in ten are no further
+/// off than twice as much (docs/fit.md).
+const RTT_OFF: f64 = 0.25;
+const RTT_OFF_MS: f64 = 2.0;
+/// So may the share sent again, by this factor and these percentage points.
+const RESENT_TIMES: f64 = 2.0;
+const RESENT_OFF: f64 = 0.01;
+/// A figure is no further off than the fit claims within so many standard deviations from seed to seed.
+const DEVIATIONS: f64 = 2.0;
+/// Below this probability the kind is not told, and below that one it is only probable.
+const PERHAPS: f64 = 0.5;
+const PROBABLY: f64 = 0.8;
+/// A number whose greatest value that fits is more than so many times the least is reported as a range.
+const OPEN: f64 = 1.22;
+/// Rates of fit and diagnosis that differ by more than this share are not the same.
+const SAME_RATE: f64 = 0.1;
+
+/// Figures that are further off than a fit to be trusted claims, with their names.
+pub fn misfits(captured: &FitFigures, fitted: &FitFigures, spread: &FitFigures) -> Vec<String> {
+    let within = |a: f64, b: f64, spread: f64| (b - a).abs() <= DEVIATIONS * spread;
+    let far = |a: f64, b: f64, share: f64| a > 0.0 && b > 0.0 && (b / a).ln().abs() > (1.0 + share).ln();
+    let mut all = Vec::new();
+    let [c, f, s] = [captured, fitted, spread];
+    if far(c.goodput_mbps, f.goodput_mbps, GOODPUT_OFF)
+        && !within(c.goodput_mbps, f.goodput_mbps, s.goodput_mbps)
+    {
+        all.push(format!("goodput differs by {}", percent(c.goodput_mbps, f.goodput_mbps)));
+    }
+    for (name, a, b, spread) in [
+        ("the median RTT", c.rtt_p50_ms, f.rtt_p50_ms, s.rtt_p50_ms),
+        ("the 95th percentile of RTTs", c.rtt_p95_ms, f.rtt_p95_ms, s.rtt_p95_ms),
+    ] {
+        if far(a, b, RTT_OFF) && (a - b).abs() > RTT_OFF_MS && !within(a, b, spread) {
+            all.push(format!("{name} differs by {}", percent(a, b)));
+        }
+    }
+    let (a, b) = (c.resent, f.resent);
+    if (a - b).abs() > RESENT_OFF && a.max(b) > RESENT_TIMES * a.min(b) && !within(a, b, s.resent) {
+        all.push(format!("the share sent again is {:.1} % for {:.1} %", 100.0 * b, 100.0 * a));
+    }
+    all
+}
+
+/// By how much `b` differs from `a`.
+fn percent(a: f64, b: f64) -> String {
+    format!("{:+.1} %", 100.0 * (b / a.max(1e-9) - 1.0))
+}
+
+/// What the path is, and how well it fits.
+pub fn headline(fit: &Fit, seen: &ObservedPath) -> String {
+    let c = &fit.compared;
+    let bad = misfits(&c.captured, &c.fitted, &c.spread);
+    let source = if seen.summary { "what was measured" } else { "the capture" };
+    let judged = seen.verdict.as_ref().filter(|v| v.kind != VerdictKind::Loss);
+    let what = match judged {
+        Some(verdict) => verdict.headline.clone(),
+        None => kind_in_words(fit),
+    };
+    let mut text = if bad.is_empty() {
+        let (goodput, p95) = (
+            percent(c.captured.goodput_mbps, c.fitted.goodput_mbps),
+            percent(c.captured.rtt_p95_ms, c.fitted.rtt_p95_ms),
+        );
+        let lead = if judged.is_some() { format!("{what} Simulated") } else { format!("{what}: simulated") };
+        format!(
+            "{lead}, goodput differs by {goodput} from {source} and the 95th percentile of RTTs by {p95}."
+        )
+    } else {
+        let bad = bad.join(" and ");
+        match judged {
+            Some(_) => {
+                format!("The scenario fits badly (simulated, {bad}); the verdict does not rest on it. {what}")
+            }
+            None => format!("The fit is bad, do not trust it: simulated, {bad}. Nearest: {}.", lower(&what)),
+        }
+    };
+    text.extend(contrary(fit, seen).map(|why| format!(" {why}")));
+    text
+}
+
+/// A sentence as a part of another one.
+fn lower(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// The kind with its numbers; doubt first.
+fn kind_in_words(fit: &Fit) -> String {
+    let what = what(fit);
+    let sure = format!("{:.0} %", 100.0 * fit.confidence);
+    match fit.confidence {
+        p if p < PERHAPS => format!("The limiter's kind cannot be told, perhaps ({sure}) {what}"),
+        p if p < PROBABLY => format!("Probably ({sure}) the path is {what}"),
+        _ => format!("The path is {what}"),
+    }
+}
+
+/// A number of the fit, as a range where it is open.
+fn number(v: &FitValue) -> String {
+    let [low, high] = v.range;
+    if high > OPEN * low {
+        format!("{} to {} {} (best {})", short(low), short(high), v.unit, short(v.value))
+    } else {
+        format!("{} {}", short(v.value), v.unit)
+    }
+}
+
+fn what(fit: &Fit) -> String {
+    // What was not searched is not named.
+    let value = |lead: &str, name: &str| {
+        let value = fit.values.iter().find(|v| v.name == name);
+        value.map_or_else(String::new, |v| format!("{lead}{}", number(v)))
+    };
+    let (rate, bucket) = (value(" of ", "rate"), value(" with a bucket of ", "bucket"));
+    let what = match fit.limiter.as_str() {
+        "policer" => match &fit.policers[..] {
+            [] => format!("a policer{rate}{bucket}"),
+            [one] if one.per_flow => {
+                format!("a policer for each flow{}{rate}{bucket}", comma(&rate, &bucket))
+            }
+            all => policers_in_words(all),
+        },
+        "shaper" => format!("a shaper{rate}{bucket}"),
+        "link" => format!("a line{rate}"),
+        _ => format!("a path without a limit that shows{}", value(", but random loss of ", "random loss")),
+    };
+    format!("{what}{}", value(", base RTT ", "base RTT"))
+}
+
+/// Where fit and diagnosis of one capture differ, and why.
+fn contrary(fit: &Fit, seen: &ObservedPath) -> Option<String> {
+    if seen.summary {
+        return None;
+    }
+    let named = |kind: LimiterKind| match kind {
+        LimiterKind::Policer => "policer",
+        LimiterKind::Shaper => "shaper",
+        LimiterKind::Bottleneck => "link",
+    };
+    let Some(limiter) = &seen.limiter else {
+        let lead = seen.flows.first()?;
+        let cause = lead.flow.cause.entry().label.en.to_lowercase();
+        let share = 100.0 * lead.flow.share(lead.flow.cause);
+        return (fit.limiter != "none").then(|| {
+            format!(
+                "`longfat diagnose` names no limiter in this capture ({cause}, {share:.0} % of the time): no single packet proves the {}, it is what simulates nearest.",
+                fit.limiter
+            )
+        });
+    };
+    let in_words = format!(
+        "`longfat diagnose` names a {} of {} Mbit/s in this capture",
+        if limiter.kind == LimiterKind::Bottleneck { "line" } else { named(limiter.kind) },
+        rate_in_words(limiter)
+    );
+    if fit.limiter != named(limiter.kind) {
+        let other = fit.other_kinds.iter().find(|k| k.limiter == named(limiter.kind));
+        let why = match other {
+            Some(k) => format!("simulated, that fits with a probability of {:.0} %", 100.0 * k.probability),
+            None => "simulated, that fits worse".into(),
+        };
+        return Some(format!("{in_words}: {why}."));
+    }
+    let rate = fit.values.iter().find(|v| v.name == "rate")?;
+    let [low, high] = limiter.rate_range_mbps.unwrap_or([limiter.rate_mbps; 2]);
+    let apart = rate.range[0].min(rate.value) > high * (1.0 + SAME_RATE)
+        || rate.range[1].max(rate.value) < low * (1.0 - SAME_RATE);
+    apart.then(|| {
+        format!("{in_words}, from the times of single packets: trust that rate rather than this one.")
+    })
+}
+
+/// The rate of a limiter as the diagnosis has it.
+fn rate_in_words(limiter: &Limiter) -> String {
+    match limiter.rate_range_mbps {
+        Some([low, high]) if high > OPEN * low => format!("{} to {}", short(low), short(high)),
+        _ => short(limiter.rate_mbps),
+    }
+}
+
+/// What stands before numbers, where there are any.
+fn comma(rate: &str, bucket: &str) -> &'static str {
+    if rate.is_empty() && bucket.is_empty() { "" } else { "," }
+}
+
+/// Policers of their own.
+fn policers_in_words(all: &[FitPolicer]) -> String {
+    let range = |of: fn(&FitPolicer) -> f64| {
+        let values = || all.iter().map(of);
+        let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+        if short(low) == short(high) { short(low) } else { format!("{} to {}", short(low), short(high)) }
+    };
+    format!(
+        "{} policers, of {} Mbit/s with buckets of {} kB, each for flows of its own",
+        all.len(),
+        range(|p| p.rate_mbps),
+        range(|p| p.bucket_kb)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::headline;
+    use crate::model::{Fit, FitComparison, FitFigures, FitPolicer, FitRuns, FitValue};
+    use crate::observed::{ObservedFlow, ObservedPath};
+    use result::diagnosis::{Limiter, LimiterKind};
+
+    fn fitted(limiter: &str, values: &[(&str, &str)], policers: Vec<FitPolicer>) -> String {
+        headline(&a_fit(limiter, values, policers), &ObservedPath::default())
+    }
+
+    fn a_fit(limiter: &str, values: &[(&str, &str)], policers: Vec<FitPolicer>) -> Fit {
+        let value = |&(name, unit): &(&str, &str)| FitValue {
+            name: name.into(),
+            value: 20.0,
+            unit: unit.into(),
+            range: [19.0, 21.0],
+        };
+        Fit {
+            schema: String::new(),
+            headline: String::new(),
+            limiter: limiter.into(),
+            confidence: 1.0,
+            other_kinds: Vec::new(),
+            policers,
+            compared: Default::default(),
+            misfit: 1.0,
+            values: values.iter().map(value).collect(),
+            cross: Vec::new(),
+            not_told: Vec::new(),
+            simulated: FitRuns { runs: 1, seconds: 1.0, of_seconds: 1.0, packets: 1 },
+            verdict: None,
+            scenario: String::new(),
+        }
+    }
+
+    const ALL: [(&str, &str); 3] = [("rate", "Mbit/s"), ("bucket", "kB"), ("base RTT", "ms")];
+
+    fn figures(goodput_mbps: f64, rtt_p95_ms: f64, resent: f64) -> FitFigures {
+        FitFigures { goodput_mbps, rtt_min_ms: 20.0, rtt_p50_ms: 60.0, rtt_p95_ms, resent }
+    }
+
+    #[test]
+    fn a_figure_that_is_far_off_is_named_first() {
+        for (fitted, says) in [
+            (figures(39.0, 53.0, 0.001), "the 95th percentile of RTTs differs by -96.8 %"),
+            (figures(55.0, 1667.0, 0.001), "goodput differs by +41.0 %"),
+            (figures(39.0, 1667.0, 0.036), "the share sent again is 3.6 % for 0.1 %"),
+        ] {
+            let captured = figures(39.0, 1667.0, 0.001);
+            let compared = FitComparison { captured, fitted, spread: FitFigures::default() };
+            let fit = Fit { compared, ..a_fit("policer", &ALL, Vec::new()) };
+            let said = headline(&fit, &ObservedPath::default());
+            assert!(said.starts_with("The fit is bad, do not trust it: simulated, "), "{said}");
+            assert!(said.contains(says) && said.contains("Nearest: the path is a policer"), "{said}");
+            // By chance from seed to seed it may be as far off.
+            let spread = FitFigures { goodput_mbps: 20.0, rtt_p95_ms: 1e3, resent: 0.05, ..captured };
+            let fit = Fit { compared: FitComparison { spread, ..compared }, ..fit };
+            assert!(headline(&fit, &ObservedPath::default()).starts_with("The path is a policer"));
+        }
+    }
+
+    #[test]
+    fn doubt_and_ranges_come_first() {
+        let mut fit = a_fit("policer", &ALL, Vec::new());
+        fit.confidence = 0.65;
+        fit.values[0].range = [10.0, 40.0];
+        let said = headline(&fit, &ObservedPath::default());
+        assert!(
+            said.starts_with("Probably (65 %) the path is a policer of 10.0 to 40.0 Mbit/s (best 20.0)"),
+            "{said}"
+        );
+        fit.confidence = 0.4;
+        let said = headline(&fit, &ObservedPath::default());
+        assert!(said.starts_with("The limiter's kind cannot be told, perhaps (40 %) a policer"), "{said}");
+    }
+
+    #[test]
+    fn a_diagnosis_that_says_something_else_is_named_with_the_reason() {
+        let diagnosed = |kind, rate_mbps| ObservedPath {
+            limiter: Some(Limiter { kind, rate_mbps, ..Limiter::default() }),
+            flows: vec![ObservedFlow::default()],
+            ..ObservedPath::default()
+        };
+        let fit = a_fit("policer", &ALL, Vec::new());
+        let same = headline(&fit, &diagnosed(LimiterKind::Policer, 20.5));
+        assert!(!same.contains("diagnose"), "{same}");
+        let other = headline(&fit, &diagnosed(LimiterKind::Shaper, 20.0));
+        assert!(other.contains("`longfat diagnose` names a shaper of 20.0 Mbit/s in this capture: simulated, that fits worse."), "{other}");
+        let rate = headline(&fit, &diagnosed(LimiterKind::Policer, 40.0));
+        assert!(rate.contains("trust that rate"), "{rate}");
+        let none = headline(&fit, &ObservedPath { limiter: None, ..diagnosed(LimiterKind::Policer, 1.0) });
+        assert!(none.contains("names no limiter in this capture"), "{none}");
+    }
+
+    #[test]
+    fn the_headline_names_what_was_searched() {
+        let told = |limiter: &str, known: usize| fitted(limiter, &ALL[..known], Vec::new());
+        let begins = |text: String, with: &str| assert!(text.starts_with(with), "{text}");
+        begins(
+            told("policer", 3),
+            "The path is a policer of 20.0 Mbit/s with a bucket of 20.0 kB, base RTT 20.0 ms: simulated",
+        );
+        begins(told("shaper", 2), "The path is a shaper of 20.0 Mbit/s with a bucket of 20.0 kB: simulated");
+        begins(told("shaper", 1), "The path is a shaper of 20.0 Mbit/s: simulated");
+        // The search ended before its first round.
+        begins(told("policer", 0), "The path is a policer: simulated");
+        begins(told("shaper", 0), "The path is a shaper: simulated");
+        begins(told("link", 0), "The path is a line: simulated");
+        begins(told("none", 0), "The path is a path without a limit that shows: simulated");
+        let each =
+            || vec![FitPolicer { flows: vec!["f1".into()], rate_mbps: 5.0, bucket_kb: 9.0, per_flow: true }];
+        begins(
+            fitted("policer", &ALL, each()),
+            "The path is a policer for each flow, of 20.0 Mbit/s with a bucket of 20.0 kB, base",
+        );
+        begins(fitted("policer", &[], each()), "The path is a policer for each flow: simulated");
+    }
+}

@@ -1,0 +1,125 @@
+//! Fast at first, then evenly slower: a token bucket that was full.
+
+use super::digest::{SeriesDigest, USUAL_MSS};
+use super::{SummaryVerdict, VerdictKind, range, rate, size};
+use crate::series::{SeriesBin, median, variation};
+
+/// The begin is faster than the rest by this factor at least.
+const FASTER: f64 = 1.5;
+/// The rest varies by less than this share, and lasts at least so many intervals.
+const EVEN: f64 = 0.15;
+const LEAST_SLOW: usize = 3;
+/// Bytes that may be in the socket where its congestion window is not known: the kernel's default of `net.ipv4.tcp_wmem`, 4 MiB, and
+/// a queue as long.
+const SOCKET_BYTES: f64 = 8.4e6;
+/// A bucket is at least so many times what socket and queue may hold.
+const TIMES: f64 = 1.5;
+/// How well a mean over intervals is known at least, as a share.
+const KNOWN: f64 = 0.01;
+/// Bytes that a limiter counts of a packet beyond its payload: IP and TCP with timestamps, Ethernet.
+const HEADERS: f64 = 66.0;
+/// An RTT that rose by this factor says that what exceeds the rate waits.
+const WAITS: f64 = 2.0;
+
+/// A token bucket.
+pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
+    let last = &d.bins[d.bins.len() / 2..];
+    let slow = median(last.iter().map(SeriesBin::bps).collect())?;
+    let fast = d.bins.iter().take_while(|b| b.bps() >= FASTER * slow).count();
+    // TCP's own begin is slower than the bucket lets it be.
+    let slow_start = if fast == 0 { 1 } else { 0 };
+    let fast = slow_start
+        + d.bins[slow_start.min(d.bins.len())..].iter().take_while(|b| b.bps() >= FASTER * slow).count();
+    let rest = d.bins.get(fast..)?;
+    let rates: Vec<f64> = rest.iter().map(SeriesBin::bps).collect();
+    let block = d.series.block_bytes;
+    let width = d.bins.first()?.seconds;
+    let uneven = EVEN.hypot(block / (slow / 8.0 * width).max(1.0));
+    if fast <= slow_start || rest.len() < LEAST_SLOW || variation(&rates)? > uneven || rest.len() * 3 < fast {
+        return None;
+    }
+    let seconds: f64 = rest.iter().map(|b| b.seconds).sum();
+    let mean = 8.0 * rest.iter().map(|b| b.bytes).sum::<f64>() / seconds;
+    let extra: f64 = d.bins[..fast].iter().map(|b| (b.bytes - mean / 8.0 * b.seconds).max(0.0)).sum();
+    let held = match d.series.counts_arrivals {
+        true => d.max_cwnds.unwrap_or(0.0),
+        false => 2.0 * d.max_cwnds.unwrap_or(SOCKET_BYTES / 2.0),
+    };
+    if extra < TIMES * held.max(2.0 * block) {
+        return None;
+    }
+    // What the receiver had not when the test ended is what socket and queue hold.
+    let sent: f64 = d.bins.iter().map(|b| b.bytes).sum();
+    let at_end = d.series.received_bytes.map(|r| 2.0 * (sent - r)).filter(|left| *left > 0.0);
+    let least = extra - at_end.unwrap_or(held).min(held).max(block);
+    let more = 1.0 + HEADERS / d.series.flows.first().and_then(|f| f.mss).unwrap_or(USUAL_MSS);
+    let known =
+        KNOWN.max(variation(&rates)? / (rest.len() as f64).sqrt()).max(block / 2.0 / (mean / 8.0 * seconds));
+    let rates = [mean * (1.0 - known), mean * (1.0 + known) * more];
+    let buckets = [least, extra * more];
+    let fast_bps = d.bins[slow_start..fast].iter().map(SeriesBin::bps).fold(0.0, f64::max);
+    let waits = d.queue_of(fast);
+    let again = rest.iter().filter(|b| b.retransmits.is_some_and(|r| r >= 0.5)).count();
+    let drops = again * 2 > rest.len();
+    let (what, delays) = match (waits, drops) {
+        (Some(true), _) => ("a token bucket that delays (a shaper)", Some(true)),
+        (_, true) => ("a token bucket that drops (a policer)", Some(false)),
+        _ => ("a token bucket", None),
+    };
+    // A window that grew until the first loss is fast for one interval, too.
+    let grew = drops && waits != Some(true) && fast - slow_start < LEAST_SLOW;
+    let headline = format!(
+        "{} {what} of {} with {}{}: {} for {}, then {}.",
+        if grew { "Perhaps" } else { "Probably" },
+        range(rates, rate),
+        range(buckets, size),
+        round_size(buckets).map_or(String::new(), |round| format!(" ({round} fits)")),
+        rate(fast_bps),
+        // The last fast interval is so only in part.
+        super::digest::seconds(8.0 * extra / (fast_bps - mean).max(1.0)),
+        rate(mean)
+    );
+    let facts = vec![
+        format!(
+            "{} passed beyond the lasting rate before it held; the ranges count what headers add, and what socket and queue held",
+            size(extra)
+        ),
+        "a path whose capacity fell once, as when others began, looks alike; a second test right after this one tells: a bucket has not \
+         filled again"
+            .into(),
+    ];
+    Some(SummaryVerdict {
+        kind: VerdictKind::Bucket,
+        headline,
+        facts,
+        rate_mbps: Some(rates.map(|r| r / 1e6)),
+        bucket_bytes: Some(buckets),
+        delays,
+        fast_bps: Some(fast_bps),
+        ..SummaryVerdict::default()
+    })
+}
+
+impl SeriesDigest<'_> {
+    /// Whether RTTs rose when the fast intervals ended.
+    fn queue_of(&self, fast: usize) -> Option<bool> {
+        let first = self.series.flows.first()?;
+        let at = self.bins.get(fast)?.start_s;
+        let rtts = |late: bool| -> Option<f64> {
+            let of = first.intervals.iter().filter(|i| (i.start_s >= at - 1e-6) == late);
+            median(of.filter_map(|i| i.rtt_s).collect())
+        };
+        Some(rtts(true)? > WAITS * self.min_rtt_s.or(rtts(false))?)
+    }
+}
+
+/// A size that configurations have, if one is between these: a power of two, or one digit and zeros.
+fn round_size([least, most]: [f64; 2]) -> Option<String> {
+    let binary = (10..40).map(|p| 2f64.powi(p)).find(|b| (least..=most).contains(b));
+    if let Some(b) = binary {
+        let (value, unit) = if b >= 1_048_576.0 { (b / 1_048_576.0, "MiB") } else { (b / 1024.0, "KiB") };
+        return Some(format!("{value} {unit}"));
+    }
+    let decimal = (3..12).flat_map(|p| [1.0, 2.0, 5.0].map(|d| d * 10f64.powi(p)));
+    decimal.into_iter().find(|b| (least..=most).contains(b)).map(size)
+}

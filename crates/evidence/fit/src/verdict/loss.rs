@@ -1,0 +1,125 @@
+//! Segments that were sent again: a limiter that drops, a full queue, or random loss.
+
+use super::digest::{SeriesDigest, percent};
+use super::{SummaryVerdict, VerdictKind, rate};
+use crate::series::SummarySource;
+
+/// Share of segments sent again from which on losses may be what holds the flow.
+const LOSSY: f64 = 5e-4;
+/// Share of the intervals in which some were, from which on the losses go on all the time.
+const MOST: f64 = 0.3;
+/// In flight more than this many times what single losses would leave: they came in bursts.
+const BURSTS: f64 = 3.0;
+/// No more than so many times what single losses leave, and these losses at least: they are enough to explain the rate.
+const EXPLAINED: f64 = 3.0;
+const LEAST_COUNT: f64 = 5.0;
+/// A congestion control that goes by a model of the path does not mind losses below this share.
+const MODEL_LOSS: f64 = 0.01;
+/// This share of the congestion window in flight: the window is what holds the flow.
+const FULL: f64 = 0.85;
+
+/// Losses.
+pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
+    let resent = d.resent.filter(|r| *r > 0.0)?;
+    let inflight = d.inflight().map(|bytes| bytes / d.mss());
+    let alone = d.rtt_s.map(|rtt| single_losses(resent, rtt));
+    let explains = inflight.zip(alone).is_some_and(|(packets, alone)| packets <= EXPLAINED * alone)
+        && !d.is_model_based();
+    let goes_on =
+        resent >= LOSSY && (d.resent_bins.is_none_or(|share| share >= MOST) || resent >= 10.0 * LOSSY);
+    let of_a_model = d.is_model_based() && resent < MODEL_LOSS;
+    let count: f64 = d.series.flows.iter().filter_map(|f| f.retransmits).sum();
+    if of_a_model || !(goes_on || explains && count >= LEAST_COUNT) {
+        return None;
+    }
+    let mut facts = Vec::new();
+    if explains && let Some((packets, alone)) = inflight.zip(alone) {
+        facts.push(format!(
+            "losses one by one explain the rate: {} leaves CUBIC and Reno about {alone:.0} packets in flight, {packets:.0} were",
+            percent(resent)
+        ));
+    }
+    if let Some((packets, alone)) = inflight.zip(alone)
+        && !explains
+        && !d.is_model_based()
+        && packets > BURSTS * alone
+    {
+        facts.push(format!(
+            "the losses came in bursts: {} lost one by one would leave CUBIC about {:.0} packets in flight, {packets:.0} were",
+            percent(resent),
+            alone
+        ));
+    }
+    let full = d.series.flows.first().and_then(|f| f.intervals.last()).and_then(|i| {
+        let (unacked, cwnd) = i.unacked_bytes.zip(i.cwnd_bytes)?;
+        (unacked >= FULL * cwnd).then_some((unacked, cwnd))
+    });
+    if let Some((unacked, cwnd)) = full {
+        facts.push(format!(
+            "{:.0} of {:.0} packets of the congestion window are in flight: the window that losses leave holds the flow",
+            unacked / d.mss(),
+            cwnd / d.mss()
+        ));
+    }
+    let figures = match (d.rtt_s, d.min_rtt_s) {
+        (Some(rtt), Some(least)) => {
+            format!(
+                "{}, {} sent again, RTT {} over {}",
+                rate(d.bps),
+                percent(resent),
+                super::time(rtt),
+                super::time(least)
+            )
+        }
+        _ => format!("{}, {} sent again", rate(d.bps), percent(resent)),
+    };
+    let standing = d.queue() == Some(true);
+    let delays =
+        if d.is_even() && standing { Some(true) } else { d.queue().filter(|waits| !waits && !explains) };
+    let (headline, rates) = if d.series.source == SummarySource::SsOnce {
+        let held = if full.is_some() {
+            "Probably losses hold the congestion window down"
+        } else {
+            "Perhaps losses hold the flow"
+        };
+        (format!("{held} ({figures}); a limiter cannot be told from one output of ss."), None)
+    } else if d.is_even() && standing {
+        (
+            format!("Probably a full queue: a line or a shaper of about {} ({figures}).", rate(d.bps)),
+            Some([0.97 * d.bps, 1.08 * d.bps]),
+        )
+    } else if d.is_even() && !explains {
+        let about = rate(d.bps);
+        let headline = match d.queue() {
+            Some(_) => format!(
+                "Perhaps a policer of about {about} or more ({figures}): the rate is even and no queue shows; random loss is not ruled out."
+            ),
+            None => format!(
+                "Perhaps a limiter of about {about} or more ({figures}): the rate is even; without RTTs a policer and a full queue look alike."
+            ),
+        };
+        (headline, None)
+    } else {
+        let why = match explains {
+            true => "random loss or a short queue is enough to explain it, no rate limiter shows",
+            false => "a policer, a short queue and random loss look alike at first",
+        };
+        (format!("Probably losses hold the flow ({figures}): {why}."), None)
+    };
+    Some(SummaryVerdict {
+        kind: if standing && rates.is_some() { VerdictKind::Queue } else { VerdictKind::Loss },
+        headline,
+        facts,
+        rate_mbps: rates.map(|r| r.map(|bps| bps / 1e6)),
+        delays: delays.filter(|_| d.series.source != SummarySource::SsOnce),
+        ..SummaryVerdict::default()
+    })
+}
+
+/// Packets in flight that losses one by one leave CUBIC: the larger of its own and Reno's mean window (RFC 9438, sections 5.1 and 5.2,
+/// C = 0.4, Reno-friendly).
+fn single_losses(share: f64, rtt_s: f64) -> f64 {
+    let cubic = 1.054 * (rtt_s / share).powf(0.75);
+    let reno = 1.22 / share.sqrt();
+    cubic.max(reno)
+}
