@@ -60,7 +60,12 @@ fn percent(a: f64, b: f64) -> String {
 /// What the path is, and how well it fits.
 pub fn headline(fit: &Fit, seen: &ObservedPath) -> String {
     let c = &fit.compared;
-    let bad = misfits(&c.captured, &c.fitted, &c.spread);
+    let mut measured = c.captured;
+    if seen.verdict.as_ref().is_some_and(|v| v.kind == VerdictKind::Bucket) {
+        // The one RTT of an interval stands for what was sent before and after the bucket was empty.
+        measured.rtt_p95_ms = 0.0;
+    }
+    let bad = misfits(&measured, &c.fitted, &c.spread);
     let source = if seen.summary { "what was measured" } else { "the capture" };
     let judged = seen.verdict.as_ref().filter(|v| v.kind != VerdictKind::Loss);
     let what = match judged {

@@ -108,7 +108,12 @@ impl SummaryVerdict {
     /// The verdict on a summary.
     pub fn of(series: &SummarySeries) -> SummaryVerdict {
         let digest = SeriesDigest::of(series);
-        let mut verdict = RULES.iter().find_map(|rule| rule(&digest)).unwrap_or_else(|| cannot_tell(&digest));
+        let sent: f64 = digest.bins.iter().map(|b| b.bytes).sum();
+        let found = match sent < LEAST_SEGMENTS * digest.mss() {
+            true => None,
+            false => RULES.iter().find_map(|rule| rule(&digest)),
+        };
+        let mut verdict = found.unwrap_or_else(|| cannot_tell(&digest, sent));
         verdict.schema = VERDICT_SCHEMA.into();
         verdict.facts.extend(digest.facts());
         verdict.next.extend(enough(series, verdict.kind));
@@ -139,9 +144,13 @@ impl SummaryVerdict {
     }
 }
 
-/// Where no rule holds.
-fn cannot_tell(d: &SeriesDigest) -> SummaryVerdict {
+/// Segments without which a flow shows nothing of its path.
+const LEAST_SEGMENTS: f64 = 30.0;
+
+/// Where no rule holds; `sent` is how many bytes were.
+fn cannot_tell(d: &SeriesDigest, sent: f64) -> SummaryVerdict {
     let why = match (d.series.source, d.variation) {
+        _ if sent < LEAST_SEGMENTS * d.mss() => format!("only {} were sent", size(sent)),
         (SummarySource::SsOnce, _) => "one output shows no change over time".into(),
         (_, None) => "there are too few intervals".into(),
         (_, Some(_)) if d.is_even() && d.rtt_s.is_none() => {

@@ -66,8 +66,13 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
         (_, true) => ("a token bucket that drops (a policer)", Some(false)),
         _ => ("a token bucket", None),
     };
-    // A window that grew until the first loss is fast for one interval, too.
-    let grew = drops && waits != Some(true) && fast - slow_start < LEAST_SLOW;
+    // A bucket that is empty delays or drops: where RTT and losses show neither, something else is slow.
+    if waits == Some(false) && !drops && d.resent.is_some() {
+        return None;
+    }
+    // A window that grew until the first loss is fast for a while, too.
+    let lost = rest.iter().any(|b| b.retransmits.is_some_and(|r| r >= 0.5));
+    let grew = waits != Some(true) && lost && (fast - slow_start < LEAST_SLOW || !drops);
     let headline = format!(
         "{} {what} of {} with {}{}: {} for {}, then {}.",
         if grew { "Perhaps" } else { "Probably" },

@@ -1,7 +1,9 @@
 //! What the rules share: the series as a few figures.
 
 use super::{rate, size, time};
-use crate::series::{FlowSeries, SeriesBin, SeriesInterval, SummarySeries, correlation, median, variation};
+use crate::series::{
+    FlowSeries, SeriesBin, SeriesInterval, SummarySeries, SummarySource, correlation, median, variation,
+};
 
 /// Rates and windows that vary by less than this share are even.
 const EVEN: f64 = 0.06;
@@ -13,6 +15,8 @@ const MAX_BEGIN: f64 = 0.4;
 /// An RTT above the least by this share and by this time, seconds, is a queue.
 const QUEUE_SHARE: f64 = 0.15;
 const QUEUE_S: f64 = 2e-3;
+/// Bursts of a window that stands still raise the RTT above the least by up to this share.
+const BURST_SHARE: f64 = 0.4;
 /// RTT and congestion window that correlate by so much move together.
 const LED: f64 = 0.7;
 /// Payload of a full segment where the summary does not tell, bytes.
@@ -100,7 +104,11 @@ impl<'a> SeriesDigest<'a> {
     /// Whether packets wait in a queue most of the time; `None`: RTTs do not tell.
     pub fn queue(&self) -> Option<bool> {
         let (rtt, least) = self.rtt_s.zip(self.min_rtt_s)?;
-        Some(rtt > least * (1.0 + QUEUE_SHARE) && rtt > least + QUEUE_S)
+        // The kernel's least RTT is exact. Where a window stands still and nothing is lost, bursts alone raise the others a little above it.
+        let exact = matches!(self.series.source, SummarySource::SsLog | SummarySource::SsOnce);
+        let bursts = exact && self.resent == Some(0.0) && self.is_cwnd_even();
+        let share = if bursts { BURST_SHARE } else { QUEUE_SHARE };
+        Some(rtt > least * (1.0 + share) && rtt > least + QUEUE_S)
     }
 
     /// Whether the RTT rises and falls with the congestion window: what the window adds waits in a queue.
