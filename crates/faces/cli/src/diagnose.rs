@@ -7,6 +7,7 @@ mod tap;
 
 use crate::args::DiagnoseArgs;
 use crate::escape::tell;
+use crate::other_input::OtherInput;
 use crate::problem::CliProblem;
 use crate::progress::{Bar, terminal};
 use crate::regular::NewFile;
@@ -42,9 +43,15 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
         }
         joined(path)?
     } else {
-        (CaptureReader::open(path).map_err(|e| CliProblem::usage(e.to_string()))?, Vec::new())
+        let opened = CaptureReader::open(path).map_err(|e| other(path, CliProblem::usage(e.to_string())));
+        (opened?, Vec::new())
     };
     one(args, CaptureSource::One(Box::new(reader)), &left_out)
+}
+
+/// Why there is no diagnosis: for an input of another command, which one that is.
+fn other(path: &Path, why: CliProblem) -> CliProblem {
+    OtherInput::of(path).map_or(why, |other| CliProblem::usage(other.instead(path, "diagnose")))
 }
 
 /// Tells of one capture, or of what was made one.

@@ -4,6 +4,7 @@ use crate::args::FitArgs;
 use crate::escape::tell;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
+use crate::other_input::OtherInput;
 use crate::problem::CliProblem;
 use crate::progress::{Bar, RunsBar, terminal};
 use app::fit::observed;
@@ -19,6 +20,10 @@ pub fn fit(args: &FitArgs) -> Result<ExitCode, CliProblem> {
     let source = (args.capture.as_path(), args.variant.as_deref());
     let made = match made(source, args.filter.asked(), args.jobs, !args.no_progress)? {
         Ok(made) => made,
+        Err(FitError::CannotTell(verdict)) if args.json => {
+            crate::print_json(&fit::verdict_json(&verdict))?;
+            return Ok(ExitCode::from(1));
+        }
         Err(e) => return no_fit(&args.capture, &e),
     };
     let file = args.output.as_deref().filter(|path| *path != Path::new("-"));
@@ -48,6 +53,13 @@ pub fn made(
     let mut bar = Bar::new(bars);
     let seen = observed(path, variant, keep, &mut |done, all| bar.bytes(done, all));
     bar.clear();
+    let seen = seen.map_err(|e| match OtherInput::of(path) {
+        // A summary or a result that is damaged says itself what is wrong with it.
+        Some(other) if !matches!(other, OtherInput::Summary(_) | OtherInput::Results) => {
+            CliProblem::usage(other.instead(path, "fit"))
+        }
+        _ => e.into(),
+    });
     Ok(seen?.and_then(|seen| searched(&seen, threads, bars)))
 }
 
@@ -65,6 +77,10 @@ pub fn no_fit(capture: &Path, e: &FitError) -> Result<ExitCode, CliProblem> {
     if *e == FitError::Stopped {
         let signal = lab::interrupted().unwrap_or(2);
         return Ok(ExitCode::from(128 + signal as u8));
+    }
+    if let FitError::CannotTell(verdict) = e {
+        crate::print(&format!("{}\nNo scenario was made.\n", verdict.text(terminal().width)))?;
+        return Ok(ExitCode::from(1));
     }
     tell!("{}: no fit: {e}\n", capture.display());
     Ok(ExitCode::from(1))

@@ -21,6 +21,7 @@ mod load;
 mod manual;
 mod new;
 mod operating;
+mod other_input;
 mod plan;
 mod preflight;
 mod problem;

@@ -67,7 +67,11 @@ pub fn diagnose(args: &DiagnoseArgs, dir: &Path) -> Result<ExitCode, CliProblem>
         all.push(d);
     }
     if all.is_empty() {
-        return Err(if missed > 0 { filter::nothing(missed) } else { none(dir, &left_out).into() });
+        return Err(if missed > 0 {
+            filter::nothing(missed)
+        } else {
+            super::other(dir, none(dir, &left_out).into())
+        });
     }
     let style = terminal();
     if args.json {

@@ -162,14 +162,6 @@ fn what_lacks_something_is_refused_with_file_line_and_key() {
     let failed = "{\n\t\"start\":\t{},\n\t\"intervals\":\t[],\n\t\"end\":\t{},\n\t\"error\":\t\"unable to connect to server\"\n}\n";
     refused("failed.json", failed, 5, "error", "unable to connect to server");
     refused("none.json", "{\n\t\"end\":\t{}\n}\n", 2, "end.streams", "finished test");
-    let udp = TWO.replace("\"protocol\":\t\"TCP\"", "\"protocol\":\t\"UDP\"");
-    refused("udp.json", &udp, line(&udp, "\"protocol\""), "start.test_start.protocol", "only TCP");
-    let streams = line(TWO, "\"streams\"");
-    let end = TWO.rfind("\"streams\"").unwrap();
-    let without = format!("{}{}", &TWO[..end], TWO[end..].replacen("\"retransmits\"", "\"other\"", 1));
-    refused("bsd.json", &without, streams, "end.streams[0].sender.retransmits", "Linux");
-    refused("reversed.json", REVERSED, line(REVERSED, "\"intervals\""), "intervals[].streams[].rtt", "-R");
-
     // `ss -tn`: connections, and nothing of them.
     let bare =
         "State Recv-Q Send-Q Local Address:Port Peer Address:Port\nESTAB 0 12 10.0.0.1:40000 10.0.0.2:5201\n";
@@ -189,6 +181,66 @@ fn what_lacks_something_is_refused_with_file_line_and_key() {
         "minrtt",
         "damaged",
     );
+}
+
+#[test]
+fn what_cannot_be_played_gives_a_verdict_and_the_command_that_is_enough() {
+    let place = Place::new("measured-verdict");
+    let without = |key: &str, text: &str| text.replace(&format!("\"{key}\""), "\"other\"");
+    let udp = TWO.replace("\"protocol\":\t\"TCP\"", "\"protocol\":\t\"UDP\"");
+    let one: String = SS
+        .lines()
+        .take_while(|l| !l.contains(" rtt:"))
+        .chain(SS.lines().find(|l| l.contains(" rtt:")))
+        .map(|l| format!("{l}\n"))
+        .collect();
+    for (name, text, enough) in [
+        ("udp.json", udp, "iperf3 -c "),
+        ("bsd.json", without("retransmits", &without("rtt", TWO)), "tcpdump -s 128 -w trace.pcap"),
+        ("reversed.json", REVERSED.to_string(), "iperf3 -s -J > speed.json"),
+        ("once.log", one, "ss -tinO -o dst"),
+    ] {
+        place.file(name, &text);
+        for command in ["fit", "plan"] {
+            let done = place.longfat(&[command, name]);
+            assert_eq!(done.status.code(), Some(1), "{command} {name}: {}", stderr(&done));
+            let told = stdout(&done);
+            assert!(
+                told.contains(enough) && told.contains("No scenario was made"),
+                "{command} {name}: {told}"
+            );
+        }
+        let done = place.longfat(&["fit", name, "--json"]);
+        assert_eq!(json(&stdout(&done))["schema"], "longfat-fit-verdict/1", "{name}");
+    }
+}
+
+#[test]
+fn an_input_of_another_command_is_named_with_it() {
+    let place = Place::new("measured-other");
+    place.file("speed.json", ONE).file("path.toml", POLICED);
+    place.file("qdisc.sh", "tc qdisc add dev eth0 root tbf rate 10mbit burst 32kb latency 50ms\n");
+    place.file(
+        "dump.txt",
+        "12:00:00.000001 IP 10.0.0.1.40000 > 192.0.2.7.443: Flags [S], seq 1, win 64240, length 0\n",
+    );
+    for (command, name, next) in [
+        ("diagnose", "speed.json", "`longfat fit speed.json`"),
+        ("diagnose", "path.toml", "`longfat run path.toml`"),
+        ("fit", "path.toml", "`longfat run path.toml`"),
+        ("diagnose", "qdisc.sh", "`longfat import qdisc.sh`"),
+        ("fit", "qdisc.sh", "`longfat import qdisc.sh`"),
+        (
+            "diagnose",
+            "dump.txt",
+            "tcpdump -s 128 -w trace.pcap host 10.0.0.1 and host 192.0.2.7 and port 443",
+        ),
+        ("fit", "dump.txt", "tcpdump -s 128 -w trace.pcap host 10.0.0.1 and host 192.0.2.7 and port 443"),
+    ] {
+        let done = place.longfat(&[command, name]);
+        assert_eq!(done.status.code(), Some(2), "{command} {name}");
+        assert!(stderr(&done).contains(next), "{command} {name}: {}", stderr(&done));
+    }
 }
 
 #[test]
