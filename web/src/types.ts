@@ -767,7 +767,7 @@ export interface Holder {
   drops?: HolderDrops;
   /** The first goal's number, then those of the other goals, then goodput, round trips and delays. Of the scenario's own seed; of a variant with repeats means over `runs`. */
   effects: HolderEffect[];
-  /** The flow that it holds, where flows were measured one at a time. */
+  /** The flow that it holds, where flows were measured one at a time. Else, where flows share no direction of a link with others, the first of those that it holds: gains and effects are of these. */
   flow?: string;
   /** How many times better the first goal is met without it: goodput 4 instead of 1 Mbit/s and a delay of 20 instead of 80 ms are both 4. The geometric mean over `runs`; a million at most, and less than 1 kbit/s counts as that. */
   gain: number;
@@ -781,6 +781,10 @@ export interface Holder {
   rate_mbps?: number;
   /** How many pairs of runs, each with a seed of its own, were compared. */
   runs: number;
+  /** How long a flow got nothing; of outages, faults, handovers and packets that are too big only, and absent where each pause was shorter than a retransmission timeout of Linux (200 ms). */
+  silence?: HolderSilence;
+  /** How much of the scenario was simulated to find it, s; absent where that is all of it. */
+  simulated_s?: number;
 }
 
 /** Packets that a stage dropped in the run that is compared. */
@@ -814,12 +818,26 @@ export interface HolderSearch {
   measure?: string;
   /** How many runs were simulated for it. */
   runs: number;
+  /** The measure as that part of the scenario yields it; absent where all of it was simulated. */
+  simulated?: number;
+  /** How much of the scenario was simulated, s; absent where that is all of it. */
+  simulated_s?: number;
   /** Their work: the sum over packets of the stages that each passed. The budget is a number of runs and of this. */
   stage_packets: number;
   /** Suspects whose removal was simulated, the largest gain first. */
   tried?: TriedSuspect[];
   /** Why nothing could be looked for; absent where something was. */
   unknown?: string;
+}
+
+/** Time in which a flow that always had something to send got nothing, in the run that is compared. */
+export interface HolderSilence {
+  /** How long the flow lasted, s. */
+  active_s: number;
+  /** The flow that got nothing for longest. */
+  flow: string;
+  /** All stretches of 200 ms and more without a byte, s. */
+  silent_s: number;
 }
 
 /** A language of the table. */

@@ -13,6 +13,9 @@ use std::collections::BTreeSet;
 use transport::App;
 use units::Goal;
 
+/// Directions of links, a link's index and whether it is its forward one, and the flows whose data takes them.
+type Meeting = (BTreeSet<(usize, bool)>, Vec<usize>);
+
 /// Flows whose goodput is compared. The default is all of them.
 #[derive(Default)]
 pub(super) struct Part {
@@ -30,10 +33,10 @@ impl Part {
             return vec![Part::default()];
         }
         let any_tcp = case.tcp_flows().next().is_some();
-        let mut sets: Vec<(BTreeSet<(usize, bool)>, Vec<usize>)> = Vec::new();
+        let mut sets: Vec<Meeting> = Vec::new();
         for (i, flow) in case.flows().filter(|(_, f)| counts(&f.app) && is_tcp(f) == any_tcp) {
             let [mut taken, _] = directions(case.scenario, flow);
-            let meets = |set: &(BTreeSet<(usize, bool)>, Vec<usize>)| !set.0.is_disjoint(&taken);
+            let meets = |set: &Meeting| !set.0.is_disjoint(&taken);
             let (met, apart): (Vec<_>, Vec<_>) = std::mem::take(&mut sets).into_iter().partition(meets);
             let mut flows = vec![i];
             for (other, more) in met {
