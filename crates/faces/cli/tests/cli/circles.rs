@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 /// Crates whose modules still use each other in circles. One that no longer does leaves the list.
-const KNOTTED: [&str; 6] = ["audit", "cli", "import", "lab", "proxy", "result"];
+const KNOTTED: [&str; 5] = ["cli", "import", "lab", "proxy", "result"];
 
 /// Code without comments and tests.
 fn code(text: &str) -> String {

@@ -379,7 +379,7 @@ fn what_is_no_capture_is_named_and_exits_with_2() {
     let place = Place::new("no-capture");
     place.file("policed.toml", POLICED).file("empty.pcap", "");
     for (file, why) in [
-        ("policed.toml", "not a pcap or pcapng capture"),
+        ("policed.toml", "a scenario, which `longfat diagnose` does not read; `longfat run policed.toml`"),
         ("empty.pcap", "the file is empty"),
         ("none.pcap", ""),
     ] {
