@@ -19,6 +19,13 @@ use std::thread::ScopedJoinHandle;
 /// What shells add to the number of the signal that ended a process.
 const BY_SIGNAL: i32 = 128;
 
+/// How the text of such an end begins.
+const KILLED: &str = "killed by signal ";
+
+/// Two deaths this close, ms, may have been noticed in the wrong order: the slowest observer looks every 20 ms, and a busy
+/// machine delays it.
+const NOTICED_WITHIN_MS: f64 = 100.0;
+
 /// Whether a signal ended the process that left this exit code.
 pub fn by_signal(code: i32) -> bool {
     code > BY_SIGNAL && code <= BY_SIGNAL + 64
@@ -26,11 +33,7 @@ pub fn by_signal(code: i32) -> bool {
 
 /// How a process ended that left this exit code.
 pub fn how(code: i32) -> String {
-    if by_signal(code) {
-        format!("killed by signal {}", code - BY_SIGNAL)
-    } else {
-        format!("exit code {code}")
-    }
+    if by_signal(code) { format!("{KILLED}{}", code - BY_SIGNAL) } else { format!("exit code {code}") }
 }
 
 /// The deaths of a run, from all threads.
@@ -50,6 +53,19 @@ impl Deaths {
         let at_ms = self.clock.now().as_secs_f64() * 1000.0;
         let dead = DeadComponent { component: component.into(), how: how.into(), at_ms };
         self.list.lock().unwrap_or_else(PoisonError::into_inner).push(dead);
+    }
+
+    /// All of them. A component that a signal killed stands before those that were found just before it and ended by
+    /// themselves: they had lost their peer.
+    pub fn first_cause_first(&self) -> Vec<DeadComponent> {
+        let mut all = self.since(0);
+        let latest = all.first().map_or(0.0, |first| first.at_ms + NOTICED_WITHIN_MS);
+        let was_killed = |d: &DeadComponent| d.how.starts_with(KILLED);
+        let killed = all.iter().position(|d| d.at_ms <= latest && was_killed(d));
+        if let Some(i) = killed {
+            all[..=i].rotate_right(1);
+        }
+        all
     }
 
     /// All but the first so many.
@@ -92,6 +108,16 @@ mod tests {
         assert_eq!(late.len(), 1);
         assert!(late[0].at_ms >= deaths.since(0)[0].at_ms);
         assert!(deaths.since(2).is_empty());
+    }
+
+    #[test]
+    fn what_a_signal_killed_stands_before_what_lost_its_peer() {
+        let deaths = Deaths::new(WallClock::start_in(Duration::ZERO));
+        deaths.note("client", how(1));
+        deaths.note("server", how(137));
+        let names = |all: Vec<DeadComponent>| all.into_iter().map(|d| d.component).collect::<Vec<_>>();
+        assert_eq!(names(deaths.first_cause_first()), ["server", "client"]);
+        assert_eq!(names(deaths.since(0)), ["client", "server"]);
     }
 
     #[test]

@@ -218,7 +218,7 @@ impl LabJob<'_> {
         }
         collect::notices(&engine.punctuality, &hosts).iter().for_each(|text| notice(text));
         let shares = CpuTimes::now().zip(begun).and_then(|(now, begun)| now.since(begun));
-        let trust = collect::trust(&engine.punctuality, &hosts, lost, shares, deaths.since(0));
+        let trust = collect::trust(&engine.punctuality, &hosts, lost, shares, deaths.first_cause_first());
         let mut outcome = collect::outcome(variant, scenario, plan, only_flow, engine, hosts);
         let rtt = result::RttsOfRun::of(&outcome.variant.flows);
         let trust = Trust { unexplained_ms: unexplained(&outcome.variant, scenario, plan), ..trust };
