@@ -162,6 +162,7 @@ impl Direction {
     pub(super) fn watch_application(&mut self, p: &TcpPacket, now: Time) {
         let sent = now - self.delay.or_zero();
         if let Some(before) = self.app.last_write {
+            let before = self.continued_at_once(before, p, sent);
             let late = before.low_from.is_some_and(|from| sent > from + self.answer_time());
             let new_before = self.app.new_before.map(|new| new.time);
             let free = self.pauses.full_from.is_none() && self.pauses.explained_until <= new_before;
@@ -182,6 +183,22 @@ impl Direction {
         }
         let ended = self.is_last_piece(p, now);
         self.app.last_write = Some(LastWrite { sent, ended, low: 0, low_from: None });
+    }
+
+    /// The last write, which `p` of the next one follows. A full segment that was `sent` at once behind a small one shows that
+    /// the application had more at hand: the small segment is where two writes meet (a header and its body, a
+    /// server's first buffer) and says nothing of what comes next.
+    fn continued_at_once(&mut self, before: LastWrite, p: &TcpPacket, sent: Time) -> LastWrite {
+        let at_once = sent <= before.sent + ANSWERS_WITHIN;
+        if !before.ended || !at_once || !self.sizes.is_full(p.len) {
+            return before;
+        }
+        self.counts.short = self.counts.short.saturating_sub(1);
+        if let Some(new) = self.app.new_before {
+            let bin = self.bins.at(new.time);
+            bin.short = bin.short.saturating_sub(1);
+        }
+        LastWrite { ended: false, ..before }
     }
 
     /// Whether a small segment, `sent` then, was held back until all before it was acknowledged, and left as soon as that was

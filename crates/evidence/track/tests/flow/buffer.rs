@@ -86,6 +86,32 @@ fn bursts_that_acks_let_out_are_a_buffers() {
 }
 
 #[test]
+fn a_small_segment_between_two_writes_ends_none() {
+    let (a, b) = (end(1, 80), end(2, 40_000));
+    let (ack, psh) = (TcpFlags::ACK.0, TcpFlags::PSH.0);
+    // Ten segments, the fifth of them small and pushed, the sixth `after` it; then nothing.
+    let ends = |after: u64, sixth: u32| {
+        let mut tracker = Tracker::new(TrackerOptions::default());
+        let mut seq = 1;
+        for i in 0..10 {
+            let len = [MSS, 700, sixth][usize::from(i == 4) + 2 * usize::from(i == 5)];
+            let flags = if len < MSS { ack | psh } else { ack };
+            let us = 20 * i + if i > 4 { after } else { 0 };
+            tracker.packet(&packet(us, [a, b], [seq, 1], flags, 65_535, len));
+            seq += len;
+        }
+        let mut tracks: Vec<Track> = Vec::new();
+        tracker.finish(&mut tracks);
+        let track = tracks.into_iter().max_by_key(|t| t.counts.payload_bytes).expect("a track");
+        assert_eq!(track.counts.short, track.bins.iter().map(|b| u64::from(b.short)).sum::<u64>());
+        track.counts.short
+    };
+    assert_eq!(ends(20, MSS), 0, "a header and its body");
+    assert_eq!(ends(100_000, MSS), 1, "the application wrote no more for a while");
+    assert_eq!(ends(20, 300), 1, "a small write behind a small one");
+}
+
+#[test]
 fn a_piece_that_fills_the_window_is_not_the_applications() {
     let all = (BURST - 1) * MSS + 700;
     assert_eq!(bursts(60, 700, 65_535).counts.short, 50);
