@@ -27,7 +27,13 @@ pub struct Judge {
 }
 
 /// A tracker that a simulated capture goes to.
-struct Direct(Tracker);
+pub struct Direct(pub Tracker);
+
+impl Default for Direct {
+    fn default() -> Direct {
+        Direct(Tracker::new(TrackerOptions::default()))
+    }
+}
 
 impl Sink for Direct {
     fn packet(&mut self, packet: &TcpPacket) {
@@ -44,7 +50,7 @@ impl Sink for Direct {
 /// # Errors
 /// As [`play`].
 pub fn played(case: &Case) -> Result<(Truth, Vec<Track>, CaptureInfo), String> {
-    let mut direct = Direct(Tracker::new(TrackerOptions::default()));
+    let mut direct = Direct::default();
     let truth = play(case, &mut direct)?;
     let (tracks, info) = tracked(direct.0, FileInfo::default());
     Ok((truth, tracks, info))

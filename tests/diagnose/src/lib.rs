@@ -3,6 +3,7 @@
 
 pub mod controls;
 pub mod crossed;
+pub mod cut;
 pub mod draw;
 pub mod fit;
 pub mod fit_kernel;

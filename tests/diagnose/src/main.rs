@@ -6,6 +6,7 @@ mod task {
     pub mod captures;
     pub mod controls;
     pub mod corpus;
+    pub mod cuts;
     pub mod doc;
     pub mod fit;
     pub mod lab;
@@ -18,11 +19,12 @@ use std::process::ExitCode;
 
 type Task = fn(&[String]) -> Result<(), String>;
 
-const TASKS: [(&str, Task); 10] = [
+const TASKS: [(&str, Task); 11] = [
     ("calibrate", task::calibrate::run),
     ("captures", task::captures::run),
     ("controls", task::controls::run),
     ("corpus", task::corpus::run),
+    ("cuts", task::cuts::run),
     ("doc", task::doc::run),
     ("fit", task::fit::run),
     ("lab", task::lab::run),

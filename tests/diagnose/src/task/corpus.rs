@@ -18,16 +18,16 @@ const USAGE: &str = "corpus write SET COUNT --out DIR [--from N]\n\
                      corpus score SET COUNT [--from N] [--program FILE] [--rows FILE]";
 
 /// Draws a case of a set by its number.
-type Drawer = fn(u64, u64) -> Case;
+pub type Drawer = fn(u64, u64) -> Case;
 
-fn drawer(set: &str) -> (Drawer, &str) {
+pub fn drawer(set: &str) -> (Drawer, &str) {
     match set.strip_prefix("world-") {
         Some(rest) => (world::case, rest),
         None => (draw::case, set),
     }
 }
 
-fn seed(set: &str) -> Result<u64, String> {
+pub fn seed(set: &str) -> Result<u64, String> {
     if set == "build" {
         Ok(1)
     } else {

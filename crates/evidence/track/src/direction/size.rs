@@ -84,6 +84,10 @@ impl SegmentSizes {
         }
         let header = p.header as u32;
         let Some(most) = self.most else {
+            // Receive offload hands on several segments as one.
+            if self.mss.is_some_and(|mss| p.len.is_multiple_of(mss)) {
+                return;
+            }
             if self.mss.is_none() || p.len + header <= ETHERNET_MTU {
                 // A small packet says nothing of it.
                 let whole = ETHERNET_MTU.saturating_sub(header).max(LEAST_MSS);
@@ -260,6 +264,10 @@ impl SegmentSizes {
 
     /// The same of one that is not a full segment.
     fn follow_other(&mut self, p: &TcpPacket, mss: u32) -> bool {
+        if self.is_part_of_guess(p, mss) {
+            self.mss = Some(p.len);
+            return false;
+        }
         let w = &mut self.watch;
         if p.len.is_multiple_of(mss) {
             (w.in_run, w.candidate) = (0, None);
@@ -281,6 +289,16 @@ impl SegmentSizes {
         }
         let (run, long) = (w.run, w.in_run >= RUN && w.run + u32::from(self.header) >= LEAST_PMTU);
         long && self.fall(run)
+    }
+
+    /// Whether the MSS, guessed from the first packet because no SYN was seen, was that of several segments which receive offload
+    /// had joined: a packet that does not push is a whole part of it, so it is what a full segment holds.
+    fn is_part_of_guess(&self, p: &TcpPacket, mss: u32) -> bool {
+        let guessed = self.most.is_none() && self.watch.before.is_none();
+        guessed
+            && (LEAST_MSS..mss).contains(&p.len)
+            && mss.is_multiple_of(p.len)
+            && !p.flags.has(TcpFlags::PSH)
     }
 
     fn fall(&mut self, size: u32) -> bool {
