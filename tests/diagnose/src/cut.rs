@@ -34,7 +34,7 @@ pub enum Cut {
 
 impl Cut {
     /// All that are tried.
-    pub const ALL: [Cut; 15] = [
+    pub const ALL: [Cut; 17] = [
         Cut::Whole,
         Cut::OnlyFirst,
         Cut::OnlySecond,
@@ -45,6 +45,8 @@ impl Cut {
         Cut::Nth(10),
         Cut::Dropped(5),
         Cut::Dropped(50),
+        Cut::Dropped(100),
+        Cut::Dropped(200),
         Cut::Options,
         Cut::Begun(10),
         Cut::Prefix(2),

@@ -494,6 +494,9 @@ pub struct Measures {
     pub bytes: u64,
     /// Data packets on the wire.
     pub data_packets: u64,
+    /// Share of the payload that the capture lacks, 0 to 1; absent where it lacks none. Above 0.07 no cause is named.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub missing_share: Option<f64>,
     /// Payload bytes of a full segment.
     pub mss_bytes: u32,
     /// RTT of the handshake, ms.

@@ -11,6 +11,7 @@ mod cc;
 mod display_filter;
 mod evidence;
 mod file;
+mod gaps;
 mod losses;
 mod measures;
 mod outages;
@@ -177,7 +178,8 @@ pub(crate) fn full_window(bin: f64, packet: f64) -> f64 {
 /// Flows of the same two hosts in the same direction.
 fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
     let mut of: BTreeMap<(Addr, Addr), Vec<usize>> = BTreeMap::new();
-    for (i, t) in tracks.iter().enumerate().filter(|(_, t)| !t.log.is_empty()) {
+    let can_be_asked = |t: &Track| !t.log.is_empty() && !gaps::has_too_many(t);
+    for (i, t) in tracks.iter().enumerate().filter(|(_, t)| can_be_asked(t)) {
         of.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
     }
     of.into_values().collect()
@@ -627,7 +629,11 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         measures,
         causes,
     };
-    if setup::failed(t).is_some() { setup::never_set_up(f, t) } else { f }
+    match setup::failed(t) {
+        Some(_) => setup::never_set_up(f, t),
+        None if gaps::has_too_many(t) => gaps::cannot_tell(f),
+        None => f,
+    }
 }
 
 fn vantage(t: &Track) -> Vantage {

@@ -49,6 +49,9 @@ pub struct SentData {
     pub repairs: bool,
 }
 
+/// A sender without an RTT sample sends again after this (RFC 6298 section 2.1).
+const SENT_AGAIN_WITHIN: Span = Span::from_secs(1);
+
 /// One direction.
 #[derive(Debug)]
 pub struct Direction {
@@ -332,6 +335,9 @@ impl Direction {
         if let Some(s) = self.board.list.pop_front() {
             if s.sacked {
                 self.board.sacked -= s.len;
+            } else if s.is_unseen() {
+                self.counts.missed_bytes += u64::from(s.len);
+                self.log.removed(s.entry, s.len, self.sizes.segments(s.len));
             } else {
                 self.log.passed(s.entry, s.len, PackedSpan::UNKNOWN);
             }
@@ -471,13 +477,20 @@ impl Direction {
     }
 
     /// At the end: what lies below three sacked segments was lost, though never sent again (RFC 6675 section 4,
-    /// `IsLost`); and so was what the capture never saw below three segments that it did.
+    /// `IsLost`); and so was what the capture never saw below three segments that it did. Where no ACK was captured, what the sender
+    /// had time to send again and did not is missing from the capture.
     fn lose_rest(&mut self, last: Time) {
         let (mut above, mut came) = (0, 0);
+        let repairs = self.counts.retransmitted_packets > 0;
         for i in (0..self.board.list.len()).rev() {
             let s = self.board.list[i];
             let segments = self.sizes.segments(s.len);
             came += if s.is_unseen() { 0 } else { segments };
+            if s.is_unseen() && self.counts.acks == 0 && (!repairs || last.since(s.time) > SENT_AGAIN_WITHIN) {
+                self.counts.missed_bytes += u64::from(s.len);
+                self.log.removed(s.entry, s.len, segments);
+                continue;
+            }
             let old = || s.sent <= 1 || last.since(s.time) > self.rtt.estimate.or_zero() * 2;
             if s.is_unseen() && came >= 3 {
                 self.log.lost(s.entry, s.len, segments, Time::ZERO);

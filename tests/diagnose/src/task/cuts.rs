@@ -60,7 +60,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
         for line in all.iter().flat_map(|case| &case[i].1) {
             sum.add(line);
             let shown = value("--shown").is_some_and(|s| cut.name().contains(s));
-            if shown && line.is_right() == Some(false) {
+            if shown && line.is_right().is_some() {
                 println!(
                     "{}: {} {} meant {}: right {}; said {} ({:.2})",
                     cut.name(),

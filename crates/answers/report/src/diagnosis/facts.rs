@@ -42,7 +42,9 @@ pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
 }
 
 fn losses(g: &FlowGroup, lang: Lang) -> Option<String> {
-    if between::known(g) {
+    // What a capture with holes misses looks like losses.
+    let has_holes = g.cause == Cause::Unknown && g.lead().measures.missing_share.is_some();
+    if between::known(g) || has_holes {
         return None;
     }
     let [up, down] = [g.sum(|f| f.measures.lost_up as f64), g.sum(|f| f.measures.lost_down as f64)];

@@ -49,7 +49,12 @@ fn say(group: &FlowGroup, lang: Lang) -> Told {
     let who = format!("{} -> {}", printable(&lead.from), printable(&lead.to));
     let how = in_language(group.cause.entry().how, lang);
     let n = group.flows.len();
-    let key = if n == 1 { "diag.head.one" } else { "diag.head.many" };
+    let key = match (group.cause, n) {
+        (Cause::Unknown, 1) => "diag.head.unknown.one",
+        (Cause::Unknown, _) => "diag.head.unknown.many",
+        (_, 1) => "diag.head.one",
+        _ => "diag.head.many",
+    };
     let values = [
         ("who", who.as_str()),
         ("n", &n.to_string()),

@@ -48,6 +48,8 @@ fn always(g: &FlowGroup) -> Named {
         // Payload that came through, Mbit/s; share of the packets lost, per cent.
         ("got", Some(short(g.carried()))),
         ("lost", Some(percent(lost(g)))),
+        // Share of the largest flow's payload that is not in the capture, per cent.
+        ("missing", g.lead().measures.missing_share.map(percent)),
         // RTT of the largest flow, ms.
         ("min", shows(rtt.min).then(|| millis(rtt.min))),
         ("p50", shows(rtt.min).then(|| millis(rtt.p50))),

@@ -11,7 +11,13 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
     how: Bilingual {
         en: "limited by something the capture does not show", zh: "受抓包中看不出的因素限制"
     },
-    why: &[Bilingual { en: "{got} Mbit/s came through", zh: "通过了 {got} Mbit/s" }],
+    why: &[
+        Bilingual {
+            en: "{missing} % of its data is not in the capture (sampled, filtered, or written too slowly)",
+            zh: "抓包中缺少其 {missing} % 的数据（采样、过滤或写入过慢）",
+        },
+        Bilingual { en: "{got} Mbit/s came through", zh: "通过了 {got} Mbit/s" },
+    ],
     advice: &[AdviceTemplate {
         of: &[RemedyKind::CaptureAgain],
         text: Bilingual {

@@ -1,5 +1,6 @@
 //! The numbers of a flow, and how far they can be trusted.
 
+use super::gaps::missing_share;
 use super::round_trips::RoundTripSpan;
 use super::too_big::is_untold;
 use result::RttSummary;
@@ -23,6 +24,7 @@ pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
         max_delivery_mbps: delivery * 8e-6,
         bytes,
         data_packets: c.data_packets,
+        missing_share: missing_share(t),
         mss_bytes: t.mss.unwrap_or(0),
         handshake_rtt_ms: t.handshake.rtt.map(|r| r.as_millis_f64()),
         rtt_ms: rtt_summary(&t.rtt),
