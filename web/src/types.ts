@@ -978,6 +978,8 @@ export interface Measures {
   mean_burst_bytes: number;
   /** Mean of each bin's most, bytes. */
   mean_inflight_bytes: number;
+  /** Share of the payload that the capture lacks, 0 to 1; absent where it lacks none. Above 0.07 no cause is named. */
+  missing_share?: number;
   /** Payload of a full segment before it fell in the midst of the connection; absent where it did not. */
   mss_before_bytes?: number;
   /** Payload bytes of a full segment. */

@@ -587,6 +587,7 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         near_receiver: receiver_side(t),
         waits_before_capture: waits_before_capture(t),
         inflight_unknown: t.rtt_up.samples() == 0 && !sender_side(t),
+        one_way: measures::is_one_way(t) && !outages::is_unanswered(t),
         both_ways: beside.both_ways,
         send_buffer_full: is_send_buffer_full(t, &rounds),
         held_again: t.held.total() >= HELD_AGAIN,
@@ -599,7 +600,7 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
     let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;
     let measures = Measures { silence_s: splits.iter().map(silent).sum(), ..measures::measures(t, &rounds) };
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
-    let half_seen = measures::is_one_way(t) && !outages::is_unanswered(t);
+    let half_seen = facts.one_way;
     let mut proofs = proof::of_causes(t, &causes, (&rounds, &splits), &facts.losses);
     proofs.extend(setup::proofs(t));
     proofs.extend(responses::proof(t));

@@ -486,7 +486,8 @@ impl Direction {
             let s = self.board.list[i];
             let segments = self.sizes.segments(s.len);
             came += if s.is_unseen() { 0 } else { segments };
-            if s.is_unseen() && self.counts.acks == 0 && (!repairs || last.since(s.time) > SENT_AGAIN_WITHIN) {
+            if s.is_unseen() && self.counts.acks == 0 && (!repairs || last.since(s.time) > SENT_AGAIN_WITHIN)
+            {
                 self.counts.missed_bytes += u64::from(s.len);
                 self.log.removed(s.entry, s.len, segments);
                 continue;

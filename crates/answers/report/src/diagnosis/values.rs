@@ -48,6 +48,9 @@ fn always(g: &FlowGroup) -> Named {
         // Payload that came through, Mbit/s; share of the packets lost, per cent.
         ("got", Some(short(g.carried()))),
         ("lost", Some(percent(lost(g)))),
+        // Packets of the largest flow, where the capture has one direction only.
+        ("data_seen", is_one_way(g).then(|| count(g.lead().measures.data_packets))),
+        ("acks_seen", is_one_way(g).then(|| count(g.lead().measures.acks))),
         // Share of the largest flow's payload that is not in the capture, per cent.
         ("missing", g.lead().measures.missing_share.map(percent)),
         // RTT of the largest flow, ms.
@@ -58,6 +61,11 @@ fn always(g: &FlowGroup) -> Named {
         ("held", Some(seconds(held(g.lead(), g.cause)))),
         ("fastest", Some(short(fastest))),
     ]
+}
+
+/// Whether the capture has only one direction of the largest flow.
+fn is_one_way(g: &FlowGroup) -> bool {
+    g.lead().reset.is_none() && g.lead().notes.iter().any(|note| note == "one-way")
 }
 
 /// Whether an RTT is more than nothing, as it is told, ms: a capture at the receiver, without timestamps, shows none.

@@ -13,6 +13,10 @@ pub(super) const GROWTH: f64 = 1.5;
 /// A queue stands if packets wait for longer than the path is long: see [`result::cause::RoundEvidence::queue_stands`].
 const STANDS: f64 = 2.0;
 
+/// Causes that only data and ACKs together show: whether a queue stands, and what an ACK lets out.
+const NEED_ACKS: [Cause; 5] =
+    [Cause::RandomLoss, Cause::Congestion, Cause::SendBuffer, Cause::ReceiveWindow, Cause::AckPath];
+
 /// The split of every round among the causes that what was measured does not refute.
 pub(crate) fn consistent_split(
     rounds: &[RoundTripSpan],
@@ -20,7 +24,7 @@ pub(crate) fn consistent_split(
     facts: &FlowFacts,
     median_rtt: f64,
 ) -> Vec<RoundSplit> {
-    let mut refuted = Vec::new();
+    let mut refuted = if facts.one_way { NEED_ACKS.to_vec() } else { Vec::new() };
     loop {
         let splits = split(measured, &refuted);
         let held = |c: &Cause| holds(*c, rounds, &splits, facts, median_rtt);

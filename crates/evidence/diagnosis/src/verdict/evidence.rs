@@ -44,6 +44,8 @@ pub(crate) struct FlowFacts {
     pub waits_before_capture: bool,
     /// Nothing tells the amount in flight: the capture is far from the sender, and no timestamps are echoed.
     pub inflight_unknown: bool,
+    /// Only one direction was captured.
+    pub one_way: bool,
     /// Data goes the other way too, through whose queue the ACKs must pass.
     pub both_ways: bool,
     /// The application waits for room in the send buffer.
