@@ -177,7 +177,8 @@ fn every_cause_has_its_sentence_its_evidence_and_its_advice() {
     for (cause, d) in every() {
         let en = check(cause.name(), &d, Lang::En);
         let first = en.split("\n\n").next().unwrap();
-        assert!(first.contains("91 %") && first.contains("10.0.0.1:40000"), "{first}");
+        let tells_its_share = cause == Cause::Unknown || first.contains("91 %");
+        assert!(tells_its_share && first.contains("10.0.0.1:40000"), "{first}");
         check(&format!("{}-zh", cause.name()), &d, Lang::Zh);
     }
 }
