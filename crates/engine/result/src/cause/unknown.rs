@@ -17,7 +17,7 @@ pub(super) const ENTRY: CauseEntry = CauseEntry {
             zh: "抓包中缺少其 {missing} % 的数据（采样、过滤或写入过慢）",
         },
         Bilingual {
-            en: "only one direction was captured ({data_seen} data packets, {acks_seen} ACKs): round trips, queues and windows are unknown",
+            en: "only one direction was captured (data packets: {data_seen}, ACKs: {acks_seen}): round trips, queues and windows are unknown",
             zh: "只抓到一个方向（{data_seen} 个数据包，{acks_seen} 个 ACK）：往返时间、排队和窗口未知",
         },
         Bilingual { en: "{got} Mbit/s came through", zh: "通过了 {got} Mbit/s" },
