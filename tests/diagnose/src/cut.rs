@@ -22,9 +22,9 @@ pub enum Cut {
     Nth(u32),
     /// So many packets in a thousand, at random: a disk too slow for the capture.
     Dropped(u32),
-    /// TCP's options beyond the first so many bytes of the TCP header: a snap length.
+    /// TCP's options, cut off by a short snap length.
     Options,
-    /// What passed in the first so many percent of a second times ten.
+    /// What passed in the first so many tenths of a second.
     Begun(u32),
     /// All after so many seconds.
     Prefix(u32),
@@ -88,6 +88,19 @@ impl<S: Sink> CutSink<S> {
     /// What took the packets.
     pub fn into_inner(self) -> S {
         self.to
+    }
+}
+
+/// Hands each packet to several.
+pub struct EachSink<S>(pub Vec<S>);
+
+impl<S: Sink> Sink for EachSink<S> {
+    fn packet(&mut self, packet: &TcpPacket) {
+        self.0.iter_mut().for_each(|sink| sink.packet(packet));
+    }
+
+    fn too_big(&mut self, message: &Frame) {
+        self.0.iter_mut().for_each(|sink| sink.too_big(message));
     }
 }
 

@@ -63,6 +63,12 @@ struct OwnSuspect {
 }
 
 impl OwnSuspect {
+    /// A sure suspect that has not been tried.
+    fn new(kind: HolderKind, place: &str, sets: Vec<String>) -> OwnSuspect {
+        let (without, logs) = (Vec::new(), Vec::new());
+        OwnSuspect { kind, place: place.into(), sets, doubtful: false, without, logs }
+    }
+
     fn gain(&self) -> f64 {
         mean(&self.logs).exp()
     }
@@ -417,14 +423,7 @@ impl Own<'_> {
     ) {
         let kind = text(config, "kind").unwrap_or_default();
         let mut add = |kind: HolderKind, sets: Vec<String>, doubtful: bool| {
-            all.push(OwnSuspect {
-                kind,
-                place: place.into(),
-                sets,
-                doubtful,
-                without: Vec::new(),
-                logs: Vec::new(),
-            });
+            all.push(OwnSuspect { doubtful, ..OwnSuspect::new(kind, place, sets) });
         };
         let off = || vec![format!("{key}.enabled=false")];
         match kind.as_str() {
@@ -516,15 +515,7 @@ impl Own<'_> {
         for (h, host) in self.scenario.hosts.iter().enumerate() {
             let stack = format!("hosts.{}.stack", host.name);
             let mut add = |kind, sets| {
-                let place = host.name.clone();
-                all.push(OwnSuspect {
-                    kind,
-                    place,
-                    sets,
-                    doubtful: false,
-                    without: Vec::new(),
-                    logs: Vec::new(),
-                });
+                all.push(OwnSuspect::new(kind, &host.name, sets));
             };
             if tcp().any(|f| self.ends(f)[1] == h) {
                 let product =
@@ -574,15 +565,7 @@ impl Own<'_> {
         for (r, relay) in self.scenario.relays.iter().enumerate() {
             if tcp().any(|f| f.via.contains(&r)) {
                 let sets = vec![format!("relays.{}.buffer=\"1000MB\"", relay.name)];
-                let place = relay.name.clone();
-                all.push(OwnSuspect {
-                    kind: HolderKind::RelayBuffer,
-                    place,
-                    sets,
-                    doubtful: false,
-                    without: Vec::new(),
-                    logs: Vec::new(),
-                });
+                all.push(OwnSuspect::new(HolderKind::RelayBuffer, &relay.name, sets));
             }
         }
     }
@@ -592,14 +575,7 @@ impl Own<'_> {
         for flow in flows {
             let key = format!("flows.\"{}\"", flow.name);
             let mut add = |kind, sets: Vec<String>, doubtful| {
-                all.push(OwnSuspect {
-                    kind,
-                    place: flow.name.clone(),
-                    sets,
-                    doubtful,
-                    without: Vec::new(),
-                    logs: Vec::new(),
-                });
+                all.push(OwnSuspect { doubtful, ..OwnSuspect::new(kind, &flow.name, sets) });
             };
             if !is_datagrams(flow) && flow.max_pacing_rate.is_some() {
                 add(HolderKind::PacingCap, vec![format!("{key}.max_pacing_rate=\"900Gbit/s\"")], false);
@@ -647,16 +623,7 @@ impl Own<'_> {
                     .map(|f| format!("flows.\"{}\".cc=\"{}\"", f.name, flow.cc.name()))
                     .collect();
                 if let Some(first) = others.clone().next() {
-                    let place = first.name.clone();
-                    let kind = HolderKind::CongestionControl;
-                    all.push(OwnSuspect {
-                        kind,
-                        place,
-                        sets,
-                        doubtful: false,
-                        without: Vec::new(),
-                        logs: Vec::new(),
-                    });
+                    all.push(OwnSuspect::new(HolderKind::CongestionControl, &first.name, sets));
                 }
             }
         }

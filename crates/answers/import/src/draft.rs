@@ -24,9 +24,6 @@ pub struct Assumed {
 /// The round-trip time of a path of which nothing is known: a metropolitan one.
 pub const USUAL_RTT: Span = Span::from_millis(20);
 
-/// A full packet of a scenario, bytes of IP.
-const PACKET: u64 = 1500;
-
 /// The rate of an interface of which nothing is known.
 pub const USUAL_LINE: Rate = Rate::from_bps(1_000_000_000);
 
@@ -369,16 +366,16 @@ impl Draft {
         for stage in all.filter(|s| s.credit == Credit::CarriesOver) {
             let Stage::Policer(p) = &mut stage.stage else { continue };
             let buckets = [&mut p.burst, &mut p.peak_burst];
-            let small = buckets.into_iter().flatten().filter(|b| b.get() < PACKET);
+            let small = buckets.into_iter().flatten().filter(|b| b.get() < number::PACKET);
             let written: Vec<String> =
-                small.map(|b| number::size(std::mem::replace(b, Bytes::new(PACKET)).get())).collect();
+                small.map(|b| number::size(std::mem::replace(b, Bytes::new(number::PACKET)).get())).collect();
             if !written.is_empty() {
                 reading.assume(format!(
                     "{}: its bucket of {} passes a full packet when credit for one has come together, as on most routers \
                      (hardware such as Catalyst 6500 never passes it); simulated with {}",
                     stage.says,
                     written.join(" and "),
-                    number::size(PACKET)
+                    number::size(number::PACKET)
                 ));
             }
         }

@@ -10,6 +10,9 @@
 
 use units::{Bytes, Rate, Span};
 
+/// A full packet, bytes of IP.
+pub(crate) const PACKET: u64 = 1500;
+
 /// A full packet with its Ethernet header, bytes.
 pub(crate) const FRAME: u64 = 1514;
 

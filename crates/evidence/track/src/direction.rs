@@ -336,13 +336,18 @@ impl Direction {
             if s.sacked {
                 self.board.sacked -= s.len;
             } else if s.is_unseen() {
-                self.counts.missed_bytes += u64::from(s.len);
-                self.log.removed(s.entry, s.len, self.sizes.segments(s.len));
+                self.capture_missed(&s);
             } else {
                 self.log.passed(s.entry, s.len, PackedSpan::UNKNOWN);
             }
             self.arrived_again(&s, s.len, false);
         }
+    }
+
+    /// The capture, not the path, lacks a segment that was never seen.
+    fn capture_missed(&mut self, s: &SentSegment) {
+        self.counts.missed_bytes += u64::from(s.len);
+        self.log.removed(s.entry, s.len, self.sizes.segments(s.len));
     }
 
     /// Bytes in flight as the sender sees it.
@@ -488,8 +493,7 @@ impl Direction {
             came += if s.is_unseen() { 0 } else { segments };
             if s.is_unseen() && self.counts.acks == 0 && (!repairs || last.since(s.time) > SENT_AGAIN_WITHIN)
             {
-                self.counts.missed_bytes += u64::from(s.len);
-                self.log.removed(s.entry, s.len, segments);
+                self.capture_missed(&s);
                 continue;
             }
             let old = || s.sent <= 1 || last.since(s.time) > self.rtt.estimate.or_zero() * 2;

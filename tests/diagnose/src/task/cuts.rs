@@ -1,9 +1,9 @@
 //! `cuts SET COUNT [--from N] [--shown CUT]`: cases of the corpus, their captures cut in every way of
 //! `diagnose_test::cut`, and how often the verdict on what is left is right, says that it cannot tell, or is wrong. SET as for
-//! `corpus`; `--shown` prints what was wrong of cuts whose name has CUT in it.
+//! `corpus`; `--shown` prints each verdict on cuts whose name has CUT in it.
 
 use super::corpus::{drawer, seed};
-use diagnose_test::cut::{Cut, CutSink};
+use diagnose_test::cut::{Cut, CutSink, EachSink};
 use diagnose_test::judge::{Direct, Judge, lines};
 use diagnose_test::line::Line;
 use diagnose_test::{each, play};
@@ -44,20 +44,18 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let from = value("--from").map_or(Ok(0), str::parse::<u64>).map_err(|_| USAGE)?;
     let all = each(from..from + count, |n| {
         let case = case(set, n);
-        let of_cut = |cut| {
-            let mut sink = CutSink::new(cut, Direct::default());
-            let truth = play(&case, &mut sink)?;
-            let diagnosis = Judge::said(sink.into_inner().0);
-            Ok::<_, String>((cut, lines(&truth, &diagnosis)))
-        };
-        Cut::ALL.into_iter().map(of_cut).collect::<Result<Vec<_>, _>>()
+        let sinks = Cut::ALL.map(|cut| CutSink::new(cut, Direct::default()));
+        let mut each = EachSink(sinks.into());
+        let truth = play(&case, &mut each)?;
+        let of_cut = |sink: CutSink<Direct>| lines(&truth, &Judge::said(sink.into_inner().0));
+        Ok(each.0.into_iter().map(of_cut).collect::<Vec<_>>())
     })?;
     println!(
         "| capture | flows | right | cannot tell | wrong, unsure | wrong, sure |\n|---|---:|---:|---:|---:|---:|"
     );
     for (i, cut) in Cut::ALL.into_iter().enumerate() {
         let mut sum = Outcomes::default();
-        for line in all.iter().flat_map(|case| &case[i].1) {
+        for line in all.iter().flat_map(|case| &case[i]) {
             sum.add(line);
             let shown = value("--shown").is_some_and(|s| cut.name().contains(s));
             if shown && line.is_right().is_some() {

@@ -2,6 +2,7 @@
 
 use super::model::{Aqm, Dummynet, Kind, Object, Scheduler, Size, USUAL_SLOTS};
 use super::place::{MAX_CLASSES, Port, Target, ports};
+use crate::number::{FRAME, PACKET};
 use crate::{BoxPort, Credit, Draft, DraftStage, PortFlow, Reading, number};
 use path::queue::{Fifo, Red};
 use path::{Class, Delay, Htb, Link, QueueConfig, Shaper, Stage};
@@ -10,10 +11,6 @@ use units::{Bytes, Rate};
 
 /// The host whose configuration it is.
 const HERE: &str = "box";
-/// A full packet, bytes of IP: dummynet counts those.
-const PACKET: u64 = 1500;
-/// A packet that leaves on the last credit.
-const LAST_PACKET: u64 = 1514;
 /// Bytes of a turn of a queue of the least weight; its turns are by weight.
 const QUANTUM: u32 = 1514;
 /// The most pipes that are shown without a rule.
@@ -190,7 +187,7 @@ fn limited(
         |stage: Stage| DraftStage::new("pipe", pipe.line, says.clone(), stage).with_credit(Credit::NoBucket);
     match (rate, pipe.burst) {
         (Some(rate), Some(burst)) => {
-            let burst = Bytes::new(burst.get().saturating_add(LAST_PACKET));
+            let burst = Bytes::new(burst.get().saturating_add(FRAME));
             stages.push(stage(Shaper { burst: Some(burst), queue: Some(queue), ..Shaper::new(rate) }.into()));
             stages.extend(late(pipe, &says));
         }
@@ -261,7 +258,7 @@ fn classes(
     let rate = Rate::from_bps(bps);
     let sum: u64 = queues.iter().map(|(q, _)| u64::from(q.weight)).sum();
     let least = queues.iter().map(|(q, _)| q.weight).min().unwrap_or(1);
-    let burst = pipe.burst.map(|b| Bytes::new(b.get().saturating_add(LAST_PACKET)));
+    let burst = pipe.burst.map(|b| Bytes::new(b.get().saturating_add(FRAME)));
     let mut tree = vec![Class { ceil: Some(rate), burst, cburst: burst, ..Class::new(root.clone(), rate) }];
     let (mut parts, mut flows) = (BTreeMap::from([(root.clone(), pipe.line)]), Vec::new());
     for (i, (queue, matches)) in queues.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::account::{Accounts, ExportedKey};
 use super::queue::{bytes, discipline, packets, share};
-use crate::number;
+use crate::number::{self, FRAME};
 use path::{
     Action, Delay, Distribution, Duplicate, Handover, Jitter, Link, Loss, LossModel, Meter, Policer,
     QueueConfig, RateTrace, Refill, Shaper, Stage, StageLimit, Train,
@@ -12,9 +12,6 @@ use units::{Bytes, Rate, Span};
 
 /// netem's queue where nothing bounds it: more than any path here holds.
 const LIMIT: u64 = 100_000;
-
-/// A full packet with its Ethernet header, bytes.
-pub(super) const FULL: u64 = 1514;
 
 /// What of a direction a topology does.
 #[derive(Default)]
@@ -456,7 +453,7 @@ impl Direction {
             text += &format!(" rate {}", rate_text(rate));
         }
         // What is delayed stands in netem's queue too.
-        let delayed = self.rate.map_or(0, |r| r.bytes_in(self.delay).get().div_ceil(FULL));
+        let delayed = self.rate.map_or(0, |r| r.bytes_in(self.delay).get().div_ceil(FRAME));
         let waiting = self.limit.map_or(LIMIT, |packets| packets.saturating_add(delayed));
         let limit = self.held.map_or(waiting, |held| held.min(waiting));
         (!text.is_empty()).then(|| text + &format!(" limit {limit}"))

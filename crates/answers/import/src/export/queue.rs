@@ -1,7 +1,8 @@
 //! Queues as `tc` disciplines below a TBF, and as the packets of a FIFO.
 
 use super::account::Accounts;
-use super::qdisc::{FULL, percent, time};
+use super::qdisc::{percent, time};
+use crate::number::FRAME;
 use crate::number::{seconds, time as time_text};
 use path::QueueConfig;
 use path::queue::{CoDel, Drr, FqCoDel, Pie, Red, Wfq};
@@ -65,7 +66,7 @@ pub(super) fn discipline(queue: &QueueConfig, accounts: &mut Accounts) -> Option
             ecn: marks,
             bandwidth,
         }) => {
-            let (min, max, limit) = (min * FULL, max * FULL, packets * FULL);
+            let (min, max, limit) = (min * FRAME, max * FRAME, packets * FRAME);
             // The least that tc takes.
             let burst = (2 * min + max) / (3 * RED_PACKET) + 1;
             let how = format!(
@@ -95,7 +96,7 @@ pub(super) fn discipline(queue: &QueueConfig, accounts: &mut Accounts) -> Option
                 "queue",
                 format!("sfq below a tbf, {packets} packets: flows by hash, 127 at most{weights}"),
             );
-            format!("sfq limit {packets} quantum {FULL}")
+            format!("sfq limit {packets} quantum {FRAME}")
         }
     })
 }
@@ -103,14 +104,14 @@ pub(super) fn discipline(queue: &QueueConfig, accounts: &mut Accounts) -> Option
 /// Bytes that wait at most, full packets where packets are counted.
 pub(super) fn bytes(queue: &QueueConfig) -> u64 {
     let limits = queue.limits();
-    limits.bytes.min(limits.packets.saturating_mul(FULL))
+    limits.bytes.min(limits.packets.saturating_mul(FRAME))
 }
 
 /// Packets that wait at most in a queue that is first in, first out and counts packets.
 pub(super) fn packets(queue: &QueueConfig, rate: Rate, accounts: &mut Accounts) -> u64 {
     let limits = queue.limits();
-    let packets = limits.packets.min((limits.bytes / FULL).max(1));
-    let lasts = time_text(seconds(packets.saturating_mul(FULL), rate));
+    let packets = limits.packets.min((limits.bytes / FRAME).max(1));
+    let lasts = time_text(seconds(packets.saturating_mul(FRAME), rate));
     match queue {
         QueueConfig::Fifo(_) if limits.bytes == u64::MAX => {
             accounts.carried("queue", format!("netem limit: {packets} packets and those on their way"));

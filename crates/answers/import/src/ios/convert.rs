@@ -4,7 +4,7 @@ use super::model::{IosClass, IosModel, IosPolice, IosPolicy, IosShape, IosUse};
 use super::tree::{Grown, Tree};
 use super::units::{Dialect, IosRate, IosSize};
 use crate::draft::USUAL_LINE;
-use crate::number::FRAME;
+use crate::number::{FRAME, PACKET};
 use crate::{Assumed, BoxPort, Credit, Draft, DraftStage, PortFlow, Reading, lint, number};
 use path::queue::{Fifo, Red, Wfq};
 use path::{Action, Link, Meter, Policer, QueueConfig, Refill, Shaper};
@@ -13,8 +13,6 @@ use units::{Bytes, Rate};
 
 /// The router.
 const HERE: &str = "router";
-/// A full packet, bytes of IP.
-pub(crate) const PACKET: u64 = 1500;
 /// The most interfaces of one text.
 const MAX_PORTS: usize = 64;
 /// The speed that interfaces' names promise, Mbit/s.

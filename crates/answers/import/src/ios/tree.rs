@@ -5,10 +5,10 @@
 //! remaining`, in equal parts where nothing is said (classic IOS: in proportion to `bandwidth`). What a ceiling keeps a class
 //! from taking goes to the others. A class that only polices or marks waits in the queue of class-default.
 
-use super::convert::{Applied, PACKET};
+use super::convert::Applied;
 use super::model::{IosClass, IosExcess, IosPolice, IosPolicy};
 use super::units::{IosRate, IosSize};
-use crate::number::FRAME;
+use crate::number::{FRAME, PACKET};
 use crate::shares::{LEAST, Share, plain, promises};
 use crate::{Credit, DraftStage, PortFlow, number};
 use path::{Class, Htb};

@@ -6,6 +6,7 @@ use super::model::{
 };
 use crate::draft::USUAL_LINE;
 use crate::ios::dscp;
+use crate::number::PACKET;
 use crate::shares::{LEAST, Share, plain, promises};
 use crate::{Assumed, BoxPort, Credit, Draft, DraftStage, PortFlow, Reading, number};
 use path::queue::Fifo;
@@ -22,8 +23,6 @@ const CLASSES: [(&str, u8); 4] =
     [("best-effort", 0), ("expedited-forwarding", 46), ("assured-forwarding", 10), ("network-control", 48)];
 /// The most logical interfaces of one text.
 const MAX_PORTS: usize = 64;
-/// A full packet, bytes of IP.
-const PACKET: u64 = 1500;
 /// The delay buffer of a queue for which nothing else is written.
 const BUFFER_S: f64 = 0.1;
 

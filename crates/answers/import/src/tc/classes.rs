@@ -3,6 +3,7 @@
 use super::hfsc;
 use super::leaf;
 use super::model::{ClassId, TcClass, TcModel, TcQdisc};
+use crate::number::FRAME;
 use crate::{Credit, DraftStage, Reading, number};
 use path::{Class, Htb};
 use std::collections::{BTreeMap, BTreeSet};
@@ -226,12 +227,12 @@ fn quantum(c: &TcClass, rate: Rate, r2q: u64, leaf: bool, reading: &mut Reading)
         return None;
     }
     match given {
-        Some(q) if q < 1514 => {
+        Some(q) if q < FRAME => {
             let text = format!("class {}: a quantum of {q} bytes is below a packet of 1514", c.id);
             reading.fault(c.line, "htb-quantum", text);
         }
         None if derived < 1000 => {
-            let fit = (rate.as_bps() / 8 / 1514).max(1);
+            let fit = (rate.as_bps() / 8 / FRAME).max(1);
             let text = format!(
                 "class {}: rate / r2q = {derived} bytes is too small a quantum: the kernel takes 1000 and warns, and classes \
                  no longer share by their rates; `quantum 1514` or `r2q {fit}`",

@@ -62,7 +62,7 @@ pub(crate) fn guess(t: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts, caus
 }
 
 /// No opinion.
-fn none() -> Guess {
+pub(super) fn none() -> Guess {
     Guess { name: OTHER.into(), confidence: 0.0 }
 }
 

@@ -4,8 +4,9 @@
 //! captured (TCP sends again what does not arrive, RFC 9293 section 3.8.1). Rounds, windows and losses of such a flow are
 //! artefacts of the capture, and no cause can be told from them.
 
+use super::cc;
 use result::FlowDiagnosis;
-use result::diagnosis::{Cause, CauseShare, CauseSpan, Guess};
+use result::diagnosis::{Cause, CauseShare, CauseSpan};
 use track::Track;
 
 /// Share of a flow's payload that may be missing before no cause is named. Drawn flows are judged right as often with a twentieth
@@ -32,7 +33,7 @@ pub(super) fn cannot_tell(f: FlowDiagnosis) -> FlowDiagnosis {
         causes: vec![CauseShare { cause, share: 1.0, seconds: f.duration_s }],
         timeline: vec![CauseSpan { from_s: f.start_s, to_s: f.start_s + f.duration_s, cause }],
         limiter: None,
-        cc: Guess { name: "other".into(), confidence: 0.0 },
+        cc: cc::none(),
         proofs: Vec::new(),
         ..f
     }
