@@ -26,15 +26,10 @@ export const known = (key: string): string | null => strings[key]?.[current] ?? 
 /** A state of a congestion control, or what held a flow: translated where it is one all have, else its own name. */
 export function state(name: string): string {
   const key = name === "loss" ? "plot.timeout" : `plot.state.${name.replace(" ", "-")}`;
-  return known(key) ?? known(`cause.${name}`) ?? name;
+  return known(key) ?? known(`cause.${name}.label`) ?? name;
 }
 
 /** Takes up words of a page's own. */
 export function learn(words: Record<string, Record<Lang, string>>): void {
   Object.assign(strings, words);
-}
-
-/** Takes up the words of a cause, which are the page's data and not the table's. */
-export function learnCause(name: string, label: Record<Lang, string>): void {
-  strings[`cause.${name}`] = label;
 }

@@ -44,18 +44,9 @@ export function faint(color: string): string {
   return `#${mix(1)}${mix(3)}${mix(5)}`;
 }
 
-/** Colours of causes by name: the page's data, not the table's. */
-const causes = new Map<string, { light: string; dark: string }>();
-
-export function colorCause(name: string, light: string, dark: string): void {
-  causes.set(name, { light, dark });
-}
-
 /** Of a state of a congestion control, or of what held a flow. */
 export function stateColor(name: string): string {
   const now = palette();
-  const cause = causes.get(name);
-  if (cause) return now === colors.light ? cause.light : cause.dark;
   const states: Record<string, string> = now.states;
   return Object.hasOwn(states, name) ? states[name] : now.muted;
 }

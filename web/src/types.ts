@@ -1,5 +1,13 @@
 // Made of the JSON Schemas in docs/ and web/schema/ by web/types.mjs: npm run build.
 
+/** A cause that fits a flow too. */
+export interface AlternativeCause {
+  /** Which. */
+  cause: Cause;
+  /** Its probability, 0 to 1. */
+  probability: number;
+}
+
 /** A law by which a queue drops early (active queue management). */
 export type Aqm = "codel";
 
@@ -83,6 +91,8 @@ export interface BothEndsInfo {
 
 /** A flow: what the diagnosis says of it, but for its timeline, and what the page needs besides. */
 export interface CaptureFlow {
+  /** What fits too, the likelier first; empty where `confidence` is at least `SURE`. */
+  alternatives?: AlternativeCause[];
   /** What a second capture at the other end says; absent where there was none, or it does not have this connection. */
   between_ends?: BetweenEnds;
   /** Main cause: the one with the greatest share. */
@@ -91,7 +101,7 @@ export interface CaptureFlow {
   causes: CauseShare[];
   /** The sender's congestion control, as it seems. */
   cc: Guess;
-  /** How sure, 0 to 1. */
+  /** Probability that `cause` is right, 0 to 1. */
   confidence: number;
   /** Number of the connection in the capture. */
   connection: number;
@@ -107,7 +117,9 @@ export interface CaptureFlow {
   limiter?: number;
   /** What was measured. */
   measures: Measures;
-  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `no-sack`, `duplicate-records` (counted once), `qlog` (a QUIC endpoint's own account) …. */
+  /** The capture that would decide between them; absent where `confidence` is at least `SURE`. */
+  needs?: CaptureNeed;
+  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `qlog` (a QUIC endpoint's own account) …. */
   notes?: string[];
   /** Null beyond the flows with most bytes. */
   packets: Packets | null;
@@ -185,12 +197,15 @@ export interface CaptureInfo {
   wire_bytes: number;
 }
 
+/** What a capture that decides between causes must have. */
+export type CaptureNeed = "every-packet" | "both-directions" | "whole-headers" | "from-the-syn" | "longer" | "at-the-sender" | "at-the-receiver";
+
 /** The data of the page of a capture. */
 export interface CapturePage {
   /** The capture. */
   capture: CaptureInfo;
-  /** Causes, by number. */
-  causes: CauseLook[];
+  /** Names of causes, by number. */
+  causes: string[];
   /** Most bytes first. */
   flows: CaptureFlow[];
   /** `longfat-diagnosis/2`. */
@@ -269,18 +284,6 @@ export type Carried = "data" | "acks" | "both";
 
 /** What can limit a flow. */
 export type Cause = "application" | "receive-window" | "receiver-stalled" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "fragmented" | "setup-failed" | "nagle" | "ack-path" | "unknown";
-
-/** A cause as the page shows it. */
-export interface CauseLook {
-  /** On a dark one. */
-  dark: string;
-  /** What people call it. */
-  label: { en: string; zh: string; };
-  /** Colour on a light ground. */
-  light: string;
-  /** As in JSON. */
-  name: string;
-}
 
 /** A cause and its share of the flow's time. */
 export interface CauseShare {
@@ -564,6 +567,8 @@ export interface Figures {
 
 /** One direction of one connection. */
 export interface FlowDiagnosis {
+  /** What fits too, the likelier first; empty where `confidence` is at least `SURE`. */
+  alternatives?: AlternativeCause[];
   /** What a second capture at the other end says; absent where there was none, or it does not have this connection. */
   between_ends?: BetweenEnds;
   /** Main cause: the one with the greatest share. */
@@ -572,7 +577,7 @@ export interface FlowDiagnosis {
   causes: CauseShare[];
   /** The sender's congestion control, as it seems. */
   cc: Guess;
-  /** How sure, 0 to 1. */
+  /** Probability that `cause` is right, 0 to 1. */
   confidence: number;
   /** Number of the connection in the capture. */
   connection: number;
@@ -586,7 +591,9 @@ export interface FlowDiagnosis {
   limiter?: number;
   /** What was measured. */
   measures: Measures;
-  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `no-sack`, `duplicate-records` (counted once), `qlog` (a QUIC endpoint's own account) …. */
+  /** The capture that would decide between them; absent where `confidence` is at least `SURE`. */
+  needs?: CaptureNeed;
+  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `qlog` (a QUIC endpoint's own account) …. */
   notes?: string[];
   /** Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its time, and of what else was found. */
   proofs?: PacketProof[];

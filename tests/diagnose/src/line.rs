@@ -40,6 +40,8 @@ pub struct Line {
     pub said: String,
     /// How sure it said it was.
     pub confidence: f64,
+    /// What fits too, the likelier first; not in the CSV.
+    pub alternatives: Vec<String>,
     /// Whether a policer limits it; `None`: it dropped something, but did not matter.
     pub policed: Option<bool>,
     /// The limiter it has.
@@ -100,6 +102,8 @@ impl Line {
             right: truth.right.iter().map(|s| s.to_string()).collect(),
             said: flow.map_or("missing", |f| f.cause.name()).into(),
             confidence: flow.map_or(0.0, |f| f.confidence),
+            alternatives: flow
+                .map_or(Vec::new(), |f| f.alternatives.iter().map(|a| a.cause.name().into()).collect()),
             policed: match truth.policed_share {
                 share if share >= POLICED_SHARE && drops > 0 => Some(true),
                 _ if drops == 0 => Some(false),
@@ -189,6 +193,7 @@ impl Line {
             },
             limiter: Limit::parse(&f[10..13], f[16])?,
             found: Limit::parse(&f[13..16], f[17])?,
+            alternatives: Vec::new(),
         })
     }
 }

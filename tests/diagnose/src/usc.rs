@@ -97,6 +97,7 @@ fn row(name: &str, chunks: &[Chunk], judge: &Judge, path: &Path) -> Result<Row, 
             ..Limit::default()
         },
         found: found.map(Limit::from).unwrap_or_default(),
+        ..Line::default()
     };
     let lossy = chunks.iter().filter(|c| c.losses > 0).count();
     let said = chunks.iter().filter(|c| c.policed.is_some()).count();

@@ -9,11 +9,10 @@
 // #udp-plots                   figure.plot[data-kind=udp-rate|udp-lost|udp-late]; series rate, lost, mean_ms, max_ms
 
 import { Data } from "../data";
-import { learnCause, t } from "../i18n";
+import { t } from "../i18n";
 import { h } from "../dom";
 import { Plots } from "../plot/section";
 import { State } from "../state";
-import { colorCause } from "../theme";
 import type { View } from "../main";
 import { table } from "./flows";
 import type { Packets } from "../model";
@@ -43,10 +42,6 @@ function together(all: (ReturnType<View["make"]>["plots"] | undefined)[]): Retur
 }
 
 export function diagnosis(page: DiagnosisPage, dataOf: DataOf = (packets) => new Data(packets)): View {
-  for (const { name, label, light, dark } of page.causes) {
-    learnCause(name, label);
-    colorCause(name, light, dark);
-  }
   const all = entries(page, dataOf);
   // What the summary begins with.
   const first = page.told.en[0]?.flows[0];

@@ -53,12 +53,12 @@ function causes({ flow }: FlowEntry, page: DiagnosisPage): Plot {
     name: `${flow.id}`,
     time: Float64Array.from(flow.ribbon.at),
     state: Float64Array.from(flow.ribbon.cause),
-    states: page.causes.map((c) => c.name),
+    states: page.causes,
   };
   const plot = empty("", () => [{ name: "cause", time: ribbon.time, cell: (row) => stateAt(ribbon, ribbon.time[row]) }]);
   // Only causes that held have a place in the legend.
   const seen = [...new Set(flow.ribbon.cause)];
-  ribbon.states = seen.map((i) => page.causes[i]?.name ?? "");
+  ribbon.states = seen.map((i) => page.causes[i] ?? "");
   ribbon.state = ribbon.state.map((i) => seen.indexOf(i));
   plot.ribbons = [ribbon];
   return plot;

@@ -1,34 +1,8 @@
-//! The registry of causes: what can limit a flow. A cause is one file in `cause/`, its `mod` line and a line in the list below.
+//! The registry of causes: what can limit a flow. A line of the list below gives a cause its name and its meaning; the type,
+//! the JSON Schema, the column of `flows.parquet` and the reference follow from it.
 //!
-//! The line gives the cause its name and its meaning; the type, the JSON Schema, the column of `flows.parquet` and the
-//! reference follow from it. The file ([`CauseEntry`]) says when a part of a round trip is the cause's, what is said of it
-//! in each language, its colours, and what would help. It stands in this crate because both who judges (`diagnosis`) and
-//! who tells (`report`) read it.
-
-mod ack_path;
-mod application;
-mod black_hole;
-mod bottleneck;
-mod congestion;
-mod entry;
-mod evidence;
-mod fragmented;
-mod nagle;
-mod outage;
-mod packet_too_big;
-mod policed;
-mod random_loss;
-mod receive_window;
-mod receiver_stalled;
-mod remedies;
-mod send_buffer;
-mod setup_failed;
-mod shaped;
-mod slow_start;
-mod unknown;
-
-pub use entry::{AdviceTemplate, AffectedFlows, Bilingual, CauseBound, CauseColors, CauseEntry};
-pub use evidence::{ClaimOrder, RoundEvidence, RoundPart};
+//! When a cause is the right one and what helps is in `crates/evidence/diagnosis/src/cause`; its words are the block
+//! `cause.NAME` of `crates/answers/report/strings.json`.
 
 use serde::{Deserialize, Serialize};
 
@@ -77,14 +51,6 @@ macro_rules! causes {
                     }
                 }
             }
-
-            /// What its file says of it.
-            pub const fn entry(self) -> &'static CauseEntry {
-                match self {
-                    $(Cause::$variant => &$module::ENTRY,)*
-                    Cause::Unknown => &unknown::ENTRY,
-                }
-            }
         }
     };
 }
@@ -110,18 +76,25 @@ causes! {
 }
 
 impl Cause {
-    /// The cause of a part of a round trip: the first of those that claim it, [`Cause::Unknown`] where none does.
-    pub fn of_part(part: RoundPart, evidence: &RoundEvidence) -> Cause {
-        Cause::of_part_but(part, evidence, &[])
-    }
-
-    /// The same without those that were `refuted`.
-    pub fn of_part_but(part: RoundPart, evidence: &RoundEvidence, refuted: &[Cause]) -> Cause {
-        let claims = Cause::ALL.into_iter().filter(|c| !refuted.contains(c));
-        let claims = claims.filter_map(|c| Some(((c.entry().claim)(part, evidence)?, c)));
-        claims.min_by_key(|(order, _)| *order).map_or(Cause::Unknown, |(_, cause)| cause)
+    /// Whether the limiter of a flow is what holds it: such flows are described together, by limiter, and a limiter that holds
+    /// no flow is left out.
+    pub const fn is_of_limiter(self) -> bool {
+        matches!(self, Cause::Congestion | Cause::Bottleneck | Cause::Policed | Cause::Shaped)
     }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_cause_has_a_name_a_meaning_and_a_column() {
+        assert_eq!(Cause::ALL.map(Cause::name).into_iter().collect::<BTreeSet<_>>().len(), Cause::ALL.len());
+        for cause in Cause::ALL {
+            assert_eq!(serde_json::to_value(cause).unwrap(), cause.name());
+            assert_eq!(cause.share_column().0, format!("share_{}", cause.name().replace('-', "_")));
+            assert!(cause.meaning().ends_with('.') && cause.meaning().len() > 20, "{}", cause.meaning());
+        }
+    }
+}

@@ -262,6 +262,68 @@ pub struct Guess {
     pub confidence: f64,
 }
 
+/// A verdict of at least this confidence is stated without doubt.
+pub const SURE: f64 = 0.8;
+/// A verdict below this confidence is one of several that fit: what limited the flow cannot be told.
+pub const UNDECIDED: f64 = 0.5;
+
+/// A cause that fits a flow too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AlternativeCause {
+    /// Which.
+    pub cause: Cause,
+    /// Its probability, 0 to 1.
+    pub probability: f64,
+}
+
+/// What a capture that decides between causes must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum CaptureNeed {
+    /// Every packet: this one was sampled or filtered, or written too slowly.
+    EveryPacket,
+    /// Both directions.
+    BothDirections,
+    /// The headers whole, with TCP's options.
+    WholeHeaders,
+    /// The SYNs.
+    FromTheSyn,
+    /// More round trips.
+    Longer,
+    /// The same at the sender.
+    AtTheSender,
+    /// The same at the receiver.
+    AtTheReceiver,
+}
+
+impl CaptureNeed {
+    /// All of them.
+    pub const ALL: [CaptureNeed; 7] = [
+        CaptureNeed::EveryPacket,
+        CaptureNeed::BothDirections,
+        CaptureNeed::WholeHeaders,
+        CaptureNeed::FromTheSyn,
+        CaptureNeed::Longer,
+        CaptureNeed::AtTheSender,
+        CaptureNeed::AtTheReceiver,
+    ];
+
+    /// As JSON spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CaptureNeed::EveryPacket => "every-packet",
+            CaptureNeed::BothDirections => "both-directions",
+            CaptureNeed::WholeHeaders => "whole-headers",
+            CaptureNeed::FromTheSyn => "from-the-syn",
+            CaptureNeed::Longer => "longer",
+            CaptureNeed::AtTheSender => "at-the-sender",
+            CaptureNeed::AtTheReceiver => "at-the-receiver",
+        }
+    }
+}
+
 /// One direction of one connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -282,8 +344,14 @@ pub struct FlowDiagnosis {
     pub vantage: Vantage,
     /// Main cause: the one with the greatest share.
     pub cause: Cause,
-    /// How sure, 0 to 1.
+    /// Probability that `cause` is right, 0 to 1.
     pub confidence: f64,
+    /// What fits too, the likelier first; empty where `confidence` is at least [`SURE`].
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub alternatives: Vec<AlternativeCause>,
+    /// The capture that would decide between them; absent where `confidence` is at least [`SURE`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub needs: Option<CaptureNeed>,
     /// All causes, greatest first.
     pub causes: Vec<CauseShare>,
     /// Which held when, in the order of time, without gaps, at most a few hundred.
@@ -320,7 +388,7 @@ pub struct FlowDiagnosis {
     /// What should be known about how far the numbers can be trusted, as codes: `no-handshake`,
     /// `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow),
     /// `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and
-    /// capture is not in it), `no-sack`, `duplicate-records` (counted once), `qlog` (a QUIC endpoint's own account) ….
+    /// capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `qlog` (a QUIC endpoint's own account) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
 }

@@ -1,9 +1,9 @@
 //! How sure a flow's main cause is: the probability that it is right.
 //!
 //! 1. What speaks for it is measured on the finished diagnosis ([`signs`]): how far the main cause is ahead of the second, how
-//!    sure its limiter is, over how many round trips it was seen, and which cause it is.
-//! 2. Logistic regression makes a probability of that. Its weights are learned where the truth is known: on drawn cases and on
-//!    real captures with a label (`tests/diagnose`, bin `calibrate`, prints `confidence/weights.rs`).
+//!    sure its limiter is, over how many round trips it was seen, what the capture lacks, and which cause it is.
+//! 2. Logistic regression makes a probability of that. Its weights are learned where the truth is known: on drawn cases, whole and
+//!    cut, and on real captures with a label (`tests/diagnose`, task `calibrate`, prints `confidence/weights.rs`).
 //! 3. How well it keeps its word on cases that it was not learned on stands in `docs/diagnosis-accuracy.md`.
 
 mod weights;
@@ -12,28 +12,66 @@ use result::Cause;
 use result::diagnosis::{FlowDiagnosis, Limiter};
 use std::sync::LazyLock;
 
-/// Signs that every verdict has.
-pub const GENERAL: usize = 5;
+/// What every verdict has, whichever its cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GeneralSign {
+    /// 1.
+    One,
+    /// The main cause's share of the time less the second's.
+    Lead,
+    /// The main cause is a limiter's: 1.
+    OfLimiter,
+    /// Log-odds of that limiter, in nats.
+    LimiterOdds,
+    /// Natural logarithm of the round trips and one.
+    RoundTrips,
+    /// No SYN is in the capture: 1.
+    NoHandshake,
+    /// The snap length cut TCP options off: 1.
+    OptionsCut,
+    /// Only one direction is in the capture: 1.
+    OneWay,
+}
+
+impl GeneralSign {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [GeneralSign; 8] = [
+        GeneralSign::One,
+        GeneralSign::Lead,
+        GeneralSign::OfLimiter,
+        GeneralSign::LimiterOdds,
+        GeneralSign::RoundTrips,
+        GeneralSign::NoHandshake,
+        GeneralSign::OptionsCut,
+        GeneralSign::OneWay,
+    ];
+}
+
+/// How many signs every verdict has.
+pub const GENERAL: usize = GeneralSign::ALL.len();
 /// All signs: those, and one for each cause that is 1 for the main cause.
 pub const SIGNS: usize = GENERAL + Cause::ALL.len();
 
-/// What speaks for the main cause of a flow, each without unit: 1; the lead of the main cause's share over the second; whether
-/// it is a limiter's; then the log-odds of that limiter; the logarithm of one more than the round trips; and the causes.
+/// What speaks for the main cause of a flow.
 pub fn signs(flow: &FlowDiagnosis, limiters: &[Limiter]) -> [f64; SIGNS] {
     let share = |i: usize| flow.causes.get(i).map_or(0.0, |c| c.share);
-    let limiter = flow.cause.entry().by_limiter;
-    let found = flow.limiter.and_then(|i| limiters.get(i)).filter(|_| limiter);
+    let noted = |code: &str| f64::from(flow.notes.iter().any(|n| n == code));
+    let of_limiter = flow.cause.is_of_limiter();
+    let found = flow.limiter.and_then(|i| limiters.get(i)).filter(|_| of_limiter);
     let rtt = flow.measures.rtt_ms.mean * 1e-3;
     let round_trips = if rtt > 0.0 { flow.duration_s / rtt } else { 0.0 };
-    let general = [
-        1.0,
-        share(0) - share(1),
-        f64::from(limiter),
-        found.map_or(0.0, |l| log_odds(l.confidence)),
-        libm::log1p(round_trips.max(0.0)),
-    ];
+    let general = |sign| match sign {
+        GeneralSign::One => 1.0,
+        GeneralSign::Lead => share(0) - share(1),
+        GeneralSign::OfLimiter => f64::from(of_limiter),
+        GeneralSign::LimiterOdds => found.map_or(0.0, |l| log_odds(l.confidence)),
+        GeneralSign::RoundTrips => libm::log1p(round_trips.max(0.0)),
+        GeneralSign::NoHandshake => noted("no-handshake"),
+        GeneralSign::OptionsCut => noted("options-cut"),
+        GeneralSign::OneWay => noted("one-way"),
+    };
     std::array::from_fn(|i| match i.checked_sub(GENERAL) {
-        None => general[i],
+        None => general(GeneralSign::ALL[i]),
         Some(cause) => f64::from(Cause::ALL[cause] == flow.cause),
     })
 }
@@ -62,9 +100,10 @@ pub(crate) fn confidence(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
 
 /// What was learned: of a cause that was not met, nothing.
 static LEARNED: LazyLock<[f64; SIGNS]> = LazyLock::new(|| {
-    let of = |cause: Cause| weights::OF_CAUSES.iter().find(|w| w.0 == cause).map_or(0.0, |w| w.1);
+    let general = |sign: GeneralSign| weights::GENERAL.iter().find(|w| w.0 == sign).map_or(0.0, |w| w.1);
+    let of = |cause: Cause| weights::CAUSES.iter().find(|w| w.0 == cause).map_or(0.0, |w| w.1);
     std::array::from_fn(|i| match i.checked_sub(GENERAL) {
-        None => weights::OF_GENERAL[i],
+        None => general(GeneralSign::ALL[i]),
         Some(cause) => of(Cause::ALL[cause]),
     })
 });
@@ -99,5 +138,14 @@ mod tests {
         let limited = FlowDiagnosis { limiter: Some(0), ..flow(Cause::Policed, [0.8, 0.1]) };
         let by = |confidence| [Limiter { confidence, ..Limiter::default() }];
         assert!(confidence(&limited, &by(0.95)) > confidence(&limited, &by(0.4)));
+    }
+
+    #[test]
+    fn what_the_capture_lacks_makes_a_cause_less_sure() {
+        let whole = flow(Cause::RandomLoss, [0.8, 0.1]);
+        for note in ["no-handshake", "options-cut", "one-way"] {
+            let lacking = FlowDiagnosis { notes: vec![note.into()], ..whole.clone() };
+            assert!(confidence(&lacking, &[]) < confidence(&whole, &[]), "{note}");
+        }
     }
 }

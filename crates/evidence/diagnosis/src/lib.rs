@@ -1,5 +1,6 @@
 //! What limited each flow of a capture, and for which share of its time.
 
+pub mod cause;
 pub mod confidence;
 mod limiter;
 mod qlog;

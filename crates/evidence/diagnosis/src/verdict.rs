@@ -5,6 +5,7 @@
 //! 2. Each flow's time is cut into round trips, each round trip into causes ([`evidence`]).
 //! 3. The shares are added up; the greatest is the main cause.
 
+mod alternatives;
 mod between;
 mod bounds;
 mod cc;
@@ -23,6 +24,7 @@ mod takers;
 mod timeline;
 mod too_big;
 
+use crate::cause::{self, RoundPart};
 use crate::confidence::confidence;
 use crate::limiter::posterior::LimiterSource;
 use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts, ProposedLimiter};
@@ -34,10 +36,9 @@ pub use file::capture_info;
 pub(crate) use measures::rtt_summary;
 use outages::AckSilence;
 use result::Diagnosis;
-use result::cause::RoundPart;
 use result::diagnosis::{
     Aqm, CaptureInfo, CapturePlace, Cause, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, Measures,
-    Vantage,
+    SURE, Vantage,
 };
 use round_trips::rounds;
 use std::collections::BTreeMap;
@@ -56,9 +57,6 @@ pub(crate) const FULL_SHARE: f64 = 0.95;
 
 /// The capture is at an end to which it is less than this share of the round trip.
 const AT_END: f64 = 0.1;
-
-/// Of a conversation of which one half is not there, a verdict is half as sure.
-const HALF_SEEN: f64 = 0.5;
 
 /// Flows of a group that are asked each for itself, at most: so that the time it takes grows with the packets only.
 const MOST_ASKED: usize = 32;
@@ -110,17 +108,21 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
         }
     };
     let mut flows: Vec<FlowDiagnosis> =
-        tracks.iter().zip(of_flow).map(|(t, l)| flow(t, l, &beside(t), &info)).collect();
+        tracks.iter().zip(&of_flow).map(|(t, l)| flow(t, l.as_ref(), &beside(t), &info)).collect();
     let refer = keep_those_that_limit(&mut limiters, &flows);
-    for f in &mut flows {
+    for (f, (t, through)) in flows.iter_mut().zip(tracks.iter().zip(&of_flow)) {
         f.limiter = f.limiter.and_then(|l| refer[l]);
-        f.confidence *= confidence(f, &limiters);
+        f.confidence = confidence(f, &limiters);
+        if f.confidence < SURE {
+            f.alternatives = alternatives::of(f, t, through.as_ref(), &beside(t));
+            f.needs = Some(alternatives::needs(f));
+        }
     }
     limiters.iter_mut().enumerate().for_each(|(i, l)| l.takers = takers(&flows, i));
     flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
     let schema = DIAGNOSIS_SCHEMA.into();
     let mut diagnosis = Diagnosis { schema, capture: info, limiters, flows, udp_flows: Vec::new() };
-    let remedies: Vec<_> = diagnosis.flows.iter().map(|f| diagnosis.remedies_of(f)).collect();
+    let remedies: Vec<_> = diagnosis.flows.iter().map(|f| cause::remedies_of(&diagnosis, f)).collect();
     diagnosis.flows.iter_mut().zip(remedies).for_each(|(f, r)| f.remedies = r);
     diagnosis
 }
@@ -544,63 +546,83 @@ fn keep_those_that_limit(limiters: &mut Vec<Limiter>, flows: &[FlowDiagnosis]) -
 
 /// Share of the flow's time that its limiter explains.
 fn by_limiter(f: &FlowDiagnosis) -> f64 {
-    f.causes.iter().filter(|c| c.cause.entry().by_limiter).map(|c| c.share).sum()
+    f.causes.iter().filter(|c| c.cause.is_of_limiter()).map(|c| c.share).sum()
+}
+
+/// A flow's round trips and what is known of it as a whole.
+struct FlowView {
+    rounds: Vec<round_trips::RoundTripSpan>,
+    facts: FlowFacts,
+    /// Median RTT, seconds.
+    median: f64,
+}
+
+impl FlowView {
+    fn new(t: &Track, through: Option<&FlowLimiter>, beside: &PathContext) -> FlowView {
+        let base = beside.base.or(t.handshake.rtt.map(|r| r.as_secs_f64())).unwrap_or(UNKNOWN_RTT);
+        let mean = t.rtt.mean().map_or(base, |rtt| rtt.as_secs_f64());
+        let rtt = mean.max(base);
+        let rounds = rounds(t, rtt);
+        // Nothing is before the capture where that is the sender.
+        let limiter = through.map(|l| l.found);
+        let limiter =
+            limiter.filter(|l| l.behind || l.delay_fit.is_some() || l.bucket.is_some() || !sender_side(t));
+        let others: Vec<&Track> = match t.too_big.is_empty() {
+            true => Vec::new(),
+            false => {
+                beside.same_way.iter().map(|i| &beside.tracks[*i]).filter(|o| !std::ptr::eq(*o, t)).collect()
+            }
+        };
+        let stalls = SizeStall::all(t, &others);
+        let mut outages = outages::outages(t, rtt, beside.silences);
+        // The path was there for smaller packets.
+        outages.retain(|o| !stalls.iter().any(|s| s.meets(*o)));
+        let policer = limiter.is_some_and(|l| l.kind == LimiterKind::Policer);
+        let by = if policer { Cause::Policed } else { Cause::Congestion };
+        let dropped = (through.map_or(&[][..], |l| &l.dropped), by);
+        let losses = losses::losses(t, base, rtt, dropped, (&outages, &stalls), beside.full);
+        let since = |f: &(f64, f64)| (f.0 - limiter::seconds(t.first), f.1 - limiter::seconds(t.first));
+        let facts = FlowFacts {
+            full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),
+            reverse_full: beside.reverse_full.iter().flat_map(|f| f.iter()).map(since).collect(),
+            base,
+            least: t.rtt.min().map_or(base, |rtt| rtt.as_secs_f64()),
+            mss: t.mss.unwrap_or(1) as f64,
+            limiter,
+            share: through.map_or(1.0, |l| l.share),
+            losses,
+            stalls,
+            outages,
+            bursts: outages::bursts(t, rtt).iter().map(|b| b - limiter::seconds(t.first)).collect(),
+            near_receiver: receiver_side(t),
+            waits_before_capture: waits_before_capture(t),
+            inflight_unknown: t.rtt_up.samples() == 0 && !sender_side(t),
+            one_way: measures::is_one_way(t) && !outages::is_unanswered(t),
+            both_ways: beside.both_ways,
+            send_buffer_full: is_send_buffer_full(t, &rounds),
+            held_again: t.held.total() >= HELD_AGAIN,
+            unanswered: cc::are_losses_unanswered(&rounds, t.mss.unwrap_or(1) as f64),
+        };
+        let median = t.rtt.quantile(0.5).map_or(base, |rtt| rtt.as_secs_f64());
+        FlowView { rounds, facts, median }
+    }
+
+    /// The causes of each round's parts, without those that what was measured refutes and those `left_out`.
+    fn splits(&self, left_out: &[Cause]) -> Vec<evidence::RoundSplit> {
+        let measured = evidence::measured(&self.rounds, &self.facts);
+        bounds::consistent_split(&self.rounds, &measured, &self.facts, self.median, left_out)
+    }
 }
 
 /// The diagnosis of one flow.
-fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &CaptureInfo) -> FlowDiagnosis {
-    let base = beside.base.or(t.handshake.rtt.map(|r| r.as_secs_f64())).unwrap_or(UNKNOWN_RTT);
-    let mean = t.rtt.mean().map_or(base, |rtt| rtt.as_secs_f64());
-    let rtt = mean.max(base);
-    let rounds = rounds(t, rtt);
-    // Nothing is before the capture where that is the sender.
-    let limiter = through.as_ref().map(|l| l.found);
-    let limiter =
-        limiter.filter(|l| l.behind || l.delay_fit.is_some() || l.bucket.is_some() || !sender_side(t));
-    let others: Vec<&Track> = match t.too_big.is_empty() {
-        true => Vec::new(),
-        false => {
-            beside.same_way.iter().map(|i| &beside.tracks[*i]).filter(|o| !std::ptr::eq(*o, t)).collect()
-        }
-    };
-    let stalls = SizeStall::all(t, &others);
-    let mut outages = outages::outages(t, rtt, beside.silences);
-    // The path was there for smaller packets.
-    outages.retain(|o| !stalls.iter().any(|s| s.meets(*o)));
-    let policer = limiter.is_some_and(|l| l.kind == LimiterKind::Policer);
-    let by = if policer { Cause::Policed } else { Cause::Congestion };
-    let dropped = (through.as_ref().map_or(&[][..], |l| &l.dropped), by);
-    let losses = losses::losses(t, base, rtt, dropped, (&outages, &stalls), beside.full);
-    let since = |f: &(f64, f64)| (f.0 - limiter::seconds(t.first), f.1 - limiter::seconds(t.first));
-    let facts = FlowFacts {
-        full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),
-        reverse_full: beside.reverse_full.iter().flat_map(|f| f.iter()).map(since).collect(),
-        base,
-        least: t.rtt.min().map_or(base, |rtt| rtt.as_secs_f64()),
-        mss: t.mss.unwrap_or(1) as f64,
-        limiter,
-        share: through.as_ref().map_or(1.0, |l| l.share),
-        losses,
-        stalls,
-        outages,
-        bursts: outages::bursts(t, rtt).iter().map(|b| b - limiter::seconds(t.first)).collect(),
-        near_receiver: receiver_side(t),
-        waits_before_capture: waits_before_capture(t),
-        inflight_unknown: t.rtt_up.samples() == 0 && !sender_side(t),
-        one_way: measures::is_one_way(t) && !outages::is_unanswered(t),
-        both_ways: beside.both_ways,
-        send_buffer_full: is_send_buffer_full(t, &rounds),
-        held_again: t.held.total() >= HELD_AGAIN,
-        unanswered: cc::are_losses_unanswered(&rounds, t.mss.unwrap_or(1) as f64),
-    };
-    let median = t.rtt.quantile(0.5).map_or(base, |rtt| rtt.as_secs_f64());
-    let measured = evidence::measured(&rounds, &facts);
-    let splits = bounds::consistent_split(&rounds, &measured, &facts, median);
+fn flow(t: &Track, through: Option<&FlowLimiter>, beside: &PathContext, info: &CaptureInfo) -> FlowDiagnosis {
+    let view = FlowView::new(t, through, beside);
+    let splits = view.splits(&[]);
+    let FlowView { rounds, facts, .. } = view;
     let causes = timeline::shares(&splits);
     let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;
     let measures = Measures { silence_s: splits.iter().map(silent).sum(), ..measures::measures(t, &rounds) };
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
-    let half_seen = facts.one_way;
     let mut proofs = proof::of_causes(t, &causes, (&rounds, &splits), &facts.losses);
     proofs.extend(setup::proofs(t));
     proofs.extend(responses::proof(t));
@@ -615,7 +637,9 @@ fn flow(t: &Track, through: Option<FlowLimiter>, beside: &PathContext, info: &Ca
         duration_s: duration,
         vantage: vantage(t),
         cause,
-        confidence: if half_seen { HALF_SEEN } else { 1.0 },
+        confidence: 0.0,
+        alternatives: Vec::new(),
+        needs: None,
         timeline: timeline::timeline(&rounds, &splits, start),
         remedies: Vec::new(),
         limiter: through.map(|l| l.index),

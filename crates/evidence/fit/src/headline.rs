@@ -164,7 +164,7 @@ fn contrary(fit: &Fit, seen: &ObservedPath) -> Option<String> {
     };
     let Some(limiter) = &seen.limiter else {
         let lead = seen.flows.first()?;
-        let cause = lead.flow.cause.entry().label.en.to_lowercase();
+        let cause = lead.flow.cause.name().replace('-', " ");
         let share = 100.0 * lead.flow.share(lead.flow.cause);
         return (fit.limiter != "none").then(|| {
             format!(

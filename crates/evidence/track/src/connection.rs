@@ -32,6 +32,8 @@ struct EndpointState {
     sack: bool,
     timestamps: bool,
     ecn: bool,
+    /// The snap length cut options of its SYN off.
+    options_cut: bool,
     /// The first byte of its data, by the other end's first ACK.
     first_acked: Option<u32>,
     packets: u64,
@@ -369,6 +371,7 @@ impl TrackedConnection {
         half.sack = p.options.sack_ok;
         half.timestamps = p.options.timestamps.is_some();
         half.ecn = p.flags.has(TcpFlags::ECE);
+        half.options_cut = p.options.cut;
         half.wscale = match p.options.wscale {
             Some(scale) => ScaleOffer::Shift(scale.min(14)), // RFC 7323 section 2.3
             None if p.options.cut => ScaleOffer::Unknown,
@@ -427,6 +430,7 @@ impl TrackedConnection {
             sack: from.sack && to.sack,
             timestamps: from.timestamps && to.timestamps,
             ecn: from.ecn && to.ecn,
+            options_cut: from.options_cut || to.options_cut,
         }
     }
 

@@ -251,6 +251,7 @@ impl Direction {
         let c = &mut self.counts;
         c.data_packets += segments as u64;
         c.payload_bytes += p.len as u64;
+        c.options_cut += p.options.cut as u64;
         c.ect += if p.ecn != 0 { segments as u64 } else { 0 };
         c.ce += if p.ecn == 3 { segments as u64 } else { 0 };
     }

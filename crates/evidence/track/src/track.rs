@@ -124,6 +124,8 @@ pub struct Handshake {
     pub timestamps: bool,
     /// Both ends agreed on ECN.
     pub ecn: bool,
+    /// The snap length cut options of a SYN off: what they offered is not known.
+    pub options_cut: bool,
 }
 
 /// Counts over the whole life of a direction. "Packets" are segments on the wire: a super-packet counts as
@@ -134,6 +136,8 @@ pub struct TrackCounts {
     pub packets: u64,
     /// Packets with payload.
     pub data_packets: u64,
+    /// Data packets and ACKs of which the snap length cut options off: their timestamps and SACK blocks are not known.
+    pub options_cut: u64,
     /// Payload bytes seen, retransmissions included.
     pub payload_bytes: u64,
     /// Payload bytes, each once.

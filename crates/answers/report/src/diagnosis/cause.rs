@@ -1,24 +1,78 @@
-//! A cause's sentence: the numbers that show it, and what to do. The texts are the cause's own
-//! (`crates/engine/result/src/cause`), the numbers the group's ([`super::values`]) and those of its remedies.
+//! What a cause is called, and its sentences: the numbers that show it, and what to do. The texts are the block `cause.NAME`
+//! of `strings.json`; the numbers are the group's ([`super::values`]) and those of its remedies.
+//!
+//! Of `cause.NAME.why.1`, `.2` and so on the first is printed that has a number for each of its placeholders; likewise of
+//! `cause.NAME.advice.KINDS.1` and so on, where KINDS are the remedies joined by `+`. `advice.KINDS` holds what several causes
+//! advise.
 
-use super::group::FlowGroup;
+use super::group::{Certainty, FlowGroup};
 use super::values::{first_known, of_group, of_remedies};
-use super::words::in_language;
-use crate::strings::Lang;
-use result::remedy::RemedyKind;
+use super::words::share;
+use crate::strings::{Lang, find, text};
+use result::Cause;
+use result::remedy::Remedy;
+
+/// Its name in a table.
+pub fn cause_label(cause: Cause, lang: Lang) -> &'static str {
+    text(&format!("cause.{}.label", cause.name()), lang)
+}
+
+/// How a flow was held: "… was {how} for 91 % of its time".
+pub(super) fn how(cause: Cause, lang: Lang) -> &'static str {
+    text(&format!("cause.{}.how", cause.name()), lang)
+}
 
 /// What shows that this was it.
 pub(super) fn why(g: &FlowGroup, lang: Lang) -> String {
-    let texts: Vec<&'static str> = g.cause.entry().why.iter().map(|t| in_language(*t, lang)).collect();
-    first_known(&texts, &of_group(g))
+    first_known(&numbered(&format!("cause.{}.why", g.cause.name()), lang), &of_group(g))
 }
 
 /// What to do about it.
 pub(super) fn advice(g: &FlowGroup, lang: Lang) -> String {
-    let entry = g.cause.entry();
-    let remedies = (entry.remedies)(&g.affected());
-    let kinds: Vec<RemedyKind> = remedies.iter().map(|r| r.kind).collect();
-    let fits = entry.advice.iter().filter(|a| a.of == kinds);
-    let texts: Vec<&'static str> = fits.map(|a| in_language(a.text, lang)).collect();
-    first_known(&texts, &of_remedies(&remedies, lang))
+    let remedies = diagnosis::cause::remedies(&g.affected());
+    first_known(&advice_texts(g.cause, &remedies, lang), &of_remedies(&remedies, lang))
+}
+
+/// What may have held the largest flow, each with its probability, the likeliest first; none where nothing is known.
+pub(super) fn possible(g: &FlowGroup, lang: Lang) -> Vec<String> {
+    let lead = g.lead();
+    let own = (g.certainty == Certainty::Undecided && g.cause != Cause::Unknown)
+        .then_some((g.cause, lead.confidence));
+    let others = lead.alternatives.iter().map(|a| (a.cause, a.probability));
+    own.into_iter().chain(others).map(|(c, p)| format!("{} {} %", cause_label(c, lang), share(p))).collect()
+}
+
+fn advice_texts(cause: Cause, remedies: &[Remedy], lang: Lang) -> Vec<&'static str> {
+    let kinds: Vec<String> = remedies.iter().map(|r| r.kind.name()).collect();
+    let kinds = format!("advice.{}", kinds.join("+"));
+    let mut texts = numbered(&format!("cause.{}.{kinds}", cause.name()), lang);
+    texts.extend(numbered(&kinds, lang));
+    texts
+}
+
+/// The texts of `key.1`, `key.2` and so on.
+fn numbered(key: &str, lang: Lang) -> Vec<&'static str> {
+    (1..).map_while(|n| find(&format!("{key}.{n}"), lang)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_cause_has_its_words_and_a_label_of_its_own() {
+        for lang in [Lang::En, Lang::Zh] {
+            for cause in Cause::ALL {
+                assert!(!how(cause, lang).is_empty());
+                assert!(
+                    !numbered(&format!("cause.{}.why", cause.name()), lang).is_empty(),
+                    "{}",
+                    cause.name()
+                );
+            }
+            let labels: BTreeSet<&str> = Cause::ALL.iter().map(|c| cause_label(*c, lang)).collect();
+            assert_eq!(labels.len(), Cause::ALL.len());
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! The evidence, a short line each: what was counted and measured of a group of flows.
 
 use super::between;
+use super::cause::cause_label;
 use super::group::FlowGroup;
 use super::values::shows;
-use super::words::{bytes, cause as cause_name, listed, said, seconds, share};
+use super::words::{bytes, listed, said, seconds, share};
 use crate::number::{count, millis, short};
 use crate::strings::{Lang, fill, text};
 use crate::width::printable;
@@ -12,8 +13,6 @@ use result::{Cause, FlowDiagnosis};
 
 /// A further cause is worth a word when it held for a twentieth of the time.
 const TOLD_FROM: f64 = 0.05;
-/// Below this confidence the reader is told of it.
-const SURE: f64 = 0.8;
 
 /// What stands below the sentence of `g`.
 pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
@@ -35,7 +34,6 @@ pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
         retries(g, lang),
         reset(g, lang),
         others(g, lang),
-        sure(g, lang),
         proof(g, lang),
     ];
     list.into_iter().flatten().collect()
@@ -206,9 +204,9 @@ pub(super) fn takers(l: &Limiter, lang: Lang) -> Option<String> {
     (list.len() > 1).then(|| said("takers", &[("list", listed(&list, lang))], lang))
 }
 
-/// What else held them.
+/// What else held the largest flow.
 fn others(g: &FlowGroup, lang: Lang) -> Option<String> {
-    let mut others: Vec<(Cause, f64)> = Cause::ALL.map(|c| (c, g.share(c))).into();
+    let mut others: Vec<(Cause, f64)> = Cause::ALL.map(|c| (c, g.lead().share(c))).into();
     others.retain(|(c, share)| *c != g.cause && *share >= TOLD_FROM);
     others.sort_by(|a, b| b.1.total_cmp(&a.1));
     // Two packets of each: where one begins to look.
@@ -218,17 +216,10 @@ fn others(g: &FlowGroup, lang: Lang) -> Option<String> {
         Some(fill("diag.by", lang, &[("list", &listed(&numbers, lang))]))
     };
     let one = |(cause, part): &(Cause, f64)| {
-        format!("{} {} %{}", cause_name(*cause, lang), share(*part), shown(*cause).unwrap_or_default())
+        format!("{} {} %{}", cause_label(*cause, lang), share(*part), shown(*cause).unwrap_or_default())
     };
     let list: Vec<String> = others.iter().map(one).collect();
     (!list.is_empty()).then(|| said("next", &[("list", listed(&list, lang))], lang))
-}
-
-/// How sure, where that is not very.
-fn sure(g: &FlowGroup, lang: Lang) -> Option<String> {
-    let confidence = g.lead().confidence;
-    let known = g.cause != Cause::Unknown && confidence < SURE;
-    known.then(|| said("sure", &[("share", share(confidence))], lang))
 }
 
 /// The packets of the largest flow that show the cause, and how Wireshark finds them.

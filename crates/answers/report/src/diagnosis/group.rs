@@ -1,13 +1,36 @@
 //! Flows that share a cause, and what limits them.
 
-use result::cause::AffectedFlows;
-use result::diagnosis::{Diagnosis, Limiter};
+use diagnosis::cause::AffectedFlows;
+use result::diagnosis::{Diagnosis, Limiter, SURE, UNDECIDED};
 use result::{Cause, FlowDiagnosis};
 use std::collections::HashSet;
 
-/// Flows with the same cause at the same limiter.
+/// How sure a verdict is, as its headline says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Certainty {
+    /// Stated without doubt.
+    Sure,
+    /// "Probably …".
+    Probable,
+    /// "Cannot tell …".
+    Undecided,
+}
+
+impl Certainty {
+    fn of(flow: &FlowDiagnosis) -> Certainty {
+        match flow.confidence {
+            _ if flow.cause == Cause::Unknown => Certainty::Undecided,
+            p if p < UNDECIDED => Certainty::Undecided,
+            p if p < SURE => Certainty::Probable,
+            _ => Certainty::Sure,
+        }
+    }
+}
+
+/// Flows with the same cause at the same limiter, as sure.
 pub(super) struct FlowGroup<'a> {
     pub cause: Cause,
+    pub certainty: Certainty,
     pub limiter: Option<&'a Limiter>,
     /// Most bytes first; never empty.
     pub flows: Vec<&'a FlowDiagnosis>,
@@ -19,7 +42,7 @@ impl<'a> FlowGroup<'a> {
         self.flows[0]
     }
 
-    /// The same for the registry of causes.
+    /// The same for the rules of causes.
     pub fn affected(&self) -> AffectedFlows<'_> {
         AffectedFlows { flows: &self.flows, limiter: self.limiter }
     }
@@ -29,15 +52,6 @@ impl<'a> FlowGroup<'a> {
     pub fn sum(&self, of: impl Fn(&FlowDiagnosis) -> f64) -> f64 {
         let mut seen = HashSet::new();
         self.flows.iter().filter(|f| seen.insert(f.connection)).map(|f| of(f)).sum()
-    }
-
-    /// A cause's share of the time of all of them.
-    pub fn share(&self, cause: Cause) -> f64 {
-        let time = self.sum(|f| f.duration_s);
-        match time > 0.0 {
-            true => self.sum(|f| f.share(cause) * f.duration_s) / time,
-            false => self.sum(|f| f.share(cause)) / self.sum(|_| 1.0),
-        }
     }
 
     /// Mbit/s of payload that all of them together had, from the first's begin to the last's end.
@@ -50,13 +64,6 @@ impl<'a> FlowGroup<'a> {
             _ => 0.0,
         }
     }
-
-    /// The share of data packets lost on either side of the capture.
-    pub fn lost(&self) -> f64 {
-        let sent = self.sum(|f| f.measures.data_packets as f64);
-        let lost = self.sum(|f| (f.measures.lost_up + f.measures.lost_down) as f64);
-        if sent > 0.0 { lost / sent } else { 0.0 }
-    }
 }
 
 /// The groups of these flows, the one with most bytes first.
@@ -64,13 +71,14 @@ pub(super) fn groups<'a>(d: &'a Diagnosis, flows: &[&'a FlowDiagnosis]) -> Vec<F
     let mut groups: Vec<(Option<usize>, FlowGroup)> = Vec::new();
     for &flow in flows {
         // Flows that wait for their application are one group whatever they pass.
-        let by_limiter = flow.cause.entry().by_limiter;
-        let at = flow.limiter.filter(|&i| by_limiter && i < d.limiters.len());
-        match groups.iter_mut().find(|(limiter, g)| (*limiter, g.cause) == (at, flow.cause)) {
+        let at = flow.limiter.filter(|&i| flow.cause.is_of_limiter() && i < d.limiters.len());
+        let certainty = Certainty::of(flow);
+        let same = |g: &FlowGroup| (g.cause, g.certainty) == (flow.cause, certainty);
+        match groups.iter_mut().find(|(limiter, g)| *limiter == at && same(g)) {
             Some((_, group)) => group.flows.push(flow),
             None => {
                 let limiter = at.and_then(|i| d.limiters.get(i));
-                groups.push((at, FlowGroup { cause: flow.cause, limiter, flows: vec![flow] }));
+                groups.push((at, FlowGroup { cause: flow.cause, certainty, limiter, flows: vec![flow] }));
             }
         }
     }

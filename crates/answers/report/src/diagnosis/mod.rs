@@ -16,6 +16,7 @@ mod udp;
 mod values;
 mod words;
 
+pub use cause::cause_label;
 pub use page::{page, page_data};
 pub use rows::{MOST_ROWS, Rows};
 

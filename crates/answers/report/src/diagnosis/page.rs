@@ -44,8 +44,8 @@ pub(crate) struct CapturePage<'a> {
     limiters: &'a [Limiter],
     /// Names of packets' kinds, by number.
     kinds: [&'static str; KINDS.len()],
-    /// Causes, by number.
-    causes: [CauseLook; Cause::ALL.len()],
+    /// Names of causes, by number.
+    causes: [&'static str; Cause::ALL.len()],
     /// What is said of groups of flows.
     told: Both<Vec<PageTold>>,
     /// What should be known of the capture.
@@ -78,32 +78,6 @@ impl<'a> PageUdpFlow<'a> {
     fn of(flow: &'a UdpFlowDiagnosis) -> PageUdpFlow<'a> {
         let protocol_text = Both::of(|lang| udp::protocol(flow, lang));
         PageUdpFlow { diagnosis: flow, lost: udp::lost_share(flow), protocol_text }
-    }
-}
-
-/// A cause as the page shows it.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct CauseLook {
-    /// As in JSON.
-    name: &'static str,
-    /// What people call it.
-    label: Both<&'static str>,
-    /// Colour on a light ground.
-    light: &'static str,
-    /// On a dark one.
-    dark: &'static str,
-}
-
-impl CauseLook {
-    fn of(cause: Cause) -> CauseLook {
-        let entry = cause.entry();
-        CauseLook {
-            name: cause.name(),
-            label: Both { en: entry.label.en, zh: entry.label.zh },
-            light: entry.colors.light,
-            dark: entry.colors.dark,
-        }
     }
 }
 
@@ -181,7 +155,7 @@ fn data<'a>(d: &'a Diagnosis, rows: &Rows, lang: Lang) -> (CapturePage<'a>, Vec<
         capture: &d.capture,
         limiters: &d.limiters,
         kinds: KINDS.map(PacketKind::name),
-        causes: Cause::ALL.map(CauseLook::of),
+        causes: Cause::ALL.map(Cause::name),
         told: Both::of(|lang| said(d, lang)),
         notes: Both::of(|lang| notes::notes(d, lang)),
         flows,

@@ -1,8 +1,9 @@
 //! The table of flows, two lines each, so that all of it fits 80 columns.
 
+use super::cause::cause_label;
 use super::figures::FlowFigures;
 use super::values::rate;
-use super::words::{cause as cause_name, kind, share};
+use super::words::{kind, share};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, text};
 use crate::style::{Style, Tone};
@@ -66,7 +67,7 @@ fn cause(f: &FlowDiagnosis, place: usize, lang: Lang) -> String {
             f.causes.iter().find(|c| c.cause != f.cause && c.share >= NAMED_FROM).map(|c| (c.cause, c.share))
         }
     };
-    found.map_or_else(String::new, |(c, part)| format!("{} {}%", cause_name(c, lang), share(part)))
+    found.map_or_else(String::new, |(c, part)| format!("{} {}%", cause_label(c, lang), share(part)))
 }
 
 fn limiter(d: &Diagnosis, f: &FlowDiagnosis, lang: Lang) -> String {

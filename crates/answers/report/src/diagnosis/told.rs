@@ -1,9 +1,10 @@
 //! The summary: each group of flows is told of together.
 
-use super::group::{FlowGroup, groups};
-use super::words::{cause as cause_name, in_language, listed, share};
+use super::cause::cause_label;
+use super::group::{Certainty, FlowGroup, groups};
+use super::words::{listed, share};
 use super::{cause, control, facts};
-use crate::strings::{Lang, fill};
+use crate::strings::{Lang, fill, text};
 use crate::width::printable;
 use result::Cause;
 use result::diagnosis::Diagnosis;
@@ -39,38 +40,67 @@ pub(super) fn told(d: &Diagnosis, lang: Lang) -> (Vec<Told>, Vec<String>) {
     let left = groups.get(MOST_GROUPS..).unwrap_or_default();
     let n: usize = left.iter().map(|g| g.flows.len()).sum();
     let list: Vec<String> =
-        left.iter().map(|g| format!("{} {}", cause_name(g.cause, lang), g.flows.len())).collect();
+        left.iter().map(|g| format!("{} {}", cause_label(g.cause, lang), g.flows.len())).collect();
     let rest = fill("diag.rest", lang, &[("n", &n.to_string()), ("list", &listed(&list, lang))]);
     (told, (n > 0).then_some(rest).into_iter().chain(control::told(&control, lang)).collect())
 }
 
 fn say(group: &FlowGroup, lang: Lang) -> Told {
-    let lead = group.lead();
-    let who = format!("{} -> {}", printable(&lead.from), printable(&lead.to));
-    let how = in_language(group.cause.entry().how, lang);
-    let n = group.flows.len();
-    let key = match (group.cause, n) {
-        (Cause::Unknown, 1) => "diag.head.unknown.one",
-        (Cause::Unknown, _) => "diag.head.unknown.many",
-        (_, 1) => "diag.head.one",
-        _ => "diag.head.many",
-    };
-    let values = [
-        ("who", who.as_str()),
-        ("n", &n.to_string()),
-        ("how", how),
-        ("share", &share(group.share(group.cause))),
-    ];
-    let head = fill(key, lang, &values);
-    let (why, advice) = (cause::why(group, lang), cause::advice(group, lang));
-    let text = match lang {
-        Lang::En => format!("{head}: {why}. {advice}."),
-        Lang::Zh => format!("{head}：{why}。{advice}。"),
-    };
     Told {
         cause: group.cause,
         flows: group.flows.iter().map(|f| f.id).collect(),
-        text,
+        text: sentences(group, lang),
         facts: facts::facts(group, lang),
     }
+}
+
+/// What held them, why that is so, what to do; doubt comes first.
+fn sentences(group: &FlowGroup, lang: Lang) -> String {
+    let head = head(group, lang);
+    let possible = listed(&cause::possible(group, lang), lang);
+    let mut parts = match group.certainty {
+        Certainty::Undecided if possible.is_empty() => vec![because(&head, &cause::why(group, lang), lang)],
+        Certainty::Undecided => {
+            let possible = fill("diag.head.possible", lang, &[("list", &possible)]);
+            vec![because(&head, &possible, lang)]
+        }
+        Certainty::Probable | Certainty::Sure => {
+            vec![because(&head, &cause::why(group, lang), lang), cause::advice(group, lang)]
+        }
+    };
+    if group.certainty == Certainty::Probable {
+        let key = if possible.is_empty() { "diag.doubt.alone" } else { "diag.doubt" };
+        let sure = share(group.lead().confidence);
+        parts.push(fill(key, lang, &[("share", &sure), ("list", &possible)]));
+    }
+    let needs = group.lead().needs.filter(|_| group.certainty != Certainty::Sure);
+    parts.extend(needs.map(|needs| text(&format!("diag.needs.{}", needs.name()), lang).to_string()));
+    match lang {
+        Lang::En => parts.join(". ") + ".",
+        Lang::Zh => parts.join("。") + "。",
+    }
+}
+
+fn because(head: &str, why: &str, lang: Lang) -> String {
+    let colon = if lang == Lang::Zh { "：" } else { ": " };
+    format!("{head}{colon}{why}")
+}
+
+fn head(group: &FlowGroup, lang: Lang) -> String {
+    let lead = group.lead();
+    let who = format!("{} -> {}", printable(&lead.from), printable(&lead.to));
+    let n = group.flows.len();
+    let which = match group.certainty {
+        Certainty::Undecided => ".unknown",
+        Certainty::Probable => ".probably",
+        Certainty::Sure => "",
+    };
+    let many = if n == 1 { "one" } else { "many" };
+    let values = [
+        ("who", who.as_str()),
+        ("n", &n.to_string()),
+        ("how", cause::how(group.cause, lang)),
+        ("share", &share(lead.share(group.cause))),
+    ];
+    fill(&format!("diag.head{which}.{many}"), lang, &values)
 }

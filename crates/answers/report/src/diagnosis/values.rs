@@ -1,4 +1,6 @@
-//! The numbers that sentences about a group of flows may name: `{placeholders}` of the causes' texts.
+//! The numbers that sentences about a group of flows may name: `{placeholders}` of the causes' texts. All of them are of the
+//! largest flow, but for those of a limiter, which are of all flows that it holds: so no sentence mixes the numbers of several
+//! flows.
 //!
 //! Of a cause, the first text is told whose placeholders are all known; so a value that makes no sense for these flows is
 //! not in the list, rather than odd.
@@ -14,6 +16,8 @@ use result::{Cause, FlowDiagnosis};
 
 /// A buffer that would carry so many times what was ever delivered in an RTT is not kept full: it is filled in bursts.
 const IN_BURSTS: f64 = 1.3;
+/// An RTT within this share of the least one waited at no queue: what a managed queue lets stand (RFC 8289 section 3.2).
+const NO_QUEUE: f64 = 0.1;
 /// Mathis et al. 1997: rate = MSS / RTT * C / sqrt(p), C = sqrt(3/2) where each packet is acknowledged.
 const MATHIS: f64 = 1.2247;
 
@@ -43,10 +47,9 @@ type Named = Vec<(&'static str, Option<String>)>;
 /// What every group has.
 fn always(g: &FlowGroup) -> Named {
     let rtt = g.lead().measures.rtt_ms;
-    let fastest = g.flows.iter().map(|f| f.measures.max_delivery_mbps).fold(0.0, f64::max);
     vec![
-        // Payload that came through, Mbit/s; share of the packets lost, per cent.
-        ("got", Some(short(g.carried()))),
+        // Payload that came through (at a limiter, of all flows that it holds), Mbit/s; share of the packets lost, per cent.
+        ("got", Some(short(if g.limiter.is_some() { g.carried() } else { g.lead().measures.goodput_mbps }))),
         ("lost", Some(percent(lost(g)))),
         // Packets of the largest flow, where the capture has one direction only.
         ("data_seen", is_one_way(g).then(|| count(g.lead().measures.data_packets))),
@@ -56,10 +59,12 @@ fn always(g: &FlowGroup) -> Named {
         // RTT of the largest flow, ms.
         ("min", shows(rtt.min).then(|| millis(rtt.min))),
         ("p50", shows(rtt.min).then(|| millis(rtt.p50))),
+        // The median, where no queue stood in half of the samples.
+        ("p50_empty", (shows(rtt.min) && rtt.p50 <= rtt.min + NO_QUEUE * rtt.min).then(|| millis(rtt.p50))),
         ("p95", shows(rtt.min).then(|| millis(rtt.p95))),
-        // Seconds that the cause held the largest flow; the greatest delivery rate of any, Mbit/s.
+        // Seconds that the cause held the largest flow; its greatest delivery rate, Mbit/s.
         ("held", Some(seconds(held(g.lead(), g.cause)))),
-        ("fastest", Some(short(fastest))),
+        ("fastest", Some(short(g.lead().measures.max_delivery_mbps))),
     ]
 }
 
@@ -107,14 +112,13 @@ fn windows(g: &FlowGroup) -> Named {
         ("flight", Some(flight)),
         ("flight_rate", Some(short(flight_rate))),
         // What CUBIC and Reno carry at this loss.
-        ("mathis", mathis(m, g.lost()).map(short)),
+        ("mathis", mathis(m, lost_of(g.lead())).map(short)),
     ]
 }
 
 fn counts(g: &FlowGroup) -> Named {
     let (lead, m) = (g.lead(), &g.lead().measures);
     let rounds = || format!("{:.0}", (lead.duration_s * 1e3 / m.rtt_ms.min).ceil());
-    let acks = g.sum(|f| f.measures.acks as f64).max(1.0);
     let cut = m.fragmented_packets as f64;
     let more = m.fragments.saturating_sub(m.fragmented_packets) as f64 * IPV4_HEADER;
     vec![
@@ -140,7 +144,7 @@ fn counts(g: &FlowGroup) -> Named {
         ("more_headers", (m.fragmented_packets > 0).then(|| percent(more / (m.bytes as f64).max(1.0)))),
         ("torn", (m.torn_packets > 0).then(|| m.torn_packets.to_string())),
         // Data packets to each ACK; the largest burst back to back.
-        ("data_per_ack", Some(short(g.sum(|f| f.measures.data_packets as f64) / acks))),
+        ("data_per_ack", Some(short(m.data_packets as f64 / (m.acks as f64).max(1.0)))),
         ("largest_burst", Some(bytes(m.largest_burst_bytes as f64))),
     ]
 }
@@ -158,7 +162,8 @@ fn setup(g: &FlowGroup) -> Named {
     ]
 }
 
-/// What remedies set, change and are applied to; as [`result::cause::AdviceTemplate`] names it.
+/// What remedies set, change and are applied to: `{shape}` is the setting of the remedy `shape`, `{send-buffer.now}` what it is
+/// now, `{queue-management.queue-delay}` the effect's measure now, `{repair-link.place}` the place.
 pub(super) fn of_remedies(remedies: &[Remedy], lang: Lang) -> SentenceValues {
     let mut values = Vec::new();
     for r in remedies {
@@ -184,9 +189,15 @@ fn number(x: f64, unit: RemedyUnit) -> String {
     }
 }
 
-/// What the limiter dropped; of the flows' own losses where there is none.
+/// The share of the packets that the limiter dropped; of the largest flow's packets that were lost where there is none.
 fn lost(g: &FlowGroup) -> f64 {
-    g.limiter.map(|l| l.lost_share).filter(|&s| s > 0.0).unwrap_or_else(|| g.lost())
+    g.limiter.map(|l| l.lost_share).filter(|&s| s > 0.0).unwrap_or_else(|| lost_of(g.lead()))
+}
+
+/// The share of its data packets lost on either side of the capture.
+fn lost_of(f: &FlowDiagnosis) -> f64 {
+    let (m, lost) = (&f.measures, f.measures.lost_up + f.measures.lost_down);
+    if m.data_packets > 0 { lost as f64 / m.data_packets as f64 } else { 0.0 }
 }
 
 /// What a loss-based congestion control carries at that loss, Mbit/s.

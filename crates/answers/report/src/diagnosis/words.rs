@@ -2,8 +2,6 @@
 
 use crate::number::{count, short};
 use crate::strings::{Lang, fill, text};
-use result::Cause;
-use result::cause::Bilingual;
 use result::diagnosis::LimiterKind;
 use result::remedy::RemedyPlace;
 
@@ -28,19 +26,10 @@ pub(super) fn seconds(s: f64) -> String {
     if s < 9.995 { format!("{s:.2}") } else { count(s.round() as u64) }
 }
 
-/// The text in this language.
-pub(super) fn in_language(text: Bilingual, lang: Lang) -> &'static str {
-    if lang == Lang::Zh { text.zh } else { text.en }
-}
-
 /// A line of evidence: the text `diag.fact.KEY` with its values.
 pub(super) fn said(key: &str, values: &[(&str, String)], lang: Lang) -> String {
     let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (*k, v.as_str())).collect();
     fill(&format!("diag.fact.{key}"), lang, &values)
-}
-
-pub(super) fn cause(cause: Cause, lang: Lang) -> &'static str {
-    in_language(cause.entry().label, lang)
 }
 
 pub(super) fn kind(kind: LimiterKind, lang: Lang) -> &'static str {

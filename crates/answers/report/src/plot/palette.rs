@@ -166,4 +166,18 @@ mod tests {
         );
         assert_eq!(Color([0, 100, 200]).toward(Color([100, 100, 0]), 0.5), Color([50, 100, 100]));
     }
+
+    #[test]
+    fn colours_of_causes_differ_in_both_themes() {
+        for palette in [Theme::Light, Theme::Dark].map(Theme::palette) {
+            let all =
+                result::Cause::ALL.map(|cause| (cause.name(), palette.states[cause.name()].0.map(f64::from)));
+            for (i, (a, x)) in all.iter().enumerate() {
+                for (b, y) in &all[..i] {
+                    let apart = x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt();
+                    assert!(apart > 40.0, "{a} and {b} are {apart} apart");
+                }
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! What `longfat diagnose` says, as text, of hand-made diagnoses: one of every cause. `cargo xtask bless report`
 //! rewrites the files; look at the difference before you keep it.
 
+use diagnosis::cause::remedies_of;
 use report::diagnosis::{MOST_ROWS, Rows, page, text};
 use report::{Lang, Style};
 use result::diagnosis::*;
@@ -164,7 +165,8 @@ fn every() -> Vec<(Cause, Diagnosis)> {
         }
         Cause::Unknown => {
             let mut f = flow(0, cause, 2.0);
-            (f.causes[2].share, f.confidence) = (0.0, 0.3);
+            (f.causes[2].share, f.confidence) = (0.0, 0.0);
+            f.needs = Some(CaptureNeed::FromTheSyn);
             of(vec![f], vec![])
         }
         other => of(vec![flow(0, other, 8.0)], vec![]),
@@ -180,6 +182,90 @@ fn every_cause_has_its_sentence_its_evidence_and_its_advice() {
         let tells_its_share = cause == Cause::Unknown || first.contains("91 %");
         assert!(tells_its_share && first.contains("10.0.0.1:40000"), "{first}");
         check(&format!("{}-zh", cause.name()), &d, Lang::Zh);
+    }
+}
+
+/// The first paragraph, on one line.
+fn headline(d: &Diagnosis) -> String {
+    let text = text(d, 10, Style::plain(2000), Lang::En);
+    text.split("\n\n").next().unwrap_or_default().lines().next().unwrap_or_default().to_string()
+}
+
+#[test]
+fn a_sentence_is_about_one_flow_or_about_one_limiter() {
+    for (cause, alone) in every().into_iter().filter(|(c, _)| *c != Cause::SetupFailed) {
+        // A smaller flow of the same cause, all of its numbers other ones.
+        let mut both = alone.clone();
+        let mut other = both.flows[0].clone();
+        (other.connection, other.id) = (7, FlowDiagnosis::number(7, true));
+        other.duration_s *= 0.5;
+        other.causes.iter_mut().for_each(|c| (c.share, c.seconds) = (c.share * 0.5, c.seconds * 0.3));
+        let m = &mut other.measures;
+        (m.goodput_mbps, m.max_delivery_mbps, m.bytes) = (m.goodput_mbps * 0.7, 900.0, m.bytes / 3);
+        (m.lost_down, m.acks, m.largest_burst_bytes) = (m.data_packets / 2, m.acks / 9, 77_777);
+        (m.rtt_ms.min, m.rtt_ms.p50, m.rtt_ms.p95) = (3.0, 400.0, 900.0);
+        (m.silence_s, m.max_inflight_bytes, m.max_window_bytes) = (1.11, 9_999, Some(123_456));
+        both.flows.push(other);
+        let why = |d: &Diagnosis| {
+            let line = headline(d);
+            let (_, rest) = line.split_once(": ").unwrap_or_else(|| panic!("{line}"));
+            rest.to_string()
+        };
+        // What came through a limiter is of all flows that it holds.
+        let without_sum = |text: String| {
+            let kept = |word: &&str| word.parse::<f64>().is_err();
+            text.split_whitespace().filter(kept).collect::<Vec<_>>().join(" ")
+        };
+        match alone.limiters.is_empty() {
+            true => assert_eq!(why(&alone), why(&both), "{}", cause.name()),
+            false => assert_eq!(without_sum(why(&alone)), without_sum(why(&both)), "{}", cause.name()),
+        }
+        if cause != Cause::Unknown {
+            assert!(headline(&both).contains("for 91 % of its time"), "{}", headline(&both));
+        }
+    }
+}
+
+#[test]
+fn no_queue_stood_is_said_only_where_none_did() {
+    let (_, d) = every().into_iter().find(|(c, _)| *c == Cause::RandomLoss).unwrap();
+    assert!(headline(&d).contains("while no queue stood"), "{}", headline(&d));
+    let mut queued = d.clone();
+    queued.flows[0].measures.rtt_ms.p50 = 50.0;
+    assert!(!headline(&queued).contains("no queue stood"), "{}", headline(&queued));
+}
+
+#[test]
+fn doubt_comes_first() {
+    let (_, sure) = every().into_iter().find(|(c, _)| *c == Cause::RandomLoss).unwrap();
+    let doubtful = |confidence| {
+        let mut d = sure.clone();
+        let f = &mut d.flows[0];
+        f.confidence = confidence;
+        f.alternatives = vec![
+            AlternativeCause { cause: Cause::Congestion, probability: 0.2 },
+            AlternativeCause { cause: Cause::Application, probability: 0.08 },
+        ];
+        f.needs = Some(CaptureNeed::AtTheReceiver);
+        d
+    };
+    let said = headline(&doubtful(0.62));
+    assert!(said.starts_with("Probably 10.0.0.1:40000"), "{said}");
+    for part in ["62 % sure", "congestion 20 %", "application 8 %", "capture at the receiver too"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let undecided = doubtful(0.45);
+    let said = headline(&undecided);
+    assert!(said.starts_with("Cannot tell what limited 10.0.0.1:40000"), "{said}");
+    assert!(said.contains("random loss 45 %, congestion 20 %"), "{said}");
+    let remedies = remedies_of(&undecided, &undecided.flows[0]);
+    assert!(remedies.iter().all(|r| r.kind == RemedyKind::CaptureAgain), "{remedies:?}");
+    assert!(!said.contains("BBR"), "{said}");
+    for need in CaptureNeed::ALL {
+        assert_eq!(serde_json::to_value(need).unwrap(), need.name());
+        let mut d = doubtful(0.45);
+        d.flows[0].needs = Some(need);
+        assert!(headline(&d).contains("To decide, "), "{}", headline(&d));
     }
 }
 
@@ -203,14 +289,14 @@ fn a_rate_that_nothing_tells_is_a_range_and_no_advice_names_it() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("20.0") && !text.contains("19.6"), "{text}");
-    assert!(d.remedies_of(&d.flows[0]).iter().all(|r| r.setting.is_none() && r.effects.is_empty()));
+    assert!(remedies_of(&d, &d.flows[0]).iter().all(|r| r.setting.is_none() && r.effects.is_empty()));
 }
 
 #[test]
 fn remedies_are_of_what_was_measured_and_advice_is_of_the_remedies() {
     for (cause, d) in every() {
         let (f, limiter) = (&d.flows[0], d.limiters.first());
-        let remedies = d.remedies_of(f);
+        let remedies = remedies_of(&d, f);
         assert!(!remedies.is_empty(), "{}", cause.name());
         let said = text(&d, 10, Style::default(), Lang::En).replace('\n', " ");
         for r in &remedies {
@@ -251,7 +337,7 @@ fn who_uses_bbr_is_not_told_to() {
     for (cause, mut d) in every() {
         d.flows[0].cc.name = "bbr".into();
         let named = |d: &Diagnosis| {
-            d.remedies_of(&d.flows[0]).iter().filter(|r| r.kind == RemedyKind::CongestionControl).count()
+            remedies_of(d, &d.flows[0]).iter().filter(|r| r.kind == RemedyKind::CongestionControl).count()
         };
         let said = text(&d, 10, Style::default(), Lang::En);
         assert!(named(&d) == 0 && !said.contains("BBR at"), "{}: {said}", cause.name());

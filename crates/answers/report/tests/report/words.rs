@@ -1,7 +1,6 @@
 //! Chinese by the trade's words: what RFC translations and operators' manuals call things, and never again what they do
 //! not. English says "simulated" and "on the kernel", not which clock drove it.
 
-use result::Cause;
 use std::collections::BTreeMap;
 use units::Goal;
 
@@ -12,13 +11,6 @@ fn texts() -> Vec<(String, String, String)> {
     for file in [include_str!("../../strings.json"), include_str!("../../names.json"), explorer] {
         let table: BTreeMap<String, BTreeMap<String, String>> = serde_json::from_str(file).unwrap();
         all.extend(table.into_iter().map(|(key, text)| (key, text["en"].clone(), text["zh"].clone())));
-    }
-    for cause in Cause::ALL {
-        let entry = cause.entry();
-        let advice = entry.advice.iter().map(|a| a.text);
-        for text in [entry.label, entry.how].into_iter().chain(entry.why.iter().copied()).chain(advice) {
-            all.push((format!("cause {}", cause.name()), text.en.into(), text.zh.into()));
-        }
     }
     for goal in Goal::ALL {
         all.push((format!("goal {goal:?}"), goal.label().en.into(), goal.label().zh.into()));

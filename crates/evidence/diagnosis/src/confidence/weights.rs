@@ -1,13 +1,22 @@
 //! Made by `cargo run --release -p longfat-diagnose-test -- calibrate 600 DIR`.
 
-use super::GENERAL;
+use super::GeneralSign;
 use result::Cause;
 
-/// Of the signs that every verdict has.
-pub(super) const OF_GENERAL: [f64; GENERAL] = [-1.23, 2.11, -1.46, 0.47, 0.70];
+/// Of what every verdict has, nats per unit of the sign.
+pub(super) const GENERAL: &[(GeneralSign, f64)] = &[
+    (GeneralSign::One, -1.23),
+    (GeneralSign::Lead, 2.11),
+    (GeneralSign::OfLimiter, -1.46),
+    (GeneralSign::LimiterOdds, 0.47),
+    (GeneralSign::RoundTrips, 0.70),
+    (GeneralSign::NoHandshake, -0.50),
+    (GeneralSign::OptionsCut, -1.00),
+    (GeneralSign::OneWay, -1.50),
+];
 
-/// Of each cause; none for those that were not met.
-pub(super) const OF_CAUSES: &[(Cause, f64)] = &[
+/// Of each cause, nats; none for those that were not met.
+pub(super) const CAUSES: &[(Cause, f64)] = &[
     (Cause::Application, 0.73),
     (Cause::ReceiveWindow, 0.17),
     (Cause::ReceiverStalled, 0.65),

@@ -3,28 +3,32 @@
 
 use super::evidence::{FlowFacts, MeasuredRound, RoundSplit, split};
 use super::round_trips::RoundTripSpan;
-use result::cause::CauseBound;
+use crate::cause::{CauseBound, rules};
 use result::diagnosis::Cause;
 
 /// A sender may leave so much of a window unused (RFC 9293 section 3.8.6.2.1: it waits for half of the greatest).
 const USED: f64 = 0.5;
 /// Slow start grows by this a round trip where every second segment is acknowledged (RFC 5681 sections 3.1 and 4.2).
 pub(super) const GROWTH: f64 = 1.5;
-/// A queue stands if packets wait for longer than the path is long: see [`result::cause::RoundEvidence::queue_stands`].
+/// A queue stands if packets wait for longer than the path is long: see [`crate::cause::RoundEvidence::queue_stands`].
 const STANDS: f64 = 2.0;
 
 /// Causes that only data and ACKs together show: whether a queue stands, and what an ACK lets out.
 const NEED_ACKS: [Cause; 5] =
     [Cause::RandomLoss, Cause::Congestion, Cause::SendBuffer, Cause::ReceiveWindow, Cause::AckPath];
 
-/// The split of every round among the causes that what was measured does not refute.
+/// The split of every round among the causes that are not `left_out` and that what was measured does not refute.
 pub(crate) fn consistent_split(
     rounds: &[RoundTripSpan],
     measured: &[MeasuredRound],
     facts: &FlowFacts,
     median_rtt: f64,
+    left_out: &[Cause],
 ) -> Vec<RoundSplit> {
-    let mut refuted = if facts.one_way { NEED_ACKS.to_vec() } else { Vec::new() };
+    let mut refuted = left_out.to_vec();
+    if facts.one_way {
+        refuted.extend(NEED_ACKS);
+    }
     loop {
         let splits = split(measured, &refuted);
         let held = |c: &Cause| holds(*c, rounds, &splits, facts, median_rtt);
@@ -49,7 +53,7 @@ fn holds(
     if with().next().is_none() {
         return true;
     }
-    match cause.entry().bound {
+    match rules(cause).bound {
         CauseBound::Nothing => true,
         CauseBound::Loss => !facts.losses.is_empty(),
         CauseBound::LossWithoutQueue => !facts.losses.is_empty() && median_rtt < STANDS * facts.base,

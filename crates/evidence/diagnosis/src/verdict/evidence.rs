@@ -3,14 +3,14 @@
 //! 1. The tracker times waits to the packet: nothing outstanding, all written sent, window full, timeout, silence.
 //!    What is left of a round trip is time in which packets moved.
 //! 2. Here is measured what was going on in each round trip: [`RoundEvidence`].
-//! 3. Each of these parts goes to the cause with the strongest claim on it (`crates/engine/result/src/cause`).
+//! 3. Each of these parts goes to the cause with the strongest claim on it (`crates/evidence/diagnosis/src/cause`).
 
 use super::FULL_SHARE;
 use super::bounds::GROWTH;
 use super::round_trips::RoundTripSpan;
 use super::too_big::SizeStall;
+use crate::cause::{self, RoundEvidence, RoundPart};
 use crate::limiter::FoundLimiter;
-use result::cause::{RoundEvidence, RoundPart};
 use result::diagnosis::Cause;
 
 /// What is known of the flow as a whole.
@@ -131,7 +131,7 @@ pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Measu
 /// The split of every round; none goes to a cause that was `refuted`.
 pub(crate) fn split(measured: &[MeasuredRound], refuted: &[Cause]) -> Vec<RoundSplit> {
     let of = |m: &MeasuredRound| {
-        RoundPart::ALL.map(|part| (Cause::of_part_but(part, &m.evidence, refuted), m.seconds[part as usize]))
+        RoundPart::ALL.map(|part| (cause::of_part(part, &m.evidence, refuted), m.seconds[part as usize]))
     };
     measured.iter().map(of).collect()
 }

@@ -93,6 +93,18 @@ pub(crate) fn is_one_way(t: &Track) -> bool {
     t.counts.acks == 0 || t.counts.data_packets == 0
 }
 
+/// The snap length cut TCP options off: of the SYN, of data or of ACKs.
+pub(crate) fn are_options_cut(t: &Track) -> bool {
+    t.handshake.options_cut || t.counts.options_cut > 0
+}
+
+/// The ends did not agree on SACK: their SYNs show it. Of a connection without them, or with options that were not captured, it is
+/// not known.
+fn without_sack(t: &Track) -> bool {
+    let h = &t.handshake;
+    h.syn && h.syn_ack && !h.sack && t.counts.sacks == 0 && !are_options_cut(t)
+}
+
 /// How long the way between sender and capture takes is known, by the handshake or by timestamps.
 fn knows_rtt(t: &Track) -> bool {
     t.rtt_up.samples() > 0 || t.handshake.up.is_some()
@@ -110,7 +122,8 @@ pub(crate) fn notes(t: &Track) -> Vec<String> {
         (is_one_way(t), "one-way"),
         (!is_one_way(t) && !knows_rtt(t), "rtt-from-capture"),
         (c.duplicate_records > 0, "duplicate-records"),
-        (!t.handshake.sack && c.sacks == 0, "no-sack"),
+        (are_options_cut(t), "options-cut"),
+        (without_sack(t), "no-sack"),
     ];
     said.iter().filter(|s| s.0).map(|s| s.1.to_string()).collect()
 }

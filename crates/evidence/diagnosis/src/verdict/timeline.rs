@@ -65,7 +65,7 @@ pub(super) fn timeline(rounds: &[RoundTripSpan], splits: &[RoundSplit], start: f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::cause::RoundPart;
+    use crate::cause::RoundPart;
 
     /// Rounds of a second each, each held by one cause.
     fn flow(causes: &[Cause]) -> (Vec<RoundTripSpan>, Vec<RoundSplit>) {

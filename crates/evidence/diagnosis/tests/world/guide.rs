@@ -44,7 +44,8 @@ fn the_guide_tells_the_order_of_claims_as_it_is() {
     let section = guide.split("## The order of claims").nth(1).and_then(|rest| rest.split("\n## ").next());
     let rows =
         section.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    let is: Vec<String> = result::cause::ClaimOrder::ALL.iter().map(|order| format!("{order:?}")).collect();
+    let is: Vec<String> =
+        diagnosis::cause::ClaimOrder::ALL.iter().map(|order| format!("{order:?}")).collect();
     assert_eq!(rows.collect::<Vec<_>>(), is);
-    assert!(result::cause::ClaimOrder::ALL.is_sorted());
+    assert!(diagnosis::cause::ClaimOrder::ALL.is_sorted());
 }

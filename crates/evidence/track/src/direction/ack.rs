@@ -57,6 +57,7 @@ impl Direction {
         let c = &mut self.counts;
         c.ece += p.flags.has(TcpFlags::ECE) as u64;
         c.acks += (pure || advances) as u64;
+        c.options_cut += (pure && p.options.cut) as u64;
         self.side.acked(AckState::new(now, self.stream.una, self.board.sacked, self.window.end, pure));
         if let Some((tsval, _)) = p.options.timestamps {
             self.side.mark(now, tsval);

@@ -131,9 +131,8 @@ fn row(d: &Diagnosis, lang: Lang) -> [String; 6] {
     let Some(lead) = d.flows.iter().max_by_key(|f| (f.measures.bytes, std::cmp::Reverse(f.id))) else {
         return [name, "0".into(), "-".into(), "-".into(), "-".into(), "-".into()];
     };
-    let label = lead.cause.entry().label;
+    let cause = report::diagnosis::cause_label(lead.cause, lang);
     let rtt = lead.measures.rtt_ms.p50;
-    let cause = if lang == Lang::Zh { label.zh } else { label.en };
     [
         name,
         d.flows.len().to_string(),

@@ -1,11 +1,11 @@
 //! What is known of a round trip when causes claim it. The diagnosis measures these; a cause's file decides on them.
 
-use super::Cause;
-use crate::diagnosis::LimiterKind;
+use result::Cause;
+use result::diagnosis::LimiterKind;
 
 /// What a flow did in a part of a round trip. The parts add up to the whole round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RoundPart {
+pub(crate) enum RoundPart {
     /// Nothing was outstanding.
     Idle,
     /// All that the application had written was sent.
@@ -95,60 +95,67 @@ impl ClaimOrder {
     ];
 }
 
-/// What is known of one round trip of a flow.
+/// What was measured of one round trip of a flow; how, is in `crates/evidence/diagnosis/src/verdict/evidence.rs`. "The rounds
+/// around" are the four before, this one and the four after, as far as data was sent in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RoundEvidence {
-    /// The sender ended what it sent in small pushed packets, or sent nothing.
+pub(crate) struct RoundEvidence {
+    /// At least a twelfth of its packets are small and pushed, and none was sent again; or nothing was sent, and for more than
+    /// half of it nothing was outstanding; or less than a segment was in flight although the window had room.
     pub writes_little: bool,
-    /// Small pushed packets end most of the round trips around.
+    /// At least two, and at least half, of the rounds around have small pushed packets.
     pub small_writes: bool,
-    /// Nothing was outstanding for a tenth of a round trip near this one.
+    /// In one of the rounds around nothing was outstanding for a while.
     pub paused: bool,
-    /// The application waits for room in the sender's buffer: what it writes next goes out with an ACK.
+    /// Of the whole flow: after all written data was sent, the next followed an ACK at once in more than half of the time, and
+    /// nothing was ever idle: the application waits for room in the send buffer.
     pub send_buffer_full: bool,
-    /// Small segments were held back until a delayed ACK came, again and again.
+    /// Of the whole flow: at least three small segments were held back until a delayed ACK came.
     pub held_again: bool,
-    /// The amount in flight stays the same over the round trips around.
+    /// The bytes in flight differ by at most two segments over the rounds around.
     pub flat: bool,
-    /// The amount in flight grows by more than an eighth a round trip.
+    /// The bytes in flight grow by more than an eighth within two round trips, before or after; always in the first and the last
+    /// round trip.
     pub grows: bool,
-    /// The receive window was full for a good part of the time.
+    /// The receive window was full at some moment of the round, and its most in flight was within two segments of the window.
     pub window_full: bool,
-    /// The least window of the round trip is less than half of the greatest before: the rest of the buffer holds what the
+    /// The least window of the round is less than half of the greatest before: the rest of the buffer holds what the
     /// receiver has not read. (Half: a sender sends what fills half of the greatest window at once, RFC 9293 section
     /// 3.8.6.2.1, so a receiver that reads at once does not let it fall so low.)
     pub window_unread: bool,
-    /// Holes are repaired one by one while the window stays full.
+    /// In this round or a neighbour something was sent again, and in all three less than half of what was in flight was
+    /// acknowledged: losses are repaired one by one.
     pub repairs_slowly: bool,
-    /// What the last loss was: [`Cause::Policed`], [`Cause::Congestion`], [`Cause::RandomLoss`], [`Cause::Outage`],
-    /// [`Cause::BlackHole`] or [`Cause::Fragmented`]; [`Cause::PacketTooBig`] only in the round trip of such a loss, which nothing answers.
+    /// The cause of the last loss: [`Cause::Policed`], [`Cause::Congestion`], [`Cause::RandomLoss`], [`Cause::Outage`],
+    /// [`Cause::BlackHole`] or [`Cause::Fragmented`]; [`Cause::PacketTooBig`] only in the round trip of such a loss, to which no
+    /// congestion control responds.
     pub last_loss: Cause,
     /// Before the round trip of the first loss.
     pub before_loss: bool,
     /// The round trip of the first loss.
     pub at_first_loss: bool,
-    /// The amount in flight did not fall at losses.
+    /// Of the whole flow: the bytes in flight did not fall at losses.
     pub unanswered: bool,
-    /// Something was sent again.
+    /// Something was sent again in it.
     pub resends: bool,
-    /// When packets came again after nothing was outstanding, some were missing: an outage or a timeout, seen from behind.
+    /// The capture is at the receiver, nothing was outstanding for a while, and of the packets that came next some were missing:
+    /// an outage or a timeout.
     pub back_with_loss: bool,
     /// The flow's limiter.
     pub limiter: Option<LimiterKind>,
     /// Delays show the limiter's queue, not its rate alone.
     pub limiter_queues: bool,
-    /// All flows of the limiter together took its whole rate.
+    /// For more than half of the round the limiter's flows together took all of its rate.
     pub limiter_full: bool,
-    /// The flow took its whole share of the limiter's rate.
+    /// The flow took its whole share of the limiter's rate, and did not keep the same amount in flight by itself.
     pub share_taken: bool,
-    /// Packets had to wait: the least RTT is above the path's.
+    /// The least RTT of the round is above the path's by more than a tenth.
     pub waits: bool,
-    /// All of them waited longer than the path is long: at least a bandwidth-delay product is queued, and a link is full
-    /// whatever is lost, even if the window is halved.
+    /// The least RTT of the round is more than twice the path's, and at least 20 ms above it: at least a bandwidth-delay product
+    /// is queued, and a link is full whatever is lost, even if the window is halved.
     pub queue_stands: bool,
-    /// Packets had to wait on the data's way, as timestamps tell.
+    /// All packets of the round waited on the data's way, as timestamps show.
     pub data_waits: bool,
-    /// Most of what the round trip takes too long is the ACKs'.
+    /// More than half of what the round trip takes above its least is the ACKs' way.
     pub acks_wait: bool,
     /// Data goes the other way too, through whose queue the ACKs must pass.
     pub both_ways: bool,

@@ -1,7 +1,7 @@
 //! Remedies that several causes share.
 
-use super::{AdviceTemplate, AffectedFlows, Bilingual};
-use crate::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
+use super::AffectedFlows;
+use result::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
 
 /// A queue of so many ms is worth a word: a call's budget for the whole way is 150 ms (ITU-T G.114).
 const LONG_QUEUE_MS: f64 = 50.0;
@@ -30,27 +30,6 @@ pub(super) fn mss_clamp(a: &AffectedFlows, why: &str) -> Remedy {
         _ => clamp,
     }
 }
-
-/// What to do where the rate is used up, by which remedies there are.
-pub(super) const FULL_RATE: &[AdviceTemplate] = &[
-    AdviceTemplate {
-        of: &[RemedyKind::HigherRate, RemedyKind::QueueManagement],
-        text: Bilingual {
-            en: "The rate is used up; FQ-CoDel before it would take most of the {queue-management.queue-delay} ms of delay away",
-            zh: "速率已用满；在其前使用 FQ-CoDel 可去掉这 {queue-management.queue-delay} ms 时延的大部分",
-        },
-    },
-    ONLY_A_HIGHER_RATE,
-];
-
-/// What to do where the rate is used up and no queue is long.
-pub(super) const ONLY_A_HIGHER_RATE: AdviceTemplate = AdviceTemplate {
-    of: &[RemedyKind::HigherRate],
-    text: Bilingual {
-        en: "The rate is used up: only a higher one carries more",
-        zh: "速率已用满：只有提高速率才能更快",
-    },
-};
 
 /// A rate that is used up: a higher one; and a queue that delays less, where it is long.
 pub(super) fn at_a_full_rate(a: &AffectedFlows) -> Vec<Remedy> {

@@ -1,0 +1,24 @@
+//! The way of the ACKs is full, thins them out or bunches them.
+
+use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::remedy::{Remedy, RemedyKind, RemedyPlace};
+
+pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    let meets_data = e.waits && e.both_ways && e.limiter.is_none() && !e.data_waits;
+    match part {
+        RoundPart::Moving if e.acks_wait => Some(ClaimOrder::AckWait),
+        RoundPart::Moving => meets_data.then_some(ClaimOrder::BothWays),
+        _ => None,
+    }
+}
+
+fn remedies(_: &AffectedFlows) -> Vec<Remedy> {
+    let relieve = "the sender goes on only when ACKs come";
+    let pace = "paced packets leave evenly however ACKs are bunched";
+    vec![
+        Remedy::new(RemedyKind::ReturnPath, RemedyPlace::ReturnPath, relieve),
+        Remedy::new(RemedyKind::Pacing, RemedyPlace::Sender, pace).named("fq, bbr"),
+    ]
+}

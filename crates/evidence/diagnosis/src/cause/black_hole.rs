@@ -1,0 +1,27 @@
+//! Packets were too big for the path, and nobody told the sender: a path MTU black hole (RFC 2923 section 2.1).
+
+use super::remedies::mss_clamp;
+use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::Cause;
+use result::remedy::{Remedy, RemedyKind, RemedyPlace};
+
+pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    let waits = matches!(part, RoundPart::Timeout | RoundPart::Silence);
+    if waits && e.last_loss == Cause::BlackHole {
+        return Some(ClaimOrder::TooBig);
+    }
+    // What timeouts made of the window lasts.
+    e.claim_after_loss(part, Cause::BlackHole)
+}
+
+fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+    let told = "the sender learns at once what fits (RFC 1191; RFC 2979 section 3.1.1)";
+    let found = "after timeouts the sender tries smaller segments (RFC 4821)";
+    vec![
+        Remedy::new(RemedyKind::AllowIcmp, RemedyPlace::Path, told),
+        mss_clamp(a, "connections then begin with segments that fit, and nothing has to be told"),
+        Remedy::new(RemedyKind::MtuProbing, RemedyPlace::Sender, found),
+    ]
+}

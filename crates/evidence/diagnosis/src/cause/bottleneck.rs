@@ -1,0 +1,24 @@
+//! A full link.
+
+use super::remedies::at_a_full_rate;
+use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::diagnosis::LimiterKind;
+use result::remedy::Remedy;
+
+pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    let meets_acks = e.waits && e.both_ways && e.limiter.is_none();
+    if part == RoundPart::Moving && meets_acks && e.data_waits {
+        return Some(ClaimOrder::BothWays);
+    }
+    // A queue that is longer than the path is a full link's, though nothing tells its rate.
+    if part == RoundPart::Moving && e.queue_stands && e.limiter.is_none() && !e.both_ways {
+        return Some(ClaimOrder::StandingQueue);
+    }
+    e.claim_of_queue(part, LimiterKind::Bottleneck)
+}
+
+fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+    at_a_full_rate(a)
+}

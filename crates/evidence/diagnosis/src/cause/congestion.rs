@@ -1,0 +1,37 @@
+//! Losses at a full queue.
+
+use super::remedies::bbr;
+use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::Cause;
+use result::remedy::{Remedy, RemedyKind, RemedyPlace, RemedyUnit};
+
+pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Loss, claim, remedies };
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    e.claim_after_loss(part, Cause::Congestion)
+}
+
+/// A queue is short when it holds less than this of what fills the path: half a BDP keeps a link busy through CUBIC's
+/// reduction to 0.7 (RFC 9438 section 4.6).
+const SHORT_QUEUE: f64 = 0.5;
+
+fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+    let bdp = a.lead().measures.bdp_bytes as f64;
+    // No advice to use what it uses.
+    let fewer = (!a.all_use("bbr")).then(|| bbr("it keeps less in the queue, and so loses fewer packets"));
+    let mark = "senders slow down by a mark, without a loss (RFC 3168)";
+    let marked = Remedy::new(RemedyKind::Ecn, RemedyPlace::Limiter, mark).named("tcp_ecn");
+    // It is managed already: neither longer nor under another law would it lose fewer.
+    if a.is_managed() {
+        return [Some(marked), fewer].into_iter().flatten().collect();
+    }
+    if let Some(queue) = a.limiter.and_then(|l| l.queue_bytes).filter(|&q| q < SHORT_QUEUE * bdp) {
+        let why = "a queue shorter than the path's bandwidth-delay product runs empty after each loss (RFC 9438 section 4.6)";
+        let longer = Remedy::new(RemedyKind::QueueLength, RemedyPlace::Limiter, why);
+        let longer = longer.set(Some(queue), bdp, RemedyUnit::Bytes);
+        return [Some(longer), fewer].into_iter().flatten().collect();
+    }
+    let early = "it drops few packets early instead of many when the queue is full (RFC 8290)";
+    let managed = Remedy::new(RemedyKind::QueueManagement, RemedyPlace::Limiter, early).named("fq_codel");
+    [Some(managed), Some(marked), fewer].into_iter().flatten().collect()
+}

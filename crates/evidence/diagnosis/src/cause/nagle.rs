@@ -1,0 +1,20 @@
+//! Nagle's algorithm (RFC 896) against delayed ACKs (RFC 1122 section 4.2.3.2): the sender holds a small segment back until all
+//! before it is acknowledged, and the receiver holds that ACK back because only one segment came.
+
+use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::remedy::{Remedy, RemedyKind, RemedyPlace};
+
+pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    (part == RoundPart::Held && e.held_again).then_some(ClaimOrder::Writer)
+}
+
+fn remedies(_: &AffectedFlows) -> Vec<Remedy> {
+    let once = "one write makes one segment, and none has to wait";
+    let now = "small segments are sent though others are not acknowledged (RFC 9293 section 3.7.4)";
+    vec![
+        Remedy::new(RemedyKind::WriteAtOnce, RemedyPlace::Sender, once),
+        Remedy::new(RemedyKind::NoDelay, RemedyPlace::Sender, now).named("TCP_NODELAY"),
+    ]
+}

@@ -1,0 +1,19 @@
+//! Nothing passed: handover or outage.
+
+use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::Cause;
+use result::remedy::{Remedy, RemedyKind, RemedyPlace};
+
+pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    match part {
+        RoundPart::Silence => Some(ClaimOrder::AfterLoss),
+        _ => e.claim_after_loss(part, Cause::Outage),
+    }
+}
+
+fn remedies(_: &AffectedFlows) -> Vec<Remedy> {
+    let why = "it says whether a handover, the radio or a new route was it";
+    vec![Remedy::new(RemedyKind::LinkLog, RemedyPlace::Path, why)]
+}

@@ -1,0 +1,17 @@
+//! Packets were too big for the path, and the sender was told.
+
+use super::remedies::mss_clamp;
+use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::Cause;
+use result::remedy::Remedy;
+
+pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    let waits = matches!(part, RoundPart::Timeout | RoundPart::Silence | RoundPart::Moving);
+    (waits && e.last_loss == Cause::PacketTooBig).then_some(ClaimOrder::TooBig)
+}
+
+fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+    vec![mss_clamp(a, "connections then begin with segments that fit, and nothing has to be told")]
+}

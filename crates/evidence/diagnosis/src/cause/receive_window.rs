@@ -1,0 +1,42 @@
+//! The receiver's window was full.
+
+use super::remedies::WINDOW_RATE;
+use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace, RemedyUnit};
+
+pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Window, claim, remedies };
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    match part {
+        RoundPart::WindowFull => Some(ClaimOrder::Window),
+        RoundPart::Moving => e.window_full.then_some(ClaimOrder::Window),
+        _ => None,
+    }
+}
+
+/// The largest window without scaling (RFC 9293 section 3.1).
+const UNSCALED: u64 = 65_535;
+
+fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+    let m = &a.lead().measures;
+    let why = "a window a round trip is all that passes";
+    let larger =
+        Remedy::new(RemedyKind::ReceiveBuffer, RemedyPlace::Receiver, why).named("tcp_rmem, SO_RCVBUF");
+    match m.max_window_bytes {
+        // Without scaling, twice as much is more than a window can be.
+        Some(window) if m.window_scaling == Some(false) && 2 * window > UNSCALED => {
+            let why = "without it no window is larger than 64 KiB";
+            vec![
+                Remedy::new(RemedyKind::WindowScaling, RemedyPlace::BothEnds, why)
+                    .named("tcp_window_scaling"),
+            ]
+        }
+        Some(window) => {
+            let twice = 2 * window;
+            let then = a.window_rate_mbps(twice).unwrap_or(0.0);
+            let larger = larger.set(Some(window as f64), twice as f64, RemedyUnit::Bytes);
+            vec![larger.up_to(EffectMeasure::Goodput, m.goodput_mbps, then, WINDOW_RATE)]
+        }
+        None => vec![larger],
+    }
+}

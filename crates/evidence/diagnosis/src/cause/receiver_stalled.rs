@@ -1,0 +1,34 @@
+//! The receiver did not read: its window stayed shut, or by more than half full of what it had not read.
+
+use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
+
+pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    // What waits for a hole to be repaired fills a buffer too.
+    let unread = e.window_unread && !e.repairs_slowly;
+    match part {
+        RoundPart::WindowShut => Some(ClaimOrder::WindowShut),
+        RoundPart::WindowFull => unread.then_some(ClaimOrder::WindowShut),
+        RoundPart::Moving => (unread && e.window_full).then_some(ClaimOrder::WindowShut),
+        _ => None,
+    }
+}
+
+fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+    let why = "a buffer that is read in time never fills";
+    let read = Remedy::new(RemedyKind::ReceivingApplication, RemedyPlace::Receiver, why);
+    let zero = a.lead().measures.zero_windows;
+    if zero == 0 {
+        return vec![read];
+    }
+    vec![read.with(RemedyEffect {
+        measure: EffectMeasure::ZeroWindows,
+        unit: RemedyUnit::Times,
+        now: Some(zero as f64),
+        then: 0.0,
+        bound: EffectBound::About,
+        formula: "a buffer that is read in time never fills (RFC 9293 section 3.8.6)".into(),
+    })]
+}

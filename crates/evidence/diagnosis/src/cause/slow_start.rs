@@ -1,0 +1,20 @@
+//! The congestion window was still growing exponentially.
+
+use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::remedy::{Remedy, RemedyKind, RemedyPlace};
+
+pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Growth, claim, remedies };
+
+fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
+    let grows = e.grows && (e.before_loss || e.at_first_loss);
+    (part == RoundPart::Moving && grows).then_some(ClaimOrder::Growth)
+}
+
+fn remedies(_: &AffectedFlows) -> Vec<Remedy> {
+    let reuse = "a connection that was used before has its window already";
+    let initial = "each doubling of the first window saves a round trip (RFC 6928)";
+    vec![
+        Remedy::new(RemedyKind::ReuseConnections, RemedyPlace::BothEnds, reuse),
+        Remedy::new(RemedyKind::InitialWindow, RemedyPlace::Sender, initial).named("initcwnd"),
+    ]
+}

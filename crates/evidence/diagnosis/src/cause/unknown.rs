@@ -1,0 +1,15 @@
+//! Nothing could be shown. It claims no time: it is what is left where no cause does.
+
+use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::remedy::{Remedy, RemedyKind, RemedyPlace};
+
+pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+
+fn claim(_: RoundPart, _: &RoundEvidence) -> Option<ClaimOrder> {
+    None
+}
+
+fn remedies(_: &AffectedFlows) -> Vec<Remedy> {
+    let why = "there windows, pauses and both directions show";
+    vec![Remedy::new(RemedyKind::CaptureAgain, RemedyPlace::Sender, why)]
+}
