@@ -50,6 +50,8 @@ pub(crate) enum CauseBound {
 pub(crate) struct CauseRules {
     /// What must hold if it is named.
     pub bound: CauseBound,
+    /// Causes that leave the same marks where a capture shows little, the commonest first.
+    pub looks_like: &'static [Cause],
     /// Whether a part of a round trip is the cause's, and how strong that claim is.
     pub claim: fn(RoundPart, &RoundEvidence) -> Option<ClaimOrder>,
     /// What would help the flows that it holds.

@@ -110,11 +110,11 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let mut flows: Vec<FlowDiagnosis> =
         tracks.iter().zip(&of_flow).map(|(t, l)| flow(t, l.as_ref(), &beside(t), &info)).collect();
     let refer = keep_those_that_limit(&mut limiters, &flows);
-    for (f, (t, through)) in flows.iter_mut().zip(tracks.iter().zip(&of_flow)) {
+    for f in &mut flows {
         f.limiter = f.limiter.and_then(|l| refer[l]);
         f.confidence = confidence(f, &limiters);
         if f.confidence < SURE {
-            f.alternatives = alternatives::of(f, t, through.as_ref(), &beside(t));
+            f.alternatives = alternatives::of(f);
             f.needs = Some(alternatives::needs(f));
         }
     }
@@ -607,17 +607,17 @@ impl FlowView {
         FlowView { rounds, facts, median }
     }
 
-    /// The causes of each round's parts, without those that what was measured refutes and those `left_out`.
-    fn splits(&self, left_out: &[Cause]) -> Vec<evidence::RoundSplit> {
+    /// The causes of each round's parts, without those that what was measured refutes.
+    fn splits(&self) -> Vec<evidence::RoundSplit> {
         let measured = evidence::measured(&self.rounds, &self.facts);
-        bounds::consistent_split(&self.rounds, &measured, &self.facts, self.median, left_out)
+        bounds::consistent_split(&self.rounds, &measured, &self.facts, self.median)
     }
 }
 
 /// The diagnosis of one flow.
 fn flow(t: &Track, through: Option<&FlowLimiter>, beside: &PathContext, info: &CaptureInfo) -> FlowDiagnosis {
     let view = FlowView::new(t, through, beside);
-    let splits = view.splits(&[]);
+    let splits = view.splits();
     let FlowView { rounds, facts, .. } = view;
     let causes = timeline::shares(&splits);
     let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;

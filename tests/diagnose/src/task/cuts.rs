@@ -77,14 +77,15 @@ pub fn run(args: &[String]) -> Result<(), String> {
             let shown = value("--shown").is_some_and(|s| cut.name().contains(s));
             if shown && line.is_right().is_some() {
                 println!(
-                    "{}: {} {} meant {}: right {}; said {} ({:.2})",
+                    "{}: {} {} meant {}: right {}; said {} ({:.2}), or {}",
                     cut.name(),
                     line.case,
                     line.from,
                     line.meant,
                     line.right.join("|"),
                     line.said,
-                    line.confidence
+                    line.confidence,
+                    line.alternatives.join("|")
                 );
             }
         }

@@ -1,9 +1,16 @@
 //! The way of the ACKs is full, thins them out or bunches them.
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::Cause;
 use result::remedy::{Remedy, RemedyKind, RemedyPlace};
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+pub(super) const RULES: CauseRules = CauseRules {
+    bound: CauseBound::Nothing,
+    // A queue on the way of the data delays ACKs too.
+    looks_like: &[Cause::Bottleneck, Cause::Application],
+    claim,
+    remedies,
+};
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     let meets_data = e.waits && e.both_ways && e.limiter.is_none() && !e.data_waits;

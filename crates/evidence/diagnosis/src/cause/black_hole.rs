@@ -5,7 +5,13 @@ use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, Ro
 use result::Cause;
 use result::remedy::{Remedy, RemedyKind, RemedyPlace};
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+pub(super) const RULES: CauseRules = CauseRules {
+    bound: CauseBound::Nothing,
+    // Full segments vanish in an outage too.
+    looks_like: &[Cause::Outage],
+    claim,
+    remedies,
+};
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     let waits = matches!(part, RoundPart::Timeout | RoundPart::Silence);

@@ -5,7 +5,13 @@ use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, Ro
 use result::Cause;
 use result::remedy::{Remedy, RemedyKind, RemedyPlace, RemedyUnit};
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Loss, claim, remedies };
+pub(super) const RULES: CauseRules = CauseRules {
+    bound: CauseBound::Loss,
+    // What differs is whether packets waited, or came too fast, when one was lost.
+    looks_like: &[Cause::Policed, Cause::RandomLoss],
+    claim,
+    remedies,
+};
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     e.claim_after_loss(part, Cause::Congestion)

@@ -5,7 +5,13 @@ use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, Ro
 use result::Cause;
 use result::remedy::Remedy;
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Loss, claim, remedies };
+pub(super) const RULES: CauseRules = CauseRules {
+    bound: CauseBound::Loss,
+    // The lost fragment may have been lost by chance, or at a full queue.
+    looks_like: &[Cause::RandomLoss, Cause::Congestion],
+    claim,
+    remedies,
+};
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     e.claim_after_loss(part, Cause::Fragmented)

@@ -2,9 +2,16 @@
 //! before it is acknowledged, and the receiver holds that ACK back because only one segment came.
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::Cause;
 use result::remedy::{Remedy, RemedyKind, RemedyPlace};
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+pub(super) const RULES: CauseRules = CauseRules {
+    bound: CauseBound::Nothing,
+    // An application that writes little sends small segments too.
+    looks_like: &[Cause::Application],
+    claim,
+    remedies,
+};
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     (part == RoundPart::Held && e.held_again).then_some(ClaimOrder::Writer)

@@ -4,7 +4,13 @@ use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, Ro
 use result::Cause;
 use result::remedy::{Remedy, RemedyKind, RemedyPlace};
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+pub(super) const RULES: CauseRules = CauseRules {
+    bound: CauseBound::Nothing,
+    // A window that is lost whole is silent until the timeout.
+    looks_like: &[Cause::Congestion, Cause::RandomLoss],
+    claim,
+    remedies,
+};
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     match part {

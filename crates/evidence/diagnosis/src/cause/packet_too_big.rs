@@ -5,7 +5,13 @@ use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, Ro
 use result::Cause;
 use result::remedy::Remedy;
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+pub(super) const RULES: CauseRules = CauseRules {
+    bound: CauseBound::Nothing,
+    // A large packet may be lost by chance.
+    looks_like: &[Cause::RandomLoss],
+    claim,
+    remedies,
+};
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     let waits = matches!(part, RoundPart::Timeout | RoundPart::Silence | RoundPart::Moving);

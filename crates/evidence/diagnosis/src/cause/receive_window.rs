@@ -2,9 +2,16 @@
 
 use super::remedies::WINDOW_RATE;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::Cause;
 use result::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace, RemedyUnit};
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Window, claim, remedies };
+pub(super) const RULES: CauseRules = CauseRules {
+    bound: CauseBound::Window,
+    // Windows that nothing overflows hold the same amount in flight, whoever set them.
+    looks_like: &[Cause::SendBuffer, Cause::Application],
+    claim,
+    remedies,
+};
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     match part {

@@ -1,9 +1,16 @@
 //! The receiver did not read: its window stayed shut, or by more than half full of what it had not read.
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::Cause;
 use result::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+pub(super) const RULES: CauseRules = CauseRules {
+    bound: CauseBound::Nothing,
+    // A sender that has nothing to send pauses too.
+    looks_like: &[Cause::Application],
+    claim,
+    remedies,
+};
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     // What waits for a hole to be repaired fills a buffer too.

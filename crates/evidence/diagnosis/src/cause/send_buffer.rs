@@ -2,9 +2,16 @@
 
 use super::remedies::WINDOW_RATE;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::Cause;
 use result::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace, RemedyUnit};
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+pub(super) const RULES: CauseRules = CauseRules {
+    bound: CauseBound::Nothing,
+    // The same amount in flight may be a window of the receiver, or what losses leave.
+    looks_like: &[Cause::ReceiveWindow, Cause::RandomLoss],
+    claim,
+    remedies,
+};
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     match part {

@@ -4,7 +4,8 @@ use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, Ro
 use result::diagnosis::SetupEnd;
 use result::remedy::{Remedy, RemedyKind, RemedyPlace};
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+pub(super) const RULES: CauseRules =
+    CauseRules { bound: CauseBound::Nothing, looks_like: &[], claim, remedies };
 
 /// It has no round trips: the verdict gives it to connections that never came to any.
 fn claim(_: RoundPart, _: &RoundEvidence) -> Option<ClaimOrder> {

@@ -2,10 +2,17 @@
 
 use super::remedies::at_a_full_rate;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::Cause;
 use result::diagnosis::LimiterKind;
 use result::remedy::Remedy;
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+pub(super) const RULES: CauseRules = CauseRules {
+    bound: CauseBound::Nothing,
+    // A shaper with an empty bucket is a link of its rate.
+    looks_like: &[Cause::Bottleneck, Cause::Policed],
+    claim,
+    remedies,
+};
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     e.claim_of_queue(part, LimiterKind::Shaper)

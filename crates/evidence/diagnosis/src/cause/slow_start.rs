@@ -1,9 +1,16 @@
 //! The congestion window was still growing exponentially.
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
+use result::Cause;
 use result::remedy::{Remedy, RemedyKind, RemedyPlace};
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Growth, claim, remedies };
+pub(super) const RULES: CauseRules = CauseRules {
+    bound: CauseBound::Growth,
+    // A window that grows may have filled the path already.
+    looks_like: &[Cause::Bottleneck, Cause::ReceiveWindow],
+    claim,
+    remedies,
+};
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     let grows = e.grows && (e.before_loss || e.at_first_loss);

@@ -3,7 +3,8 @@
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::remedy::{Remedy, RemedyKind, RemedyPlace};
 
-pub(super) const RULES: CauseRules = CauseRules { bound: CauseBound::Nothing, claim, remedies };
+pub(super) const RULES: CauseRules =
+    CauseRules { bound: CauseBound::Nothing, looks_like: &[], claim, remedies };
 
 fn claim(_: RoundPart, _: &RoundEvidence) -> Option<ClaimOrder> {
     None

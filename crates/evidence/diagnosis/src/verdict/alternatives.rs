@@ -1,38 +1,26 @@
 //! What else fits a flow whose cause is not sure, and which capture would decide.
-//!
-//! If the cause is not the one that was named, its time belongs to the cause that claims it next: the flow is split once more
-//! without the named cause, and without the limiter if that is what was named.
 
-use super::{FlowLimiter, FlowView, PathContext, timeline};
+use crate::cause::rules;
 use result::FlowDiagnosis;
 use result::diagnosis::{AlternativeCause, CaptureNeed, CapturePlace, Cause};
-use track::Track;
 
-/// In how many of the wrong verdicts the first alternative is right, and the second (`longfat-diagnose-test cuts build 120`).
-const IS_RIGHT: [f64; 2] = [0.5, 0.2];
-/// Fewer round trips than this say little: as many as slow start needs to fill 1000 segments (RFC 5681 section 3.1).
+/// Of the wrong verdicts, the share in which the first of the causes that look alike is right, and the second
+/// (`longfat-diagnose-test cuts build 60`).
+const IS_RIGHT: [f64; 2] = [0.4, 0.2];
+/// Over fewer round trips there is little to see: slow start alone takes as many to 1000 segments (RFC 5681 section 3.1).
 const FEW_ROUND_TRIPS: f64 = 10.0;
 
 /// What fits too, the likelier first.
-pub(super) fn of(
-    f: &FlowDiagnosis,
-    t: &Track,
-    through: Option<&FlowLimiter>,
-    beside: &PathContext,
-) -> Vec<AlternativeCause> {
-    if f.cause == Cause::Unknown || f.cause == Cause::SetupFailed {
-        return Vec::new();
-    }
-    let view = FlowView::new(t, through.filter(|_| !f.cause.is_of_limiter()), beside);
-    let mut left_out = vec![f.cause];
-    let mut found = Vec::new();
-    for is_right in IS_RIGHT {
-        let causes = timeline::shares(&view.splits(&left_out));
-        let Some(next) = causes.first().filter(|c| c.cause != Cause::Unknown) else { break };
-        left_out.push(next.cause);
-        found.push(AlternativeCause { cause: next.cause, probability: is_right * (1.0 - f.confidence) });
-    }
-    found
+pub(super) fn of(f: &FlowDiagnosis) -> Vec<AlternativeCause> {
+    let m = &f.measures;
+    let lossless = m.lost_up + m.lost_down + m.retransmitted_packets == 0;
+    let fits = |cause: &Cause| match cause {
+        Cause::RandomLoss | Cause::Congestion | Cause::Policed => !lossless,
+        _ => true,
+    };
+    let causes = rules(f.cause).looks_like.iter().copied().filter(fits);
+    let of = |(cause, is_right)| AlternativeCause { cause, probability: is_right * (1.0 - f.confidence) };
+    causes.zip(IS_RIGHT).map(of).collect()
 }
 
 /// The capture that would decide.

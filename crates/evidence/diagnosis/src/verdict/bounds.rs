@@ -17,18 +17,14 @@ const STANDS: f64 = 2.0;
 const NEED_ACKS: [Cause; 5] =
     [Cause::RandomLoss, Cause::Congestion, Cause::SendBuffer, Cause::ReceiveWindow, Cause::AckPath];
 
-/// The split of every round among the causes that are not `left_out` and that what was measured does not refute.
+/// The split of every round among the causes that what was measured does not refute.
 pub(crate) fn consistent_split(
     rounds: &[RoundTripSpan],
     measured: &[MeasuredRound],
     facts: &FlowFacts,
     median_rtt: f64,
-    left_out: &[Cause],
 ) -> Vec<RoundSplit> {
-    let mut refuted = left_out.to_vec();
-    if facts.one_way {
-        refuted.extend(NEED_ACKS);
-    }
+    let mut refuted = if facts.one_way { NEED_ACKS.to_vec() } else { Vec::new() };
     loop {
         let splits = split(measured, &refuted);
         let held = |c: &Cause| holds(*c, rounds, &splits, facts, median_rtt);
