@@ -5,15 +5,16 @@
 //! how well what is kept does on 400.
 //!
 //! `calibrate CASES DIR`: learns how sure a verdict is from so many drawn cases of the build set, as many of the set of receivers
-//! that do not read, and the captures of `real.csv`'s build half below DIR; prints `crates/evidence/diagnosis/src/confidence/weights.rs`.
+//! that do not read, their captures whole and cut, and the captures of `real.csv`'s build half below DIR; prints `crates/evidence/diagnosis/src/confidence/weights.rs`.
 //!
 //! Logistic regression by Newton's method. Drawn and real flows weigh the same in all, so that neither speaks alone. Each
 //! weight but the first is drawn to nothing as by a normal distribution of deviation 1: what was hardly seen says little.
 
-use diagnose_test::judge::Judge;
+use diagnose_test::cut::{Cut, CutSink, EachSink};
+use diagnose_test::judge::{Direct, Judge, lines};
 use diagnose_test::logit::solved;
-use diagnose_test::{draw, each, limiters, real, world};
-use diagnosis::confidence::{GENERAL, SIGNS, probability, signs};
+use diagnose_test::{draw, each, limiters, play, real, world};
+use diagnosis::confidence::{GENERAL, GeneralSign, SIGNS, probability, signs};
 use diagnosis::posterior;
 use result::{Cause, Diagnosis};
 use std::path::Path;
@@ -33,15 +34,27 @@ struct Verdict {
     weight: f64,
 }
 
-fn drawn(cases: u64, judge: &Judge) -> Result<Vec<Verdict>, String> {
+/// What captures of drawn cases lack: nothing, and what confidence has a sign for.
+const CUTS: [Cut; 5] = [Cut::Whole, Cut::OnlyFirst, Cut::OnlySecond, Cut::Options, Cut::Begun(10)];
+/// Cut captures weigh as much in all as whole ones.
+const OF_CUT: f64 = 1.0 / (CUTS.len() - 1) as f64;
+
+/// Verdicts on drawn cases, whole and cut.
+fn drawn(cases: u64) -> Result<Vec<Verdict>, String> {
     let all = each(0..2 * cases, |n| {
         let case = if n < cases { draw::case(BUILD, n) } else { world::case(BUILD, n - cases) };
-        let (_, diagnosis, lines) = judge.score(&case)?;
-        let verdicts = lines.iter().filter_map(|line| {
-            let (right, verdict) = line.is_right().zip(of(&diagnosis, &line.from, None))?;
-            Some(Verdict { right, ..verdict })
-        });
-        Ok(verdicts.collect::<Vec<_>>())
+        let mut cut = EachSink(CUTS.map(|cut| CutSink::new(cut, Direct::default())).into());
+        let truth = play(&case, &mut cut)?;
+        let mut verdicts = Vec::new();
+        for (cut, sink) in CUTS.into_iter().zip(cut.0) {
+            let weight = if cut == Cut::Whole { 1.0 } else { OF_CUT };
+            let diagnosis = Judge::said(sink.into_inner().0);
+            verdicts.extend(lines(&truth, &diagnosis).iter().filter_map(|line| {
+                let (right, verdict) = line.is_right().zip(of(&diagnosis, &line.from, None))?;
+                Some(Verdict { right, weight, ..verdict })
+            }));
+        }
+        Ok(verdicts)
     })?;
     Ok(all.into_iter().flatten().collect())
 }
@@ -77,11 +90,14 @@ fn learn(verdicts: &[Verdict]) -> [f64; SIGNS] {
 /// As Rust.
 fn print(weights: &[f64; SIGNS], cases: u64) {
     println!("//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate {cases} DIR`.\n");
-    println!("use super::GENERAL;\nuse result::Cause;\n\n/// Of the signs that every verdict has.");
-    let general: Vec<String> = weights[..GENERAL].iter().map(|w| format!("{w:.2}")).collect();
-    println!("pub(super) const OF_GENERAL: [f64; GENERAL] = [{}];\n", general.join(", "));
-    println!("/// Of each cause; none for those that were not met.");
-    println!("pub(super) const OF_CAUSES: &[(Cause, f64)] = &[");
+    println!("use super::GeneralSign;\nuse result::Cause;\n");
+    println!("/// Of what every verdict has, nats per unit of the sign.");
+    println!("pub(super) const GENERAL: &[(GeneralSign, f64)] = &[");
+    for (sign, weight) in GeneralSign::ALL.into_iter().zip(weights) {
+        println!("    (GeneralSign::{sign:?}, {weight:.2}),");
+    }
+    println!("];\n\n/// Of each cause, nats; none for those that were not met.");
+    println!("pub(super) const CAUSES: &[(Cause, f64)] = &[");
     for (cause, weight) in Cause::ALL.into_iter().zip(&weights[GENERAL..]).filter(|(_, w)| **w != 0.0) {
         println!("    (Cause::{cause:?}, {weight:.2}),");
     }
@@ -124,7 +140,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let [cases, folder] = args else { return Err(usage.into()) };
     let cases = number(cases)?;
     let judge = Judge::new(None)?;
-    let mut drawn = drawn(cases, &judge)?;
+    let mut drawn = drawn(cases)?;
     let labels = real::labels("tests/diagnose/real.csv", include_str!("../../real.csv"))?;
     let labels: Vec<real::Label> = labels.into_iter().filter(|l| l.half == "build").collect();
     let mut captured = Vec::new();
