@@ -388,9 +388,20 @@ pub struct FlowDiagnosis {
     /// What should be known about how far the numbers can be trusted, as codes: `no-handshake`,
     /// `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow),
     /// `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and
-    /// capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `qlog` (a QUIC endpoint's own account) ….
+    /// capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted
+    /// once), `few-packets` (too few for a verdict on the path), `qlog` (a QUIC endpoint's own account) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
+}
+
+/// The note of a flow with too few packets for a verdict on the path.
+pub const FEW_PACKETS: &str = "few-packets";
+
+impl FlowDiagnosis {
+    /// Whether the flow has too few packets for a verdict on the path: only what happened to it is said.
+    pub fn has_few_packets(&self) -> bool {
+        self.notes.iter().any(|note| note == FEW_PACKETS)
+    }
 }
 
 /// How setting up a connection ended in vain.

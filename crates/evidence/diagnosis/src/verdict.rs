@@ -11,7 +11,9 @@ mod bounds;
 mod cc;
 mod display_filter;
 mod evidence;
+mod few_packets;
 mod file;
+mod full_link;
 mod gaps;
 mod losses;
 mod measures;
@@ -33,12 +35,13 @@ pub(crate) use between::{late_parts, late_summary};
 use evidence::FlowFacts;
 pub(crate) use evidence::least_queue;
 pub use file::capture_info;
+use full_link::LinkFills;
 pub(crate) use measures::rtt_summary;
 use outages::AckSilence;
 use result::Diagnosis;
 use result::diagnosis::{
     Aqm, CaptureInfo, CapturePlace, Cause, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, Measures,
-    SURE, Vantage,
+    PacketProof, SURE, Vantage,
 };
 use round_trips::rounds;
 use std::collections::BTreeMap;
@@ -115,7 +118,7 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
         f.confidence = confidence(f, &limiters);
         if f.confidence < SURE {
             f.alternatives = alternatives::of(f);
-            f.needs = Some(alternatives::needs(f));
+            f.needs = alternatives::needs(f);
         }
     }
     limiters.iter_mut().enumerate().for_each(|(i, l)| l.takers = takers(&flows, i));
@@ -590,6 +593,7 @@ impl FlowView {
             mss: t.mss.unwrap_or(1) as f64,
             limiter,
             share: through.map_or(1.0, |l| l.share),
+            fills: LinkFills::of(&round_trips::rounds(t, base)),
             losses,
             stalls,
             outages,
@@ -624,8 +628,7 @@ fn flow(t: &Track, through: Option<&FlowLimiter>, beside: &PathContext, info: &C
     let measures = Measures { silence_s: splits.iter().map(silent).sum(), ..measures::measures(t, &rounds) };
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
     let mut proofs = proof::of_causes(t, &causes, (&rounds, &splits), &facts.losses);
-    proofs.extend(setup::proofs(t));
-    proofs.extend(responses::proof(t));
+    proofs.extend(proofs_of_what_happened(t));
     let duration: f64 = rounds.iter().map(|r| r.width).sum();
     let cause = causes.first().map_or(Cause::Unknown, |c| c.cause);
     let f = FlowDiagnosis {
@@ -657,8 +660,19 @@ fn flow(t: &Track, through: Option<&FlowLimiter>, beside: &PathContext, info: &C
     match setup::failed(t) {
         Some(_) => setup::never_set_up(f, t),
         None if gaps::has_too_many(t) => gaps::cannot_tell(f),
+        None if few_packets::are_too_few(t, f.cause, f.duration_s) => {
+            let mut f = gaps::cannot_tell(f);
+            f.proofs = proofs_of_what_happened(t);
+            f.notes.push(few_packets::NOTE.into());
+            f
+        }
         None => f,
     }
+}
+
+/// The packets of its setup, its resets and its longest response, which show no cause.
+fn proofs_of_what_happened(t: &Track) -> Vec<PacketProof> {
+    setup::proofs(t).into_iter().chain(responses::proof(t)).collect()
 }
 
 fn vantage(t: &Track) -> Vantage {

@@ -40,6 +40,8 @@ struct EndpointState {
     ip_bytes: u64,
     acked: bool,
     fin: bool,
+    /// Sequence number of a FIN that came before any of its data.
+    early_fin: Option<u32>,
     fragments: FragmentCounts,
     ids: IdUse,
     clock: TimestampClock,
@@ -339,11 +341,11 @@ impl TrackedConnection {
                 row.inflight = d.inflight(now);
             }
         }
-        if p.flags.has(TcpFlags::FIN)
-            && let Some(d) = &mut self.data[side]
-        {
-            let end = unwrap(d.stream.nxt, p.seq) + p.len as u64;
-            d.stream.fin = (end >= d.stream.nxt).then_some(end).or(d.stream.fin);
+        if p.flags.has(TcpFlags::FIN) {
+            match &mut self.data[side] {
+                Some(d) => d.ends_at(p.seq.wrapping_add(p.len)),
+                None => self.halves[side].early_fin = Some(p.seq.wrapping_add(p.len)),
+            }
         }
         sent
     }
@@ -475,7 +477,11 @@ impl TrackedConnection {
                 options,
             }
         });
-        self.data[side] = Some(Box::new(Direction::new(first, self.first, handshake, mss, limits)));
+        let mut direction = Direction::new(first, self.first, handshake, mss, limits);
+        if let Some(fin) = self.halves[side].early_fin {
+            direction.ends_at(fin);
+        }
+        self.data[side] = Some(Box::new(direction));
     }
 
     /// An ACK of data from end `side` that was never seen, because only this way was captured.

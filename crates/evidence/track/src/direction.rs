@@ -223,7 +223,7 @@ impl Direction {
         if kind == PacketKind::Data {
             self.app.in_flight(inflight);
         }
-        self.end_pause(now, last, end, timer);
+        self.end_pause(now, (last, gap), end, timer);
         if self.board.list.len() > sent_board::MOST {
             self.give_up();
         }
@@ -356,7 +356,15 @@ impl Direction {
     pub fn inflight(&mut self, now: Time) -> u32 {
         let Some(ack) = self.side.last_ack(now) else { return 0 };
         let above = self.stream.nxt.saturating_sub(ack.una);
-        above.saturating_sub(ack.sacked as u64).min(u32::MAX as u64) as u32
+        // No sender has more on its way than the receiver let it (RFC 9293 section 3.8.6): what seems to be more had been
+        // acknowledged by an ACK that the sender had, and of which the capture knows only about when.
+        above.saturating_sub(ack.sacked as u64).min(self.window.greatest().into()) as u32
+    }
+
+    /// A FIN says that the stream ends before the sequence number `seq`.
+    pub fn ends_at(&mut self, seq: u32) {
+        let end = unwrap(self.stream.nxt, seq);
+        self.stream.fin = (end >= self.stream.nxt).then_some(end).or(self.stream.fin);
     }
 
     /// Settles the fates that are known by `now`.

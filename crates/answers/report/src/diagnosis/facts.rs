@@ -132,7 +132,10 @@ fn flight(g: &FlowGroup, lang: Lang) -> Option<String> {
         ("bdp", bytes(m.bdp_bytes as f64)),
     ];
     // Less than a segment fills no path.
-    let told = shows(m.rtt_ms.min) && m.bdp_bytes >= u64::from(m.mss_bytes) && m.max_inflight_bytes > 0;
+    let told = !g.lead().has_few_packets()
+        && shows(m.rtt_ms.min)
+        && m.bdp_bytes >= u64::from(m.mss_bytes)
+        && m.max_inflight_bytes > 0;
     told.then(|| said("flight", &values, lang))
 }
 

@@ -14,11 +14,14 @@ pub(super) enum Certainty {
     Probable,
     /// "Cannot tell …".
     Undecided,
+    /// Too few packets for a verdict: only what happened is said.
+    Few,
 }
 
 impl Certainty {
     fn of(flow: &FlowDiagnosis) -> Certainty {
         match flow.confidence {
+            _ if flow.has_few_packets() => Certainty::Few,
             _ if flow.cause == Cause::Unknown => Certainty::Undecided,
             p if p < UNDECIDED => Certainty::Undecided,
             p if p < SURE => Certainty::Probable,
@@ -48,8 +51,11 @@ impl<'a> FlowGroup<'a> {
     }
 
     /// A sum over the flows; of a connection whose both directions are here, over the one with more bytes: what goes one way
-    /// and what goes the other do not add up.
+    /// and what goes the other do not add up. Of flows of a few packets, of which only counts are said, over all.
     pub fn sum(&self, of: impl Fn(&FlowDiagnosis) -> f64) -> f64 {
+        if self.lead().has_few_packets() {
+            return self.flows.iter().map(|f| of(f)).sum();
+        }
         let mut seen = HashSet::new();
         self.flows.iter().filter(|f| seen.insert(f.connection)).map(|f| of(f)).sum()
     }

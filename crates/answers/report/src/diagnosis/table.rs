@@ -9,7 +9,7 @@ use crate::strings::{Lang, text};
 use crate::style::{Style, Tone};
 use crate::table::{TableCell, TableColumn, render};
 use crate::width::printable;
-use result::{Diagnosis, FlowDiagnosis};
+use result::{Cause, Diagnosis, FlowDiagnosis};
 
 /// Below this much of its time a second cause is not named.
 const NAMED_FROM: f64 = 0.01;
@@ -56,7 +56,8 @@ fn rtt(f: &FlowDiagnosis) -> String {
 }
 
 fn lost(f: &FlowDiagnosis) -> String {
-    FlowFigures::of(f).lost.map_or_else(|| "–".into(), percent)
+    // One of two packets is no loss rate.
+    FlowFigures::of(f).lost.filter(|_| !f.has_few_packets()).map_or_else(|| "–".into(), percent)
 }
 
 /// The main cause, and after it the greatest of the others.
@@ -67,7 +68,12 @@ fn cause(f: &FlowDiagnosis, place: usize, lang: Lang) -> String {
             f.causes.iter().find(|c| c.cause != f.cause && c.share >= NAMED_FROM).map(|c| (c.cause, c.share))
         }
     };
-    found.map_or_else(String::new, |(c, part)| format!("{} {}%", cause_label(c, lang), share(part)))
+    match found {
+        // A share of what is not known says nothing.
+        Some((Cause::Unknown, part)) if place == 0 && part >= 1.0 => cause_label(Cause::Unknown, lang).into(),
+        Some((c, part)) => format!("{} {}%", cause_label(c, lang), share(part)),
+        None => String::new(),
+    }
 }
 
 fn limiter(d: &Diagnosis, f: &FlowDiagnosis, lang: Lang) -> String {

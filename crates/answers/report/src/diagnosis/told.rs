@@ -59,6 +59,7 @@ fn sentences(group: &FlowGroup, lang: Lang) -> String {
     let head = head(group, lang);
     let possible = listed(&cause::possible(group, lang), lang);
     let mut parts = match group.certainty {
+        Certainty::Few => vec![because(&head, &cause::why(group, lang), lang)],
         Certainty::Undecided if possible.is_empty() => vec![because(&head, &cause::why(group, lang), lang)],
         Certainty::Undecided => {
             let possible = fill("diag.head.possible", lang, &[("list", &possible)]);
@@ -91,6 +92,7 @@ fn head(group: &FlowGroup, lang: Lang) -> String {
     let who = format!("{} -> {}", printable(&lead.from), printable(&lead.to));
     let n = group.flows.len();
     let which = match group.certainty {
+        Certainty::Few => ".few",
         Certainty::Undecided => ".unknown",
         Certainty::Probable => ".probably",
         Certainty::Sure => "",

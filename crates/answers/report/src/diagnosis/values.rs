@@ -56,6 +56,9 @@ fn always(g: &FlowGroup) -> Named {
         ("acks_seen", is_one_way(g).then(|| count(g.lead().measures.acks))),
         // Share of the largest flow's payload that is not in the capture, per cent.
         ("missing", g.lead().measures.missing_share.map(percent)),
+        // Data packets of the largest flow, where they are too few for a verdict, and how long it lasted, seconds.
+        ("few", g.lead().has_few_packets().then(|| count(sent_once(&g.lead().measures)))),
+        ("lasted", Some(seconds(g.lead().duration_s))),
         // RTT of the largest flow, ms.
         ("min", shows(rtt.min).then(|| millis(rtt.min))),
         ("p50", shows(rtt.min).then(|| millis(rtt.p50))),
@@ -66,6 +69,11 @@ fn always(g: &FlowGroup) -> Named {
         ("held", Some(seconds(held(g.lead(), g.cause)))),
         ("fastest", Some(short(g.lead().measures.max_delivery_mbps))),
     ]
+}
+
+/// Data packets, those that were sent again once.
+fn sent_once(m: &Measures) -> u64 {
+    m.data_packets.saturating_sub(m.retransmitted_packets)
 }
 
 /// Whether the capture has only one direction of the largest flow.

@@ -19,8 +19,10 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     if part == RoundPart::Moving && meets_acks && e.data_waits {
         return Some(ClaimOrder::BothWays);
     }
-    // A queue that is longer than the path is a full link's, though nothing tells its rate.
-    if part == RoundPart::Moving && e.queue_stands && e.limiter.is_none() && !e.both_ways {
+    // A queue that is longer than the path is a full link's, though nothing tells its rate; and so is one that grows with the window
+    // while delivery does not.
+    let fills = e.queue_stands || e.overfills;
+    if part == RoundPart::Moving && fills && e.limiter.is_none() && !e.both_ways {
         return Some(ClaimOrder::StandingQueue);
     }
     e.claim_of_queue(part, LimiterKind::Bottleneck)

@@ -113,9 +113,13 @@ pub(crate) struct RoundEvidence {
     pub held_again: bool,
     /// The bytes in flight differ by at most two segments over the rounds around.
     pub flat: bool,
-    /// The bytes in flight grow by more than an eighth within two round trips, before or after; always in the first and the last
-    /// round trip.
+    /// Nothing shows the bytes in flight: the capture is far from the sender, and no timestamps are echoed.
+    pub inflight_unknown: bool,
+    /// The bytes in flight grow by more than an eighth within two round trips, before or after (always in the first and the last
+    /// round trip), and have not yet filled a link.
     pub grows: bool,
+    /// More is in flight than when delivery stopped growing, and packets wait: they have filled a link.
+    pub overfills: bool,
     /// The receive window was full at some moment of the round, and its most in flight was within two segments of the window.
     pub window_full: bool,
     /// The least window of the round is less than half of the greatest before: the rest of the buffer holds what the
@@ -174,7 +178,9 @@ impl RoundEvidence {
                 (self.last_loss != Cause::Outage && self.limiter_full).then_some(ClaimOrder::Queue)
             }
             RoundPart::Moving if self.window_full && queues => Some(ClaimOrder::WindowAtQueue),
-            RoundPart::Moving => (self.waits || self.share_taken).then_some(ClaimOrder::Queue),
+            RoundPart::Moving => {
+                (self.waits || self.share_taken || self.overfills).then_some(ClaimOrder::Queue)
+            }
             _ => None,
         }
     }

@@ -16,7 +16,7 @@ pub(super) const RULES: CauseRules = CauseRules {
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     match part {
         RoundPart::Drained => e.send_buffer_full.then_some(ClaimOrder::Hint),
-        RoundPart::Moving => Some(ClaimOrder::Rest),
+        RoundPart::Moving => (!e.inflight_unknown).then_some(ClaimOrder::Rest),
         _ => None,
     }
 }

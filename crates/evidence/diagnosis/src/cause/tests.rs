@@ -45,6 +45,9 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
             queue_stands: is(20),
             unanswered: is(21),
             held_again: is(22),
+            overfills: is(23),
+            // Where the flight does not show, nothing may be left to say.
+            inflight_unknown: false,
         };
         for part in RoundPart::ALL {
             let cause = of_part(part, &e, &[]);

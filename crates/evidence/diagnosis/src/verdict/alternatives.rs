@@ -23,11 +23,14 @@ pub(super) fn of(f: &FlowDiagnosis) -> Vec<AlternativeCause> {
     causes.zip(IS_RIGHT).map(of).collect()
 }
 
-/// The capture that would decide.
-pub(super) fn needs(f: &FlowDiagnosis) -> CaptureNeed {
+/// The capture that would decide; none would, where the flow had few packets.
+pub(super) fn needs(f: &FlowDiagnosis) -> Option<CaptureNeed> {
+    if f.has_few_packets() {
+        return None;
+    }
     let noted = |code: &str| f.notes.iter().any(|n| n == code);
     let round_trips = f.duration_s * 1e3 / f.measures.rtt_ms.mean;
-    match f.vantage.place {
+    Some(match f.vantage.place {
         _ if f.measures.missing_share.is_some() => CaptureNeed::EveryPacket,
         _ if noted("one-way") => CaptureNeed::BothDirections,
         _ if noted("options-cut") => CaptureNeed::WholeHeaders,
@@ -35,5 +38,5 @@ pub(super) fn needs(f: &FlowDiagnosis) -> CaptureNeed {
         _ if round_trips < FEW_ROUND_TRIPS => CaptureNeed::Longer,
         CapturePlace::Sender => CaptureNeed::AtTheReceiver,
         _ => CaptureNeed::AtTheSender,
-    }
+    })
 }

@@ -7,6 +7,7 @@
 
 use super::FULL_SHARE;
 use super::bounds::GROWTH;
+use super::full_link::LinkFills;
 use super::round_trips::RoundTripSpan;
 use super::too_big::SizeStall;
 use crate::cause::{self, RoundEvidence, RoundPart};
@@ -30,6 +31,8 @@ pub(crate) struct FlowFacts {
     pub reverse_full: Vec<(f64, f64)>,
     /// Payload bytes of this flow among all that pass the limiter, 0 to 1.
     pub share: f64,
+    /// When it had filled a link.
+    pub fills: LinkFills,
     /// Each loss: seconds since the connection's first packet, and what it was.
     pub losses: Vec<(f64, Cause)>,
     /// When packets did not pass because of their size.
@@ -109,10 +112,13 @@ pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Measu
                 _ if near_outage(r, facts) => Cause::Outage,
                 _ => last,
             };
+            let overfilled = facts.fills.is_overfilled(r.from + 0.5 * r.width);
             let unread = r.window.is_some_and(|window| window < UNREAD * greatest);
             greatest = greatest.max(r.window.unwrap_or(0.0));
-            let evidence =
-                RoundEvidence { window_unread: unread, ..evidence(rounds, i, first_loss, after_loss, facts) };
+            let evidence = RoundEvidence {
+                window_unread: unread,
+                ..evidence(rounds, i, first_loss, after_loss, overfilled, facts)
+            };
             let seconds = RoundPart::ALL.map(|part| match part {
                 RoundPart::Idle => r.idle * left,
                 RoundPart::Drained => r.ended * left,
@@ -142,6 +148,7 @@ fn evidence(
     i: usize,
     first_loss: usize,
     last_loss: Cause,
+    overfilled: bool,
     facts: &FlowFacts,
 ) -> RoundEvidence {
     let r = &rounds[i];
@@ -153,7 +160,9 @@ fn evidence(
         send_buffer_full: facts.send_buffer_full,
         held_again: facts.held_again,
         flat: flat(rounds, i, facts),
-        grows: grows(rounds, i),
+        inflight_unknown: facts.inflight_unknown,
+        grows: grows(rounds, i) && !overfilled,
+        overfills: overfilled && r.rtt.is_some_and(|rtt| rtt > facts.base + least_queue_delay(facts)),
         window_full: window_is_full(r, facts),
         repairs_slowly: repairs_slowly(rounds, i),
         last_loss,

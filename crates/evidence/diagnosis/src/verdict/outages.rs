@@ -81,6 +81,10 @@ fn last_ack(t: &Track) -> Option<f64> {
 /// one timeout behind the other, and nothing new any more: the sender had no ACK, so it is not the capture that misses them (RFC
 /// 6298 section 5). Seconds since 1970.
 fn never_answered_again(t: &Track, heard: f64) -> Option<(f64, f64)> {
+    // A receiver that answers with a reset is there.
+    if t.reset.is_some_and(|reset| reset.by_opener != t.opened) {
+        return None;
+    }
     let begin = last_ack(t).or(t.first_data.map(seconds))?.max(heard);
     let behind = |at: f64| at > begin;
     let vain = t.waits.iter().filter(|w| w.why == WaitReason::Timeout && behind(seconds(w.to))).count();

@@ -2,8 +2,12 @@
 
 mod bounds;
 mod delayed_acks;
+mod facts;
+mod few_packets;
+mod fills;
 mod guide;
 mod handshakes;
+mod link;
 mod messages;
 mod outages;
 mod proofs;

@@ -51,7 +51,9 @@ impl Direction {
             self.acks.duplicates += 1;
             self.acks.beyond += 1;
         }
-        if ack >= self.stream.una {
+        // Who closes announces a window of zero because nobody will read any more, not because the reader is slow.
+        let closes = p.window == 0 && p.flags.has(TcpFlags::FIN);
+        if ack >= self.stream.una && !closes {
             self.take_window(ack, p, now);
         }
         let c = &mut self.counts;

@@ -106,13 +106,22 @@ impl Direction {
 
     /// Data that reaches to `end` ends a pause, if there was one since `last`, the packet before.
     #[inline]
-    pub(super) fn end_pause(&mut self, now: Time, last: Time, end: u64, timer: Option<WaitReason>) {
+    pub(super) fn end_pause(
+        &mut self,
+        now: Time,
+        (last, gap): (Time, Span),
+        end: u64,
+        timer: Option<WaitReason>,
+    ) {
         if let Some(why) = timer {
+            let sent = if gap == Span::MAX { last } else { now - gap };
+            let since = sent.max(self.recovery.progress.unwrap_or(sent)).min(last);
             self.end_full_window(last);
-            // What a shut window explains already is not counted again.
-            let from = self.pauses.unexplained_from(last.max(self.times.first.unwrap_or(Time::ZERO)));
+            // The sender's timer runs from its last data, or from the last ACK of new data (RFC 6298 section 5); what else the
+            // receiver sends meanwhile does not restart it. What a shut window explains already is not counted again.
+            let from = self.pauses.unexplained_from(since);
             self.bins.spread(from, now, PauseKind::Timeout);
-            self.waited(last, now, why);
+            self.waited(since, now, why);
             self.pauses.explain(now);
         } else if matches!(&self.pauses.unexplained, Some(pause) if pause.alone)
             && self.explain_by_silence(now)

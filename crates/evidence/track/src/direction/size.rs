@@ -55,6 +55,10 @@ pub struct SegmentSizes {
     pub outside: u16,
     /// The largest packet that was ever acknowledged.
     pub largest_acked: Option<u32>,
+    /// IP bytes of a full segment that was seen; before one was, the MSS is what the SYNs let expect.
+    seen_full: Option<u32>,
+    /// Of packets that hold several segments each, which receive offload had joined.
+    joined: JoinedSegments,
     /// How they change.
     pub watch: SizeWatch,
 }
@@ -70,6 +74,8 @@ impl SegmentSizes {
             header: 40,
             outside: 0,
             largest_acked: None,
+            seen_full: None,
+            joined: JoinedSegments::default(),
             watch: SizeWatch::default(),
         }
     }
@@ -148,6 +154,35 @@ pub struct SizeWatch {
     /// A packet beyond the full size after that fell, and how many equal ones in a row.
     larger: u32,
     in_larger: u8,
+}
+
+/// Packets that receive offload made of several segments of a size that no packet shows alone.
+#[derive(Clone, Copy, Debug, Default)]
+struct JoinedSegments {
+    /// What all of them are a multiple of, bytes.
+    divisor: u32,
+    /// How many there were in a row.
+    count: u8,
+}
+
+impl JoinedSegments {
+    /// Takes a packet larger than a segment; returns the size of its segments, no more than `most`, once enough packets agree. One
+    /// that pushes may end in a smaller segment.
+    fn size(&mut self, p: &TcpPacket, most: u32) -> Option<u32> {
+        if p.flags.has(TcpFlags::PSH) {
+            return None;
+        }
+        let common = greatest_common_divisor(self.divisor, p.len);
+        (self.divisor, self.count) =
+            if common < LEAST_MSS { (p.len, 1) } else { (common, self.count.saturating_add(1)) };
+        let pieces = self.divisor.div_ceil(most.max(1));
+        let size = self.divisor.is_multiple_of(pieces).then(|| self.divisor / pieces)?;
+        (self.count >= RUN && size >= LEAST_MSS).then_some(size)
+    }
+}
+
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if a == 0 { b } else { greatest_common_divisor(b % a, a) }
 }
 
 /// Full segments that do not get through.
@@ -257,6 +292,7 @@ impl SegmentSizes {
         let mss = self.or_one();
         if p.len == mss {
             (self.watch.in_run, self.watch.candidate) = (0, None);
+            self.seen_full = Some(mss + u32::from(p.header));
             return false;
         }
         self.follow_other(p, mss)
@@ -271,16 +307,18 @@ impl SegmentSizes {
         let w = &mut self.watch;
         if p.len.is_multiple_of(mss) {
             (w.in_run, w.candidate) = (0, None);
+            self.seen_full = Some(mss + u32::from(p.header));
         } else if let Some(size) = w.candidate.filter(|size| p.len.is_multiple_of(*size)) {
             w.shown += 1;
             if w.shown >= SHOWN {
                 return self.fall(size);
             }
         }
-        let w = &mut self.watch;
         if p.len > mss {
-            return false;
+            let size = self.agreed.and_then(|most| self.joined.size(p, most));
+            return size.is_some_and(|size| size < mss && self.fall(size));
         }
+        let w = &mut self.watch;
         match p.flags.has(TcpFlags::PSH) {
             true if p.len > w.run => w.in_run = 0,
             true => {}
@@ -301,12 +339,18 @@ impl SegmentSizes {
             && !p.flags.has(TcpFlags::PSH)
     }
 
+    /// Full segments have `size` bytes now; `true`: their packets are smaller than those seen before. They are not where no
+    /// full segment was seen that the SYNs let expect, nor where options take what the payload lost (MPTCP, RFC 8684; SACK
+    /// blocks beside data).
     fn fall(&mut self, size: u32) -> bool {
-        self.watch.before = self.watch.before.or(self.mss);
+        let smaller = self.seen_full.is_some_and(|seen| size + u32::from(self.header) < seen);
+        if smaller {
+            self.watch.before = self.watch.before.or(self.mss);
+        }
         self.mss = Some(size);
         let w = &mut self.watch;
         (w.candidate, w.shown, w.in_run, w.in_larger) = (None, 0, 0, 0);
-        true
+        smaller
     }
 }
 
@@ -444,6 +488,7 @@ mod tests {
     #[test]
     fn a_run_of_equal_packets_that_do_not_push_are_full() {
         let mut s = sizes();
+        take(&mut s, &[(1448, false)]);
         let burst = [(1424, false), (1424, true)];
         assert_eq!((take(&mut s, &burst.repeat(7)), s.mss), (0, Some(1448)));
         assert_eq!((take(&mut s, &burst), s.mss), (1, Some(1424)));
@@ -452,5 +497,30 @@ mod tests {
         assert_eq!(s.mss, Some(1424));
         take(&mut s, &[(1440, false); 3]);
         assert_eq!(s.mss, Some(1440));
+    }
+
+    /// MPTCP's options take 20 bytes of each segment: none ever had the 1448 that the SYNs let expect.
+    #[test]
+    fn segments_that_never_were_larger_did_not_shrink() {
+        for push in [false, true] {
+            let mut s = sizes();
+            let run: Vec<(u32, bool)> = (0..40).map(|i| (1428, push && i % 4 == 3)).collect();
+            assert_eq!((take(&mut s, &run), s.mss, s.watch.before), (0, Some(1428), None));
+        }
+        // Receive offload hands on two to ten of them as one.
+        let mut s = sizes();
+        let joined: Vec<(u32, bool)> = (0..20).map(|i| (1428 * (2 + i % 9), false)).collect();
+        assert_eq!((take(&mut s, &joined), s.mss, s.watch.before), (0, Some(1428), None));
+        assert!(s.is_full(14_280) && s.segments(14_280) == 10);
+        // SACK blocks beside data take as many bytes as the payload lost.
+        let mut s = sizes();
+        take(&mut s, &[(1448, false)]);
+        let with_blocks = TcpPacket { header: 64, ..packet(1436, false) };
+        let fell = (0..20).filter(|_| {
+            s.learn(&with_blocks);
+            s.follow(&with_blocks)
+        });
+        let fell = fell.count();
+        assert_eq!((fell, s.watch.before), (0, None));
     }
 }

@@ -106,6 +106,12 @@ impl ReceiveWindow {
         (self.scale, self.greatest) = (None, 0);
     }
 
+    /// The greatest that was announced; without limit where no scale is known.
+    #[inline]
+    pub fn greatest(&self) -> u32 {
+        if self.scale.is_some() && self.greatest > 0 { self.greatest } else { u32::MAX }
+    }
+
     /// What room there must be for a sender to send: that of a full segment of `mss`, or of half of the greatest window (RFC
     /// 9293 section 3.8.6.2.1).
     #[inline]

@@ -1,0 +1,93 @@
+//! When a flow had filled a link: what it delivers no longer grows with its window.
+//!
+//! BBR ends its own start-up by the same sign (draft-ietf-ccwg-bbr, BBRCheckFullBWReached): three round trips in which the rate of
+//! delivery does not grow by a quarter. If more is in flight by then, the rest waits in a queue, because rate × RTT is what is in
+//! flight (Little's law). A window that grows slowly and a delivery that grows with it have filled nothing.
+
+use super::round_trips::RoundTripSpan;
+
+/// Growth of the delivery, or of what is in flight, from one round trip to a later one that counts as growth.
+const GROWTH: f64 = 1.25;
+/// Round trips without growth of the delivery after which the link is full.
+const WITHOUT_GROWTH: usize = 3;
+
+/// From each time on, seconds since the connection's first packet, whether more is in flight than fills the link.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LinkFills(Vec<(f64, bool)>);
+
+impl LinkFills {
+    /// Of round trips as short as the empty path's: those of a path with a queue would be too long to see delivery grow. Delivery
+    /// may grow again behind a pause of the sender's.
+    pub fn of(rounds: &[RoundTripSpan]) -> LinkFills {
+        let mut fills: Vec<(f64, bool)> = rounds.iter().map(|r| (r.from, false)).collect();
+        let (mut most, mut at_most, mut from, mut without) = (0.0f64, 0.0f64, 0, 0);
+        for (i, r) in rounds.iter().enumerate() {
+            if r.idle > 0.0 || r.ended > 0.0 || r.window_full > 0.0 {
+                // Another reason to deliver no more.
+                (most, at_most, without) = (0.0, 0.0, 0);
+                continue;
+            }
+            let before = i > 0 && fills[i - 1].1;
+            let rate = r.acked / r.width.max(1e-9);
+            if rate <= 0.0 {
+                fills[i].1 = before;
+                continue;
+            }
+            let drains = r.packets == 0;
+            if rate > GROWTH * most && !drains {
+                (most, at_most, from, without) = (rate, r.inflight, i + 1, 0);
+                continue;
+            }
+            without += 1;
+            let exceeds = |r: &RoundTripSpan| r.inflight > GROWTH * at_most;
+            if without == WITHOUT_GROWTH {
+                // So it was in the round trips before.
+                (from..i).for_each(|j| fills[j].1 = exceeds(&rounds[j]));
+            }
+            fills[i].1 = without >= WITHOUT_GROWTH && (exceeds(r) || drains && before);
+        }
+        LinkFills(fills)
+    }
+
+    /// Whether more than fills the link is in flight then.
+    pub fn is_overfilled(&self, time: f64) -> bool {
+        let next = self.0.partition_point(|f| f.0 <= time);
+        next.checked_sub(1).is_some_and(|i| self.0[i].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn overfilled(flights: &[(f64, f64)]) -> Vec<bool> {
+        let round = |(i, &(inflight, acked)): (usize, &(f64, f64))| RoundTripSpan {
+            from: i as f64 * 0.1,
+            width: 0.1,
+            packets: 1,
+            inflight,
+            acked,
+            ..RoundTripSpan::default()
+        };
+        let rounds: Vec<RoundTripSpan> = flights.iter().enumerate().map(round).collect();
+        let fills = LinkFills::of(&rounds);
+        rounds.iter().map(|r| fills.is_overfilled(r.from + 0.05)).collect()
+    }
+
+    #[test]
+    fn a_window_that_grows_while_delivery_does_not_has_filled_the_link() {
+        let grows = [10.0f64, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0];
+        let of = |delivered: fn(f64) -> f64, most: f64| {
+            let all: Vec<(f64, f64)> = grows.iter().map(|w| (w.min(most), delivered(w.min(most)))).collect();
+            overfilled(&all)
+        };
+        assert_eq!(of(|w| w.min(80.0), f64::MAX), [false, false, false, false, true, true, true]);
+        assert_eq!(of(|w| w, f64::MAX), [false; 7]);
+        // It stands at what it delivers: something else holds it.
+        assert_eq!(of(|w| w, 80.0), [false; 7]);
+        // It grows by two packets a round trip, and delivery with it.
+        let slowly: Vec<(f64, f64)> =
+            (0..20).map(|i| (40.0 + f64::from(i) * 2.0, 40.0 + f64::from(i) * 2.0)).collect();
+        assert!(overfilled(&slowly).iter().all(|full| !full));
+    }
+}
