@@ -1,25 +1,37 @@
-//! qlog (draft-ietf-quic-qlog-main-schema, draft-ietf-quic-qlog-quic-events): what a QUIC endpoint wrote down of itself, followed as
-//! a TCP sender's capture is.
+//! qlog (draft-ietf-quic-qlog-main-schema, draft-ietf-quic-qlog-quic-events): a QUIC endpoint's log of itself, followed as a TCP
+//! capture at that endpoint is.
 //!
-//! QUIC numbers packets, not bytes, and sends what was lost under new numbers. So that one tracker follows both, the packets that
-//! the endpoint sent are laid out as a stream: each brings the bytes behind the last one's or, where an earlier packet was declared
-//! lost, that packet's bytes once more; ACK frames become cumulative and selective ACKs of these bytes. What was lost is what the
-//! endpoint says: a packet declared lost and acknowledged later was not (RFC 9002 section 6). RTTs are those of the packets that an
-//! ACK acknowledges, less nothing: the delay that the peer says it took is in them, as with TCP.
+//! QUIC numbers packets, not bytes, and sends what was lost under new numbers. So that one tracker follows both, the packets of the
+//! direction with more bytes are laid out as a stream: each brings the bytes behind the last one's or, where an earlier packet was
+//! lost, that packet's bytes once more; ACK frames become cumulative and selective ACKs of these bytes. A sender's trace states which
+//! packets were lost: one that was declared lost and acknowledged later was not (RFC 9002 section 6). A receiver's trace shows it by
+//! numbers that are missing and data that comes again ([`arrivals`]). RTTs are those of the packets that an ACK acknowledges, the
+//! delay that the peer states included, as with TCP.
 //!
-//! | of TCP | is of QUIC |
+//! | TCP | QUIC |
 //! |---|---|
 //! | payload | length of a packet that elicits ACKs (RFC 9002 section 2) |
-//! | handshake | the first packets each way |
+//! | handshake | the first packet in each direction |
 //! | full segment | the largest packet |
-//! | receive window | not told: flow control (RFC 9000 section 4) counts bytes of streams, not of packets |
+//! | receive window | flow control credit (RFC 9000 section 4) beyond the last packet sent ([`credit`]); very large where unknown |
 
+mod arrivals;
+mod credit;
+mod error;
+mod event;
+mod packet;
+mod pieces;
 mod read;
 mod replay;
+#[cfg(test)]
+mod tests;
+mod trace;
 
-pub use read::{
-    LONGEST_FILE, PacketNumber, QlogError, QlogEvent, QlogKind, QlogMetrics, QlogState, QlogTrace,
-    QlogVantage, read_qlog,
+pub use error::QlogError;
+pub use read::{LONGEST_FILE, read_qlog};
+pub use trace::{
+    FlowLimit, PacketNumber, QlogCredit, QlogEvent, QlogKind, QlogMetrics, QlogPacket, QlogState, QlogTrace,
+    QlogVantage, StreamPart,
 };
 
 use crate::{Track, Tracker, TrackerOptions};
@@ -27,28 +39,29 @@ use capture::{Addr, Endpoint};
 
 /// A trace, followed.
 pub struct QlogTracks {
-    /// What the endpoint sent.
+    /// The direction with more bytes.
     pub tracks: Vec<Track>,
-    /// Packets that it declared lost and that were not acknowledged later.
+    /// Packets of it that were lost: as the sender declared and no later ACK contradicts, or as the receiver saw.
     pub lost_packets: u64,
-    /// Packets sent that elicit ACKs.
+    /// Packets of it that elicit ACKs; at a receiver, those that came.
     pub sent_packets: u64,
 }
 
-/// Where a trace names no addresses: the endpoint, and its peer.
+/// The endpoint and its peer in a trace that names no addresses.
 pub fn unnamed_ends() -> [Endpoint; 2] {
     [1, 2].map(|n| Endpoint { addr: Addr::v4([0, 0, 0, n]), port: 443 })
 }
 
-/// Follows what the endpoint of a trace sent.
+/// Follows the direction of a trace that carries more bytes.
 pub fn track_qlog(trace: &QlogTrace) -> QlogTracks {
     let replay = replay::replay(trace);
     let mut tracker = Tracker::new(TrackerOptions::default());
     replay.packets.iter().for_each(|(p, beyond)| tracker.packet_known(p, *beyond));
     let mut tracks = Vec::new();
     tracker.finish(&mut tracks);
-    // The peer's side is only there to acknowledge.
-    let own = trace.ends.unwrap_or_else(unnamed_ends)[0];
-    tracks.retain(|t| t.sender == own);
+    // The other direction is only there to acknowledge.
+    let [own, peer] = trace.ends.unwrap_or_else(unnamed_ends);
+    let sender = if trace.is_of_receiver() { peer } else { own };
+    tracks.retain(|t| t.sender == sender);
     QlogTracks { tracks, lost_packets: replay.lost, sent_packets: replay.sent }
 }
