@@ -154,6 +154,7 @@ objects:
 # leaves its unpacking thread a moment to end, which a leak detector takes for a leak.
 fuzz:
 	cd fuzz && cargo +nightly fuzz run scenario -- -max_total_time=600
+	cd fuzz && cargo +nightly fuzz run qlog -- -max_total_time=600
 	$(CARGO) run -q -p longfat-import --example seeds fuzz/corpus
 	for d in fuzz/corpus/import-*/; do f=$$(basename $$d); \
 	(cd fuzz && LONGFAT_IMPORT_FORMAT=$${f#import-} cargo +nightly fuzz run import corpus/$$f -- -dict=corpus/$$f.dict \

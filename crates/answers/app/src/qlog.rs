@@ -1,9 +1,9 @@
-//! `--qlog`: what QUIC endpoints wrote down of themselves.
+//! `--qlog`: logs of QUIC endpoints.
 
 use crate::CommandError;
 use print::escape::value;
-use result::Diagnosis;
 use result::diagnosis::{CaptureInfo, UdpLoss};
+use result::{Cause, Diagnosis};
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
@@ -13,6 +13,9 @@ use units::{Span, Time};
 
 /// A trace's own clock is believed if it is within so many seconds of the capture's time: clocks of hosts differ.
 const SAME_TIME: f64 = 3_600.0;
+
+/// A receiver's log has no RTT of the data, so no queue shows: whether losses came of one is as likely as not.
+const RECEIVER_KNOWS: f64 = 0.5;
 
 /// A trace, and what was made of it.
 pub struct QlogEndpoint {
@@ -26,12 +29,14 @@ pub fn read(paths: &[PathBuf], capture: Option<(f64, f64)>) -> Result<Vec<QlogEn
     for path in paths {
         let name = path.display().to_string();
         let io = |e| CommandError::Io(name.clone(), e);
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         let mut file = fs::File::open(path).map_err(io)?.take(LONGEST_FILE as u64 + 1);
-        file.read_to_string(&mut text).map_err(io)?;
-        if text.len() > LONGEST_FILE {
+        file.read_to_end(&mut bytes).map_err(io)?;
+        if bytes.len() > LONGEST_FILE {
             return Err(CommandError::Usage(format!("{}: longer than {LONGEST_FILE} bytes", value(&name))));
         }
+        // A log that is cut may end in the middle of a character.
+        let text = String::from_utf8_lossy(&bytes);
         let traces = read_qlog(&text).map_err(|e| CommandError::Usage(format!("{}: {e}", value(&name))))?;
         for mut trace in traces {
             set_time(&mut trace, capture);
@@ -62,20 +67,29 @@ pub fn append(tracks: &mut Vec<Track>, endpoints: &[QlogEndpoint]) -> Vec<u32> {
     own
 }
 
-/// Says which flows are told by a qlog, and of UDP flows that are in one what was lost.
+/// Marks the flows that come from a qlog, and gives the UDP flows that are in one their losses.
 pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], own: &[u32]) {
     // A number a track, in the order of [`append`].
     let traces = endpoints.iter().flat_map(|e| e.tracks.tracks.iter().map(move |_| &e.trace));
     for (number, trace) in own.iter().zip(traces) {
-        for f in d.flows.iter_mut().filter(|f| f.connection == *number) {
+        for i in (0..d.flows.len()).filter(|i| d.flows[*i].connection == *number).collect::<Vec<_>>() {
             // What stands for TCP's options and windows is not QUIC's.
-            f.notes = vec!["qlog".into()];
-            f.qlog = diagnosis::qlog_account(trace, d.capture.start_s);
+            d.flows[i].notes = diagnosis::qlog_notes(trace);
+            d.flows[i].qlog = diagnosis::qlog_account(trace, d.capture.start_s);
+            // Packets of a log have no numbers in a capture, and no MSS that could shrink: their sizes are QUIC's to choose.
+            d.flows[i].proofs = Vec::new();
+            d.flows[i].measures.mss_before_bytes = None;
+            if trace.is_of_receiver() && matches!(d.flows[i].cause, Cause::RandomLoss | Cause::Congestion) {
+                d.flows[i].confidence = d.flows[i].confidence.min(RECEIVER_KNOWS);
+            }
+            d.flows[i].remedies = d.remedies_of(&d.flows[i]);
         }
     }
     for e in endpoints {
         let Some(id) = &e.trace.original_id else { continue };
         let from_client = match e.trace.vantage {
+            // A receiver does not know what was lost before it for sure.
+            _ if e.trace.is_of_receiver() => continue,
             QlogVantage::Client => true,
             QlogVantage::Server => false,
             QlogVantage::Other => continue,

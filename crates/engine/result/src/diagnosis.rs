@@ -382,14 +382,17 @@ pub struct FlowDiagnosis {
     /// What a second capture at the other end says; absent where there was none, or it does not have this connection.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub between_ends: Option<BetweenEnds>,
-    /// Of a flow told by a qlog, what its endpoint says of its congestion control; absent where it says nothing.
+    /// What the sender's qlog says of its congestion control; absent where the flow is not from a sender's qlog, or that states no
+    /// congestion window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub qlog: Option<QlogAccount>,
     /// What should be known about how far the numbers can be trusted, as codes: `no-handshake`,
     /// `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow),
     /// `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and
     /// capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted
-    /// once), `few-packets` (too few for a verdict on the path), `qlog` (a QUIC endpoint's own account) ….
+    /// once), `few-packets` (too few for a verdict on the path), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a
+    /// receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (it ends in the middle
+    /// of an event) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
 }

@@ -45,6 +45,8 @@ pub enum RemedyKind {
     RepairLink,
     /// A larger receive buffer, bytes.
     ReceiveBuffer,
+    /// Grant more flow control credit (QUIC, RFC 9000 section 4), bytes.
+    FlowControl,
     /// Turn window scaling on (RFC 7323).
     WindowScaling,
     /// Make the receiving application read faster.

@@ -1,4 +1,4 @@
-//! What a QUIC endpoint's own account (qlog) says of its congestion control, summed up.
+//! A QUIC endpoint's qlog: its congestion control, summed up, and what the log lacks.
 
 use crate::{MOST_TOLD, limiter};
 use result::diagnosis::{QlogAccount, QlogPoint, QlogStateSpan};
@@ -7,8 +7,30 @@ use track::qlog::{QlogMetrics, QlogTrace};
 /// A window that is less than this share of what it was before was cut; and it is full from this share on.
 const NEARLY: f64 = 0.9;
 
-/// Sums it up; `None` where no congestion window is told. `start_s`: when the capture began, seconds since 1970.
+/// What limits what a qlog can show, as codes of a flow's `notes`.
+pub fn qlog_notes(trace: &QlogTrace) -> Vec<String> {
+    let of_receiver = trace.is_of_receiver();
+    let has_limits = trace.packets().any(|(_, p)| !p.limits.is_empty())
+        || trace.credit[usize::from(!of_receiver)].connection.is_some();
+    let has_streams = trace.packets().any(|(_, p)| !p.parts.is_empty());
+    let codes = [
+        (true, if of_receiver { "qlog-receiver" } else { "qlog" }),
+        (!of_receiver && !trace.has_acks(), "qlog-no-acks"),
+        (!of_receiver && trace.metrics.iter().all(|m| m.cwnd.is_none()), "qlog-no-cwnd"),
+        (!has_limits || !has_streams, "qlog-no-flow-control"),
+        (trace.cut_at_line.is_some(), "qlog-cut"),
+    ];
+    codes.into_iter().filter(|(holds, _)| *holds).map(|(_, code)| code.into()).collect()
+}
+
+/// Sums up the endpoint's congestion control; `None` where the log states no congestion window, and for a receiver: its window is not
+/// what limited the data. `start_s`: when the capture began, seconds since 1970.
 pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
+    if trace.is_of_receiver() {
+        return None;
+    }
+    let mut delays: Vec<f64> = trace.ack_delays.iter().map(|d| d.as_millis_f64()).collect();
+    delays.sort_by(f64::total_cmp);
     let told: Vec<(u64, &QlogMetrics)> = trace.metrics.iter().filter_map(|m| Some((m.cwnd?, m))).collect();
     let end = trace.events.iter().map(|e| e.time).max().unwrap_or_default();
     let lasts = |i: usize| told.get(i + 1).map_or(end, |(_, m)| m.time).since(told[i].1.time).as_secs_f64();
@@ -39,6 +61,10 @@ pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
         window_full_share: (known > 0.0).then(|| full / known),
         cuts: told.windows(2).filter(|w| (w[1].0 as f64) < NEARLY * w[0].0 as f64).count() as u64,
         recoveries: trace.states.iter().filter(|s| s.name.contains("recovery")).count() as u64,
+        probe_timeouts: trace.probe_timeouts,
+        blocked_packets: trace.packets().filter(|(sent, p)| *sent && p.blocked).count() as u64,
+        p50_ack_delay_ms: delays.get(delays.len() / 2).copied(),
+        max_ack_delay_ms: delays.last().copied(),
         metrics: points(&told, start_s),
         states: states.take(MOST_TOLD).collect(),
     })

@@ -20,6 +20,11 @@ impl<'a> AffectedFlows<'a> {
         self.flows[0]
     }
 
+    /// Whether the flows are QUIC's, from a qlog: no setting of the kernel's TCP changes them.
+    pub fn is_quic(&self) -> bool {
+        self.lead().notes.iter().any(|code| code.starts_with("qlog"))
+    }
+
     /// A sum over the flows.
     pub fn sum(&self, of: impl Fn(&FlowDiagnosis) -> f64) -> f64 {
         self.flows.iter().map(|f| of(f)).sum()

@@ -27,11 +27,15 @@ const UNSCALED: u64 = 65_535;
 fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
     let m = &a.lead().measures;
     let why = "a window a round trip is all that passes";
-    let larger =
-        Remedy::new(RemedyKind::ReceiveBuffer, RemedyPlace::Receiver, why).named("tcp_rmem, SO_RCVBUF");
+    let (kind, name) = if a.is_quic() {
+        (RemedyKind::FlowControl, "initial_max_data, initial_max_stream_data")
+    } else {
+        (RemedyKind::ReceiveBuffer, "tcp_rmem, SO_RCVBUF")
+    };
+    let larger = Remedy::new(kind, RemedyPlace::Receiver, why).named(name);
     match m.max_window_bytes {
         // Without scaling, twice as much is more than a window can be.
-        Some(window) if m.window_scaling == Some(false) && 2 * window > UNSCALED => {
+        Some(window) if !a.is_quic() && m.window_scaling == Some(false) && 2 * window > UNSCALED => {
             let why = "without it no window is larger than 64 KiB";
             vec![
                 Remedy::new(RemedyKind::WindowScaling, RemedyPlace::BothEnds, why)

@@ -239,7 +239,7 @@ fn quic_is_told_of_and_its_losses_by_a_qlog() {
         let m = &flow["measures"];
         assert_eq!(
             (&m["lost_down"], &m["data_packets"], &flow["notes"]),
-            (&10.into(), &200.into(), &serde_json::json!(["qlog"]))
+            (&10.into(), &200.into(), &serde_json::json!(["qlog", "qlog-no-flow-control"]))
         );
         assert!((m["rtt_ms"]["p50"].as_f64().unwrap() - 51.0).abs() < 1.0, "{m}");
         let q = &flow["qlog"];
@@ -250,7 +250,7 @@ fn quic_is_told_of_and_its_losses_by_a_qlog() {
     assert!(String::from_utf8_lossy(&place.read("qlog.html")).contains("longfat-diagnosis/2"));
     place.file("bad.qlog", "{}");
     for (args, said) in [
-        (&["--qlog", "bad.qlog"][..], "no qlog"),
+        (&["--qlog", "bad.qlog"][..], "bad.qlog: not a qlog: line 1"),
         (&["--qlog", "client.sqlog", "--port", "443"], "--qlog alone has none"),
         (&[], "<CAPTURE>"),
     ] {
