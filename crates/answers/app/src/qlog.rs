@@ -14,8 +14,19 @@ use units::{Span, Time};
 /// A trace's own clock is believed if it is within so many seconds of the capture's time: clocks of hosts differ.
 const SAME_TIME: f64 = 3_600.0;
 
-/// A receiver's log has no RTT of the data, so no queue shows: whether losses came of one is as likely as not.
-const RECEIVER_KNOWS: f64 = 0.5;
+/// Confidence of a cause that a log alone does not tell from another, at most.
+const UNDECIDED: f64 = 0.5;
+
+/// Whether the log fits another cause as well. A receiver's log has no RTT of the data, so losses may come of a queue that does not
+/// show. And QUIC has no socket buffer that holds the data in flight: the same amount in flight, again and again, is the congestion
+/// window, the pacing or the application.
+fn is_undecided(cause: Cause, trace: &QlogTrace) -> bool {
+    match cause {
+        Cause::SendBuffer => true,
+        Cause::RandomLoss | Cause::Congestion => trace.is_of_receiver(),
+        _ => false,
+    }
+}
 
 /// A trace, and what was made of it.
 pub struct QlogEndpoint {
@@ -79,8 +90,8 @@ pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], own: &[u32]) {
             // Packets of a log have no numbers in a capture, and no MSS that could shrink: their sizes are QUIC's to choose.
             d.flows[i].proofs = Vec::new();
             d.flows[i].measures.mss_before_bytes = None;
-            if trace.is_of_receiver() && matches!(d.flows[i].cause, Cause::RandomLoss | Cause::Congestion) {
-                d.flows[i].confidence = d.flows[i].confidence.min(RECEIVER_KNOWS);
+            if is_undecided(d.flows[i].cause, trace) {
+                d.flows[i].confidence = d.flows[i].confidence.min(UNDECIDED);
             }
             d.flows[i].remedies = d.remedies_of(&d.flows[i]);
         }

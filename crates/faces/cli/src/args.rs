@@ -376,8 +376,8 @@ pub struct DiagnoseArgs {
     /// took, is then known. Clocks may differ, and NAT may stand between.
     #[arg(long, requires = "other", conflicts_with = "joined")]
     pub both_ends: bool,
-    /// What a QUIC endpoint wrote down of itself (qlog, JSON or JSON-SEQ): beside the capture, or alone. Its packets sent,
-    /// acknowledged and lost are exact, and told as a sender's capture is; may be given several times.
+    /// A QUIC endpoint's log (qlog of any version), with a capture or alone. It is diagnosed as a capture at that endpoint is; a
+    /// sender's log shows most. May be given several times.
     #[arg(long, value_name = "FILE", conflicts_with = "joined")]
     pub qlog: Vec<PathBuf>,
     /// Prints the diagnosis as one JSON object instead of text (docs/diagnosis-schema.md).

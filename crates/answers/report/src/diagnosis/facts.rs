@@ -75,6 +75,8 @@ fn own_account(g: &FlowGroup, lang: Lang) -> Option<String> {
         ("full", q.window_full_share.map_or_else(|| "–".into(), share)),
         ("cuts", count(q.cuts)),
         ("recoveries", count(q.recoveries)),
+        ("ptos", count(q.probe_timeouts)),
+        ("blocked", count(q.blocked_packets)),
     ];
     Some(said("qlog", &values, lang))
 }

@@ -5,7 +5,7 @@ use crate::number::count;
 use crate::strings::{Lang, fill, find};
 use crate::width::{clip, printable};
 use result::Diagnosis;
-use result::diagnosis::Counted;
+use result::diagnosis::{Counted, UdpLoss};
 use std::collections::BTreeMap;
 
 /// Names of a list that are told; it comes from the file.
@@ -62,6 +62,11 @@ pub(super) fn notes(d: &Diagnosis, lang: Lang) -> Vec<String> {
         if !names.is_empty() {
             say(key, &[("list", counted(names, lang))]);
         }
+    }
+    // QUIC hides what limits it, and its endpoints log it.
+    let hidden = d.udp_flows.iter().filter(|f| f.quic.is_some() && f.loss == UdpLoss::NotVisible).count();
+    if hidden > 0 && d.flows.iter().all(|f| f.qlog.is_none()) {
+        say("get-qlog", &[("n", count(hidden as u64))]);
     }
     for (code, n) in codes(d) {
         match find(&format!("diag.note.{code}"), lang) {

@@ -26,6 +26,10 @@ fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
     let twice = 2 * m.max_inflight_bytes;
     let then = a.window_rate_mbps(twice).unwrap_or(0.0);
     let why = "what the buffer holds a round trip is all that passes";
+    if a.is_quic() {
+        // QUIC has no socket buffer that holds what is in flight.
+        return vec![Remedy::new(RemedyKind::SendingApplication, RemedyPlace::Sender, why)];
+    }
     vec![
         Remedy::new(RemedyKind::SendBuffer, RemedyPlace::Sender, why)
             .named("tcp_wmem, SO_SNDBUF")

@@ -150,7 +150,8 @@ impl TraceReader {
             return if known(&name) { Err(self.problem(piece, &name, &what)) } else { Ok(()) };
         };
         let time = self.time(at * self.unit_ms);
-        let kind = self.kind(time, short(&name), data);
+        // Converters write some names in capitals.
+        let kind = self.kind(time, &short(&name).to_ascii_lowercase(), data);
         self.trace.events.extend(kind.map(|kind| QlogEvent { time, kind }));
         Ok(())
     }
@@ -305,7 +306,7 @@ fn short(name: &str) -> &str {
 /// Whether the event says something of packets or of the recovery.
 fn known(name: &str) -> bool {
     ["packet_sent", "packet_received", "packet_lost", "metrics_updated", "recovery_metrics_updated"]
-        .contains(&short(name))
+        .contains(&short(name).to_ascii_lowercase().as_str())
 }
 
 /// Milliseconds since 1970 of a reference time that is an object (main schema, `ReferenceTime`).

@@ -14,7 +14,10 @@ const LARGEST_SCALE: u8 = 14;
 /// IP and UDP headers of IPv4 (RFC 791, RFC 768), bytes, in the place of IP's and TCP's.
 const HEADER: u16 = 28;
 /// A pause is not pacing if it is longer than it takes to pace so many packets.
-const PACKETS_PACED: u64 = 3;
+const PACKETS_PACED: u64 = 2;
+/// The slowest that a control paces for a round trip, as a part of its window: BBR that drains a queue (gain 0.75), and some
+/// slack.
+const LEAST_PACING: f64 = 0.67;
 /// The shortest pause that counts: timers are no finer (RFC 9002 section 6.1.2).
 const GRANULARITY: Span = Span::from_millis(1);
 /// Ranges that an ACK states beyond a hole (RFC 2018 section 3).
@@ -49,8 +52,8 @@ struct Layout {
     recent: VecDeque<u64>,
     largest: u32,
     credit: Credit,
-    /// The window of each packet that carries one, bytes; `None` where flow control is not known.
-    windows: Vec<(usize, Option<u64>)>,
+    /// The window of each packet that carries one.
+    windows: Vec<Window>,
     last_window: Option<u64>,
     /// Packets declared lost so far.
     declared: BTreeSet<PacketNumber>,
@@ -67,19 +70,24 @@ struct Room {
     /// Packets after which it had nothing to send.
     ended: BTreeSet<PacketNumber>,
     last_sent: Time,
+    /// Bytes that left together.
+    burst: u64,
     always: bool,
 }
 
 impl Room {
-    fn sent(&mut self, now: Time, number: PacketNumber) {
+    fn sent(&mut self, now: Time, number: PacketNumber, length: u32) {
+        let at_once = now.since(self.last_sent) < GRANULARITY;
+        self.burst = if at_once { self.burst } else { 0 } + u64::from(length);
         (self.last_data, self.last_sent, self.always) = (Some(number), now, true);
     }
 
     /// Whether it had nothing to send until now: there was room all the time, and it lasted longer than pacing explains.
     fn idle_before(&self, now: Time, packet: u64) -> bool {
         let (Some(cwnd), Some(rtt)) = (self.metrics.cwnd, self.metrics.smoothed_rtt) else { return false };
-        // Pacing spreads a window over a round trip (RFC 9002 section 7.7); BBR sends at three quarters of that for a while.
-        let paced = rtt.as_secs_f64() * (PACKETS_PACED * packet) as f64 / cwnd.max(1) as f64;
+        // Pacing spreads a window over a round trip, a burst at a time (RFC 9002 section 7.7).
+        let burst = self.burst.max(PACKETS_PACED * packet) as f64 / LEAST_PACING;
+        let paced = rtt.as_secs_f64() * burst / cwnd.max(1) as f64;
         let gap = now.since(self.last_sent).as_secs_f64();
         self.always && gap > paced.max(GRANULARITY.as_secs_f64())
     }
@@ -166,7 +174,7 @@ impl Replay {
         if p.parts.iter().any(|part| part.fin) {
             layout.room.ended.insert(p.number);
         }
-        layout.room.sent(now, p.number);
+        layout.room.sent(now, p.number, p.length);
         let beyond = match beyond {
             PacketBeyond::Told { lost: 1.. } => PacketBeyond::Told { lost: packet.len },
             other => other,
@@ -188,7 +196,8 @@ impl Replay {
         let window = layout.window();
         let is_new = window != layout.last_window;
         if packet.ack != layout.last_ack(&self.packets) || packet.options.sacks > 0 || is_new {
-            layout.windows.push((self.packets.len(), window));
+            let inflight = layout.next - layout.acked;
+            layout.windows.push(Window { packet: self.packets.len(), credited: window, inflight });
             layout.last_window = window;
             self.packets.push((packet, PacketBeyond::Unasked));
         }
@@ -348,7 +357,9 @@ impl Layout {
             }
             (false, _) => {
                 let reply = round_trip.filter(|_| !self.own_data).map_or(first_sent, |(begin, _)| begin);
-                vec![syn(first_received, false, TcpFlags::SYN), syn(reply.max(first_received), true, answer)]
+                // The log is the endpoint's own: what it takes to answer is not a distance.
+                let before = reply.max(first_received) - Span::from_micros(1);
+                vec![syn(before, false, TcpFlags::SYN), syn(reply.max(first_received), true, answer)]
             }
         };
         let end = list.last().map_or(first_sent, |p| p.time);
@@ -479,7 +490,7 @@ impl Layout {
     }
 
     fn last_ack(&self, packets: &[(TcpPacket, PacketBeyond)]) -> u32 {
-        self.windows.last().map_or(0, |(i, _)| packets[*i].0.ack)
+        self.windows.last().map_or(0, |w| packets[w.packet].0.ack)
     }
 
     /// What the receiver would announce: flow control's credit, counted as TCP counts it from the last ACK on.
@@ -487,18 +498,35 @@ impl Layout {
         self.credit.remaining().map(|credit| self.next - self.acked + credit)
     }
 
-    /// Writes the windows, in the least scale that holds the largest.
+    /// Writes the windows, in the smallest scale that holds the largest.
     fn scale_windows(&self, packets: &mut [(TcpPacket, PacketBeyond)]) {
-        let largest = self.windows.iter().filter_map(|(_, window)| *window).max();
-        let fits = |scale: &u8| largest.is_some_and(|most| most >> scale <= u64::from(u16::MAX));
-        // Windows that are not known are as large as TCP's largest, so that they never hold the sender back.
-        let all_known = self.windows.iter().all(|(_, window)| window.is_some());
-        let scale = (0..LARGEST_SCALE).find(|scale| all_known && fits(scale)).unwrap_or(LARGEST_SCALE);
+        let largest = self.windows.iter().filter_map(|w| w.credited).max();
+        // A window that is not known is large enough not to hold the sender back, and no larger than the known ones where it can be.
+        let bytes = |w: &Window| match (w.credited, largest) {
+            (Some(window), _) => Some(window),
+            (None, Some(largest)) => Some(largest.max(2 * w.inflight)),
+            (None, None) => None,
+        };
+        let most = self.windows.iter().filter_map(bytes).max();
+        let fits = |scale: &u8| most.is_some_and(|most| most >> scale <= u64::from(u16::MAX));
+        let scale = (0..LARGEST_SCALE).find(fits).unwrap_or(LARGEST_SCALE);
+        let field = |window: u64| (window >> scale).min(u16::MAX.into()) as u16;
         for (p, _) in packets.iter_mut().filter(|(p, _)| p.options.wscale.is_some()) {
             p.options.wscale = Some(scale);
+            p.window = largest.map_or(u16::MAX, |window| window.min(u16::MAX.into()) as u16);
         }
-        for (i, window) in &self.windows {
-            packets[*i].0.window = window.map_or(u16::MAX, |w| (w >> scale).min(u16::MAX.into()) as u16);
+        for w in &self.windows {
+            packets[w.packet].0.window = bytes(w).map_or(u16::MAX, field);
         }
     }
+}
+
+/// What the receiver's packet says of its window.
+struct Window {
+    /// Place of the packet.
+    packet: usize,
+    /// Bytes by flow control's credit; `None` where that is not known.
+    credited: Option<u64>,
+    /// Bytes in flight then.
+    inflight: u64,
 }

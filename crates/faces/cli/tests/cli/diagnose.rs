@@ -157,6 +157,29 @@ cc = "cubic"
     println!("{:#} {:#}", up["causes"], down["causes"]);
 }
 
+/// No setting of the kernel's TCP helps a QUIC flow, and a log has no packets that Wireshark could show.
+#[test]
+fn a_log_that_flow_control_limits_asks_for_credit() {
+    let place = Place::new("qlog-credit");
+    let log = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/http3.sqlog");
+    let d = done(&place.longfat(&["diagnose", "--qlog", log, "--json"]));
+    let flow = bulk(&d);
+    assert_eq!((&flow["cause"], &flow["notes"]), (&"receive-window".into(), &serde_json::json!(["qlog"])));
+    assert_eq!(flow["remedies"][0]["kind"], "flow-control");
+    let text = stdout(&place.longfat(&["diagnose", "--qlog", log]));
+    assert!(text.contains("initial_max_data") && !text.contains("tcp_rmem"), "{text}");
+    assert!(!text.contains("Wireshark") && !text.contains("tcp.len"), "{text}");
+    // Cut anywhere it is judged, and says so.
+    let whole = std::fs::read_to_string(log).unwrap();
+    place.file("cut.sqlog", &whole[..whole.len() / 2]);
+    let d = done(&place.longfat(&["diagnose", "--qlog", "cut.sqlog", "--json"]));
+    assert_eq!(bulk(&d)["notes"], serde_json::json!(["qlog", "qlog-cut"]));
+    place.file("bad.sqlog", whole.replacen("\"time\":0,", "\"time\":\"noon\",", 1));
+    let out = place.longfat(&["diagnose", "--qlog", "bad.sqlog"]);
+    let said = "bad.sqlog: line 2, event `transport:packet_received`: its time is";
+    assert!(out.status.code() == Some(2) && stderr(&out).contains(said), "{}", stderr(&out));
+}
+
 /// A client's Initial, the answer 30 ms later, and packets whose losses nothing shows; and what the client wrote down of them.
 #[test]
 fn quic_is_told_of_and_its_losses_by_a_qlog() {
@@ -228,7 +251,10 @@ fn quic_is_told_of_and_its_losses_by_a_qlog() {
     assert_eq!((&flow["loss"], flow.get("lost_packets")), (&"not-visible".into(), None));
     assert_eq!(d["flows"], Value::Array(vec![]));
     let text = stdout(&place.longfat(&["diagnose", "quic.pcap"]));
-    assert!(text.contains("not visible") && text.contains("QUIC 1"), "{text}");
+    assert!(
+        text.contains("not visible") && text.contains("QUIC 1") && text.contains("QLOGDIR=DIR"),
+        "{text}"
+    );
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
     let schema = json(&stdout(&place.longfat(&["schema", "diagnosis"])));
     let d = done(&place.longfat(&["diagnose", "quic.pcap", "--qlog", "client.sqlog", "--json"]));
