@@ -100,9 +100,12 @@ pub fn joined(dir: &Path) -> Result<(CaptureReader, Vec<String>), CommandError> 
     Ok((reader.map_err(|e| CommandError::Usage(e.to_string()))?, left_out))
 }
 
-/// When a capture begins, by its first thousand records.
+/// When a capture begins: by its first records, of which some may have no time.
 fn begin(path: &Path) -> Result<Option<Time>, OpenError> {
     let mut reader = CaptureReader::open(path)?;
-    reader.fill(&mut Batch::default());
+    let mut batch = Batch::default();
+    while reader.info().times.is_none() && reader.fill(&mut batch) {
+        batch.clear();
+    }
     Ok(reader.info().times.map(|(first, _)| first))
 }

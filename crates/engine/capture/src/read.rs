@@ -42,8 +42,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use units::Time;
 use walk::Walker;
 
-/// Records read by one [`CaptureReader::fill`], at most: what becomes of them stays in the processor's second cache.
-const RECORDS: usize = 1_024;
+/// Records read by one [`CaptureReader::fill`], at most: what becomes of them stays in the processor's first cache.
+const RECORDS: usize = 64;
+/// Fragments that have waited for too long are given up each so many calls of it.
+const SETTLED_EACH: u32 = 16;
 
 /// What TCP packets that a [`PacketFilter`] does not ask for are counted as, in [`FileInfo::other`].
 pub const LEFT_OUT: &str = "tcp left out by the filter";
@@ -112,6 +114,8 @@ pub struct CaptureReader {
     first: Time,
     last: Time,
     done: bool,
+    /// Calls of [`CaptureReader::fill`].
+    fills: u32,
     damage: Option<FileDamage>,
     filter: PacketFilter,
     left_out: u64,
@@ -181,6 +185,7 @@ impl CaptureReader {
             first: Time::ZERO,
             last: Time::ZERO,
             done: false,
+            fills: 0,
             damage: None,
             filter: PacketFilter::default(),
             left_out: 0,
@@ -190,7 +195,7 @@ impl CaptureReader {
         }
     }
 
-    /// Appends the TCP packets, ICMP reports and UDP datagrams of the next records, about a thousand; they may hold none.
+    /// Appends the TCP packets, ICMP reports and UDP datagrams of the next records, a few dozen; they may hold none.
     /// False once there is nothing more, and then nothing was appended.
     pub fn fill(&mut self, batch: &mut Batch) -> bool {
         if self.done {
@@ -235,7 +240,10 @@ impl CaptureReader {
             batch.reports[reports..].iter_mut().for_each(|r| r.number = number);
             self.source.advance(record.held);
         }
-        self.walker.settle(Some(self.last), batch);
+        self.fills = self.fills.wrapping_add(1);
+        if self.fills.is_multiple_of(SETTLED_EACH) {
+            self.walker.settle(Some(self.last), batch);
+        }
     }
 
     /// Goes on with the next of several files; false where there is none.
@@ -276,6 +284,11 @@ impl CaptureReader {
                 None
             }
         }
+    }
+
+    /// Whether what the file holds has to be unpacked.
+    pub fn is_packed(&self) -> bool {
+        self.packing.is_some()
     }
 
     /// Bytes of the file taken so far (a little ahead of the packets passed on), and its length where it is

@@ -1,4 +1,5 @@
-//! A whole capture: decoded on one thread, tracked on the caller's; both there where there are no threads (wasm32).
+//! A whole capture: decoded and tracked on the caller's thread, a few packets at a time, which then are still in its processor's
+//! cache. A packed one is unpacked and decoded on a thread of its own, where there are threads (not on wasm32).
 
 use crate::udp::{UdpTrack, UdpTracker};
 use crate::{PacketRecorder, Totals, Track, Tracker, TrackerOptions};
@@ -58,14 +59,30 @@ pub fn track_datagrams_too(
 /// Is given batch after batch, with the bytes read so far and the file's length.
 type Taker<'a> = dyn FnMut(&Batch, (u64, Option<u64>)) + 'a;
 
-/// Reads to the end on a thread of its own, a few batches ahead of `take`.
-#[cfg(not(target_arch = "wasm32"))]
+/// Reads to the end.
 fn decode(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReader {
+    #[cfg(not(target_arch = "wasm32"))]
+    if reader.is_packed() {
+        return decode_ahead(reader, take);
+    }
+    let mut batch = Batch::default();
+    while reader.fill(&mut batch) {
+        take(&batch, reader.progress());
+        batch.clear();
+    }
+    reader
+}
+
+/// Reads to the end on a thread of its own, a few batches ahead of `take`: unpacking takes longer than following connections does.
+#[cfg(not(target_arch = "wasm32"))]
+fn decode_ahead(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReader {
     use std::sync::mpsc::sync_channel;
     use std::thread;
 
     /// Batches on their way: the reader may be so far ahead.
     const AHEAD: usize = 8;
+    /// [`CaptureReader::fill`] so often for each batch: handing one over costs as much as a hundred packets do.
+    const FILLS: usize = 16;
 
     let (full, filled) = sync_channel::<(Batch, (u64, Option<u64>))>(AHEAD);
     // Batches go back to be filled again: no allocation once they have their size.
@@ -76,6 +93,8 @@ fn decode(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReader {
                 let mut batch = emptied.try_recv().unwrap_or_default();
                 batch.clear();
                 let more = reader.fill(&mut batch);
+                // At the end these append nothing.
+                (1..FILLS).for_each(|_| _ = reader.fill(&mut batch));
                 if !more || full.send((batch, reader.progress())).is_err() {
                     return reader;
                 }
@@ -89,15 +108,4 @@ fn decode(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReader {
         decoding.join()
     });
     reader.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// The same on the caller's thread.
-#[cfg(target_arch = "wasm32")]
-fn decode(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReader {
-    let mut batch = Batch::default();
-    while reader.fill(&mut batch) {
-        take(&batch, reader.progress());
-        batch.clear();
-    }
-    reader
 }
