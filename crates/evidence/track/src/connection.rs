@@ -115,6 +115,8 @@ pub struct TrackedConnection {
     turn: ExchangeTurn,
     /// [`TrackedConnection::bytes`] when it was last asked.
     pub held: usize,
+    /// The tracker knows that it is over.
+    pub noted_over: bool,
 }
 
 impl TrackedConnection {
@@ -139,10 +141,12 @@ impl TrackedConnection {
             reset: None,
             turn: ExchangeTurn::default(),
             held: 0,
+            noted_over: false,
         }
     }
 
     /// Whether both ends are done.
+    #[inline]
     pub fn is_over(&self) -> bool {
         self.resets > 0 || self.halves[0].fin && self.halves[1].fin
     }
@@ -530,6 +534,11 @@ impl TrackedConnection {
     /// Keeps less from now on.
     pub fn limit(&mut self, limits: TrackLimits) {
         self.data.iter_mut().flatten().for_each(|d| d.limit(limits));
+    }
+
+    /// Whether all data that was seen is acknowledged.
+    pub fn is_all_acknowledged(&self) -> bool {
+        self.directions().all(|d| !d.outstanding())
     }
 
     /// Doubles that were left out.

@@ -193,6 +193,7 @@ impl Direction {
             time: now,
             number: p.number,
             bytes: p.len,
+            open: p.len,
             segments: segments.min(u16::MAX as u32) as u16,
             header: p.header,
             delay: self.delay,
@@ -280,7 +281,7 @@ impl Direction {
         if seq > self.stream.nxt {
             self.jump(p, seq, now);
         }
-        let number = self.log.push(LogEntry { open: p.len, ..entry });
+        let number = self.log.push(entry);
         self.extend(p, p.len, now, number);
         self.window.held_against(self.stream.nxt);
         self.counts.unique_bytes += p.len as u64;

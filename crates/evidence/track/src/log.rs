@@ -54,7 +54,16 @@ pub struct LogEntry {
 impl LogEntry {
     /// With what is known of it elsewhere. Where a capture at the other end says so, the RTT of its log is the queueing on the way,
     /// until the connection ends ([`crate::both_ends`]).
+    #[inline]
     pub fn judged(self, beyond: PacketBeyond) -> LogEntry {
+        match beyond {
+            PacketBeyond::Unasked | PacketBeyond::Came(_) => self,
+            known => self.judged_elsewhere(known),
+        }
+    }
+
+    #[cold]
+    fn judged_elsewhere(self, beyond: PacketBeyond) -> LogEntry {
         match beyond {
             PacketBeyond::Unasked | PacketBeyond::Came(_) => self,
             PacketBeyond::Unknown => LogEntry { asked: true, ..self },

@@ -28,7 +28,7 @@ const LONGEST_SILENCE: Span = Span::from_secs(24 * 24 * 3600);
 
 /// Packets whose connections are fetched at a time.
 const AHEAD: usize = 16;
-/// What is known of so few open connections stays in the processor's caches.
+/// What is known of so few connections that are not over stays in the processor's caches.
 const FEW: usize = if cfg!(fuzzing) { 0 } else { 128 };
 
 /// No time is later (the year 2262), so that spans can be added to it.
@@ -86,6 +86,8 @@ pub struct Tracker {
     rested: Time,
     packets: u64,
     limits: TrackLimits,
+    /// Connections of the table that are over: late packets may come.
+    over: usize,
     /// Bytes of bins and logs of open connections.
     held: usize,
     /// Of tracks closed.
@@ -137,6 +139,7 @@ impl Tracker {
             rested: Time::ZERO,
             packets: 0,
             limits: TrackLimits { bins: MOST_BINS, packets: MOST_LOGGED },
+            over: 0,
             held: 0,
             kept: 0,
         }
@@ -168,7 +171,7 @@ impl Tracker {
     /// time would go into waiting for the memory of one connection after the other.
     pub fn packets(&mut self, packets: &[TcpPacket]) {
         for group in packets.chunks(AHEAD) {
-            if self.table.len() > FEW {
+            if self.table.len() - self.over > FEW {
                 self.fetch(group);
             }
             let signs = self.doubles.signs::<AHEAD>(group);
@@ -240,8 +243,24 @@ impl Tracker {
         );
         let held = connection.bytes();
         self.held = self.held + held - std::mem::replace(&mut connection.held, held);
+        if connection.is_over() {
+            self.note_over(slot);
+        }
         if let (Some(recorder), Some(row)) = (&mut self.recorder, row) {
             recorder.row(&row);
+        }
+    }
+
+    /// A packet of a connection that is over: memory that it will not need again the next one gets, while it is in the processor's
+    /// cache.
+    #[cold]
+    fn note_over(&mut self, slot: usize) {
+        let Some(connection) = self.table.get(slot) else { return };
+        self.over += usize::from(!std::mem::replace(&mut connection.noted_over, true));
+        if connection.is_all_acknowledged() {
+            self.held -= connection.held;
+            connection.rest();
+            self.held += connection.held;
         }
     }
 
@@ -354,6 +373,7 @@ impl Tracker {
 
     fn close(&mut self, slot: usize) {
         let Some(connection) = self.table.remove(slot) else { return };
+        self.over -= usize::from(connection.noted_over);
         self.duplicates += connection.duplicates();
         self.held -= connection.held;
         let before = self.closed.len();

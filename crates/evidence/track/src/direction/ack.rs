@@ -76,10 +76,16 @@ impl Direction {
     /// Whether the receiver held this ACK back: it covers all that can have arrived before it left, which is less than the two
     /// full segments that are acknowledged at once (RFC 5681 section 4.2), and comes later than the path makes it by as much as
     /// a timer of delayed ACKs takes. What such an ACK says of the path's delay is too much.
+    #[inline]
     fn is_delayed(&self, ack: u64, now: Time) -> bool {
         let few = ack - self.stream.una < 2 * u64::from(self.sizes.or_one());
+        few && ack <= self.stream.nxt && self.is_late_ack(ack, now)
+    }
+
+    /// Whether it comes so late.
+    fn is_late_ack(&self, ack: u64, now: Time) -> bool {
         let path = [self.rtt.least_down, self.handshake.down].into_iter().flatten().min();
-        let Some(path) = path.filter(|_| few && ack <= self.stream.nxt) else { return false };
+        let Some(path) = path else { return false };
         let behind = self.board.find(ack);
         let arrived = |next: &SentSegment| next.time + path <= now;
         let last = behind.checked_sub(1).and_then(|i| self.board.list.get(i)).filter(|s| s.sent == 1);
@@ -143,7 +149,7 @@ impl Direction {
         while let Some(s) = self.board.list.front_mut().filter(|s| s.seq < ack) {
             let end = s.end();
             let len = (end.min(ack) - s.seq) as u32;
-            let part = *s;
+            let mut part = *s;
             if end > ack {
                 s.seq = ack;
                 s.len -= len;
@@ -172,8 +178,9 @@ impl Direction {
             front = false;
             // What waited at the receiver for a retransmission gives no RTT, nor does what was before it
             // (`tcp_clean_rtx_queue`: FLAG_RETRANS_DATA_ACKED).
-            let sent = if resent { part.sent.max(2) } else { part.sent };
-            self.arrived(&SentSegment { len, sent, ..part }, now, samples);
+            part.sent = if resent { part.sent.max(2) } else { part.sent };
+            part.len = len;
+            self.arrived(&part, now, samples);
         }
         if resent {
             (samples.oldest, samples.newest) = (proven, None);

@@ -92,6 +92,13 @@ impl Direction {
     /// waited for.
     #[inline]
     pub(super) fn end_shut_window(&mut self, now: Time) {
+        if self.pauses.full_from.is_some() || self.pauses.shut.is_some() {
+            self.end_any_shut_window(now);
+        }
+    }
+
+    #[inline(never)]
+    fn end_any_shut_window(&mut self, now: Time) {
         if self.pauses.full_from.is_some() && self.pauses.idle_from.is_some_and(|idle| now > idle) {
             self.end_full_window(now);
         }
@@ -212,10 +219,13 @@ impl Direction {
 
     /// Whether a small segment, `sent` then, was held back until all before it was acknowledged, and left as soon as that was
     /// (RFC 896, Nagle), which the receiver put off.
+    #[inline]
     fn waited_for_ack(&mut self, p: &TcpPacket, now: Time, sent: Time) -> bool {
-        if !self.acks.delayed || self.sizes.is_full(p.len) {
-            return false;
-        }
+        self.acks.delayed && !self.sizes.is_full(p.len) && self.follows_ack_at_once(p, now, sent)
+    }
+
+    #[cold]
+    fn follows_ack_at_once(&mut self, p: &TcpPacket, now: Time, sent: Time) -> bool {
         let Some(ack) = self.side.last_ack(now) else { return false };
         let at_once = ack.time + self.side.rtt_or_zero() + self.answer_time();
         ack.pure && ack.una + u64::from(p.len) == self.stream.nxt && sent <= at_once

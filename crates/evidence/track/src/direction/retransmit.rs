@@ -54,7 +54,7 @@ impl Direction {
         }
         let old = OldPacket {
             late,
-            entry: self.log.push(LogEntry { again: !late, ..entry }),
+            entry: self.log.push(LogEntry { again: !late, open: 0, ..entry }),
             time: now,
             up: self.side.rtt(),
             tsval: timestamp(p),
