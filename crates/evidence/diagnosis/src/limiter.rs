@@ -204,13 +204,24 @@ impl LimiterPackets<'_> {
         self.tracks.iter().any(|t| t.log.iter().any(|s| s.delay.is_known()))
     }
 
+    /// Whether [`LimiterPackets::arrivals`] of either side of the capture are the same, without ACKs: nothing was lost, and no ACK waited.
+    fn are_alike_on_both_sides(&self) -> bool {
+        let passed = |t: &Track| t.log.iter().all(|s| s.fate == PacketFate::Passed);
+        self.ack_load.is_empty() && self.tracks.iter().all(|t| !Self::has_ack_waits(t) && passed(t))
+    }
+
+    /// Whether the receiver's timestamps tell that any ACK waited on its way.
+    fn has_ack_waits(track: &Track) -> bool {
+        track.bins.iter().any(|b| b.ack_delay.get().is_some_and(|delay| micros(delay) > CLOCK))
+    }
+
     /// How much of each packet's RTT its ACK waited on its way, seconds, as far as the receiver's timestamps tell; to be asked
     /// in the order of the log.
     fn ack_waits(track: &Track) -> impl Fn(&LoggedPacket) -> f32 + Clone {
         let (up, bin) =
             (track.rtt_up.min().unwrap_or_default().as_secs_f64(), track.bin.as_secs_f64().max(1e-6));
         // Most tracks have none.
-        let any = track.bins.iter().any(|b| b.ack_delay.get().is_some_and(|delay| micros(delay) > CLOCK));
+        let any = Self::has_ack_waits(track);
         move |s| {
             let Some(rtt) = s.rtt.get().filter(|_| any) else { return 0.0 };
             let back = s.time.since(track.first).as_secs_f64() + micros(rtt) - up;
@@ -243,9 +254,18 @@ fn size(s: &LoggedPacket) -> f32 {
 }
 
 /// Finds what limits these packets, if anything does; and which packets of which flow it dropped ([`dropped`]).
-pub(crate) fn find(packets: &LimiterPackets, path: PathFacts) -> Option<(FoundLimiter, Vec<(u16, u32)>)> {
-    let (mut candidates, arrivals) = candidates(packets, path);
-    let (best, confidence) = posterior::likeliest(&candidates)?;
+/// `kept`: the packets in order, where they are the same on the other side of the capture; they are left there for it.
+pub(crate) fn find(
+    packets: &LimiterPackets,
+    path: PathFacts,
+    kept: &mut Option<Vec<PacketArrival>>,
+) -> Option<(FoundLimiter, Vec<(u16, u32)>)> {
+    let arrivals = kept.take().unwrap_or_else(|| packets.arrivals(path.behind, false));
+    let (mut candidates, arrivals) = candidates(packets, arrivals, path);
+    let Some((best, confidence)) = posterior::likeliest(&candidates) else {
+        *kept = packets.are_alike_on_both_sides().then_some(arrivals);
+        return None;
+    };
     let LimiterCandidate { found, arrivals: at_line, .. } = candidates.swap_remove(best);
     let lost = arrivals.iter().filter(|a| a.lost).map(|a| a.bytes as f64).sum::<f64>();
     let lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
@@ -259,14 +279,19 @@ pub(crate) fn find(packets: &LimiterPackets, path: PathFacts) -> Option<(FoundLi
     Some((FoundLimiter { lost, aqm, confidence, episodes, ..found }, dropped))
 }
 
-/// What may limit these packets; and they, in the order they came, without ACKs.
-fn candidates(packets: &LimiterPackets, path: PathFacts) -> (Vec<LimiterCandidate>, Vec<PacketArrival>) {
+/// What may limit these packets, of which `arrivals` says how they came; and they, in the order they came, without ACKs.
+fn candidates(
+    packets: &LimiterPackets,
+    mut arrivals: Vec<PacketArrival>,
+    path: PathFacts,
+) -> (Vec<LimiterCandidate>, Vec<PacketArrival>) {
     let alone = if path.behind { path } else { PathFacts { base: 0.0, ..path } };
     // Where the sender's clock tells what packets waited before the capture, the RTT says nothing besides: it has the ACKs'
     // way in it too.
-    let mut arrivals = packets.arrivals(path.behind, false);
     let mut clocked = (!path.behind).then(|| match packets.are_delays_known() {
         true => packets.arrivals(false, true),
+        // Only a bucket is held against delays that are not known.
+        false if rate_search::are_too_few(&arrivals) => Vec::new(),
         false => arrivals.iter().map(|a| PacketArrival { rtt: f32::NAN, ..*a }).collect(),
     });
     let told = clocked.as_ref().filter(|c| virtual_queue::has_delays(c));
@@ -275,8 +300,10 @@ fn candidates(packets: &LimiterPackets, path: PathFacts) -> (Vec<LimiterCandidat
         out.extend(limiters_by_delays(&arrivals, path, (NO_WAIT * path.base).max(0.001)));
     }
     // When ACKs came is not known well enough to follow packets one by one.
-    arrivals.retain(|a| a.entry != ACK_ENTRY);
-    clocked.iter_mut().for_each(|c| c.retain(|a| a.entry != ACK_ENTRY));
+    if !packets.ack_load.is_empty() {
+        arrivals.retain(|a| a.entry != ACK_ENTRY);
+        clocked.iter_mut().for_each(|c| c.retain(|a| a.entry != ACK_ENTRY));
+    }
     if let Some(clocked) = &clocked {
         out.extend(limiters_by_rate(&arrivals, path, clocked));
     }
@@ -366,7 +393,7 @@ pub(crate) fn proposed(packets: &LimiterPackets, path: PathFacts) -> Vec<Propose
         let (kind, rate_mbps) = (found.kind, found.rate * 8e-6);
         ProposedLimiter { source, kind, rates_mbps: (open[0], open[1]), rate_mbps, burst, signs }
     };
-    candidates(packets, path).0.into_iter().map(of).collect()
+    candidates(packets, packets.arrivals(path.behind, false), path).0.into_iter().map(of).collect()
 }
 
 /// More passed than it lets through.

@@ -262,7 +262,7 @@ fn by_models(way: &UdpWay, base: Option<Span>, behind: bool) -> Option<FoundLimi
         sender: false,
     };
     let packets = LimiterPackets { tracks: &[&track], gone: &[Vec::new()], ack_load: &[] };
-    limiter::find(&packets, facts).map(|(found, _)| found)
+    limiter::find(&packets, facts, &mut None).map(|(found, _)| found)
 }
 
 /// A full link: in the windows in which packets wait, by the spin bit, as many bytes pass as in each other.

@@ -347,9 +347,10 @@ fn ask(
 ) -> Option<LimiterAnswer> {
     let asked = Asked::new(tracks, members, silences);
     let (members, packets) = (&asked.tracks, asked.packets(ack_load));
+    let mut kept = None;
     sides(members).into_iter().find_map(|behind| {
         let path = path(members, behind)?;
-        let (found, dropped) = limiter::find(&packets, path)?;
+        let (found, dropped) = limiter::find(&packets, path, &mut kept)?;
         Some(LimiterAnswer { found, dropped })
     })
 }

@@ -100,15 +100,15 @@ pub(super) fn drain(departures: &Departures, floor: f64, width: f64) -> Option<D
 
 /// The rate, bytes a second, that most windows of `width` seconds have, and their share.
 pub(crate) fn commonest_rate(arrivals: &[PacketArrival], width: f64) -> Option<(f64, f64)> {
-    let passed: Vec<&PacketArrival> = arrivals.iter().filter(|a| !a.lost).collect();
+    let mut passed = arrivals.iter().filter(|a| !a.lost);
     let mut rates: Vec<f32> = Vec::new();
-    let (mut from, mut sum) = (0, 0.0);
-    for to in 1..passed.len() {
-        sum += passed[to].bytes as f64;
-        let span = passed[to].at - passed[from].at;
-        if span > 0.0 && span >= width && to - from >= 24 {
+    let (mut from, mut count, mut sum) = (passed.next()?.at, 0, 0.0);
+    for a in passed {
+        (count, sum) = (count + 1, sum + a.bytes as f64);
+        let span = a.at - from;
+        if span > 0.0 && span >= width && count >= 24 {
             rates.push((sum / span) as f32);
-            (from, sum) = (to, 0.0);
+            (from, count, sum) = (a.at, 0, 0.0);
         }
     }
     if rates.len() < 10 {

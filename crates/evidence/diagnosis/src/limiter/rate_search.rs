@@ -159,11 +159,16 @@ fn joins(kept: &mut PacketArrival, a: &PacketArrival, began: &mut f64, width: f6
     same
 }
 
+/// Whether so few packets were lost that they say nothing of a bucket.
+pub(super) fn are_too_few(arrivals: &[PacketArrival]) -> bool {
+    arrivals.iter().filter(|a| a.lost).nth(FEWEST_LOSSES - 1).is_none()
+}
+
 /// Finds the bucket that explains the losses best; `None` where too few losses are there to say anything. `timed`: when
 /// lost packets came is known; else being placed must not be what tells them apart.
 /// `width` (seconds, about half a round trip) is how far apart losses must be to count as two.
 pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option<TokenBucketFit> {
-    if arrivals.iter().filter(|a| a.lost).count() < FEWEST_LOSSES {
+    if are_too_few(arrivals) {
         return None;
     }
     let counted = episodes(arrivals, width) as f64;
