@@ -25,7 +25,17 @@ pub struct Bins {
 impl Bins {
     /// None yet; bin 0 begins at `first`, and there will be at most `most`.
     pub fn new(first: Time, most: usize) -> Bins {
-        Bins { first, width: FIRST_WIDTH, list: Vec::new(), most, at: 0, from: Time::ZERO, to: Time::ZERO }
+        Bins::within(Vec::new(), first, most)
+    }
+
+    /// The same, in the memory of `list`, which is empty.
+    pub fn within(list: Vec<Bin>, first: Time, most: usize) -> Bins {
+        Bins { first, width: FIRST_WIDTH, list, most, at: 0, from: Time::ZERO, to: Time::ZERO }
+    }
+
+    /// Moves to memory of just its size; returns that which it had.
+    pub fn hand_over(&mut self) -> Vec<Bin> {
+        crate::spare::moved_out(&mut self.list)
     }
 
     /// Those of a track.

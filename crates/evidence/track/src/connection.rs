@@ -5,6 +5,7 @@ use crate::direction::{AgreedMss, Direction, SentData, TrackLimits};
 use crate::doubles::{DoubleTable, IdUse};
 use crate::exchange::ExchangeTurn;
 use crate::sequence::unwrap;
+use crate::spare::{SpareLists, SpareStore};
 use crate::timestamp_clock::TimestampClock;
 use crate::{
     Bin, FirstPackets, Handshake, PackedSpan, PacketKind, PacketRow, ResetTrace, SetupTrace, Track,
@@ -115,8 +116,8 @@ pub struct TrackedConnection {
     turn: ExchangeTurn,
     /// [`TrackedConnection::bytes`] when it was last asked.
     pub held: usize,
-    /// The tracker knows that it is over.
-    pub noted_over: bool,
+    /// Memory for the lists of the first direction that has data.
+    pub spare: Option<SpareLists>,
 }
 
 impl TrackedConnection {
@@ -141,7 +142,7 @@ impl TrackedConnection {
             reset: None,
             turn: ExchangeTurn::default(),
             held: 0,
-            noted_over: false,
+            spare: None,
         }
     }
 
@@ -481,7 +482,8 @@ impl TrackedConnection {
                 options,
             }
         });
-        let mut direction = Direction::new(first, self.first, handshake, mss, limits);
+        let spare = self.spare.take().unwrap_or_default();
+        let mut direction = Direction::new(first, self.first, handshake, mss, limits, spare);
         if let Some(fin) = self.halves[side].early_fin {
             direction.ends_at(fin);
         }
@@ -523,10 +525,11 @@ impl TrackedConnection {
         self.data.iter().flatten().map(|d| d.bytes()).sum()
     }
 
-    /// Gives back memory that it may not need again; once in a silence.
-    pub fn rest(&mut self) {
+    /// Gives back memory that it may not need again, to `store` as far as that wants it; once in a silence.
+    pub fn rest(&mut self, store: &mut SpareStore) {
         if self.rested.replace(self.last) != Some(self.last) {
-            self.data.iter_mut().flatten().for_each(|d| d.rest());
+            self.spare.take().into_iter().for_each(|lists| store.put(lists));
+            self.data.iter_mut().flatten().for_each(|d| d.rest(store));
             self.held = self.bytes();
         }
     }
@@ -534,11 +537,6 @@ impl TrackedConnection {
     /// Keeps less from now on.
     pub fn limit(&mut self, limits: TrackLimits) {
         self.data.iter_mut().flatten().for_each(|d| d.limit(limits));
-    }
-
-    /// Whether all data that was seen is acknowledged.
-    pub fn is_all_acknowledged(&self) -> bool {
-        self.directions().all(|d| !d.outstanding())
     }
 
     /// Doubles that were left out.

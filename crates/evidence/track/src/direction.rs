@@ -19,6 +19,7 @@ use crate::retransmissions::Retransmissions;
 use crate::sender_side::{AckState, SenderSide};
 use crate::sent_board::{self, SentBoard, SentSegment};
 use crate::sequence::{BEGIN, MAX_JUMP, unwrap};
+use crate::spare::{MOST_BYTES, SpareLists, SpareStore};
 use crate::{
     Bursts, FirstPackets, Handshake, LongWait, PackedSpan, PacketKind, PauseKind, SpanHistogram, TooBigSpan,
     TrackCounts, WaitReason,
@@ -124,6 +125,7 @@ impl Direction {
         handshake: Handshake,
         mss: Option<AgreedMss>,
         limits: TrackLimits,
+        spare: SpareLists,
     ) -> Direction {
         let start = BEGIN + seq as u64;
         let mut side = SenderSide::default();
@@ -139,7 +141,7 @@ impl Direction {
             stream: StreamEdges { start, una: start, nxt: start, fin: None },
             delay: PackedSpan::UNKNOWN,
             beyond: PacketBeyond::Unasked,
-            board: SentBoard::default(),
+            board: SentBoard { list: spare.board, sacked: 0 },
             retransmissions: Retransmissions::default(),
             acks: AckTrail::default(),
             window: ReceiveWindow::new(handshake.wscale),
@@ -154,8 +156,8 @@ impl Direction {
             bursts: BurstMeter::default(),
             handshake,
             counts: TrackCounts::default(),
-            log: PacketLog::new(limits.packets),
-            bins: Bins::new(first, limits.bins),
+            log: PacketLog::within(spare.log, limits.packets),
+            bins: Bins::within(spare.bins, first, limits.bins),
             zero_windows: FirstPackets::default(),
             held: FirstPackets::default(),
         }
@@ -431,8 +433,12 @@ impl Direction {
         self.bins.bytes() + self.log.bytes()
     }
 
-    /// Gives back what its lists have in reserve.
-    pub fn rest(&mut self) {
+    /// Gives back what its lists have in reserve: where all is acknowledged and they are small, their memory to `store`.
+    pub fn rest(&mut self, store: &mut SpareStore) {
+        if self.board.list.is_empty() && self.bytes() <= MOST_BYTES {
+            let board = std::mem::take(&mut self.board.list);
+            store.put(SpareLists { board, log: self.log.hand_over(), bins: self.bins.hand_over() });
+        }
         self.board.list.shrink_to_fit();
         self.log.rest();
         self.bins.rest();

@@ -19,6 +19,7 @@ mod sender_side;
 mod sent_board;
 mod sequence;
 mod setup;
+mod spare;
 mod table;
 mod timestamp_clock;
 mod track;

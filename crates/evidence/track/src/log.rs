@@ -102,9 +102,39 @@ pub struct PacketLog {
     most: usize,
 }
 
+/// Memory of a log's lists, which are empty.
+#[derive(Debug, Default)]
+pub struct SpareLog {
+    done: Vec<LoggedPacket>,
+    pending: VecDeque<LogEntry>,
+}
+
+impl SpareLog {
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.done.capacity() * size_of::<LoggedPacket>() + self.pending.capacity() * size_of::<LogEntry>()
+    }
+}
+
 impl PacketLog {
     pub fn new(most: usize) -> PacketLog {
-        PacketLog { done: Vec::new(), pending: VecDeque::new(), base: 0, merged: Span::ZERO, most }
+        PacketLog::within(SpareLog::default(), most)
+    }
+
+    /// One without packets, in memory that another had.
+    pub fn within(SpareLog { done, pending }: SpareLog, most: usize) -> PacketLog {
+        PacketLog { done, pending, base: 0, merged: Span::ZERO, most }
+    }
+
+    /// Moves to memory of just its size; returns that which it had.
+    pub fn hand_over(&mut self) -> SpareLog {
+        SpareLog {
+            done: crate::spare::moved_out(&mut self.done),
+            pending: match self.pending.is_empty() {
+                true => std::mem::take(&mut self.pending),
+                false => VecDeque::new(),
+            },
+        }
     }
 
     /// That of a track.

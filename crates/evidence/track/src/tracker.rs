@@ -10,9 +10,10 @@ use crate::connection::TrackedConnection;
 use crate::direction::TrackLimits;
 use crate::doubles::{DoubleTable, sign};
 use crate::log::{MOST_LOGGED, PacketLog};
+use crate::spare::SpareStore;
 use crate::table::{self, ConnectionTable};
 use crate::{Bin, LoggedPacket, PacketRecorder, Track};
-use capture::{Batch, BatchPart, Endpoint, IcmpReport, TcpPacket};
+use capture::{Batch, BatchPart, Endpoint, IcmpReport, TcpFlags, TcpPacket};
 use units::{Span, Time};
 
 /// A connection that both ends have ended may see a few late packets so long.
@@ -28,8 +29,9 @@ const LONGEST_SILENCE: Span = Span::from_secs(24 * 24 * 3600);
 
 /// Packets whose connections are fetched at a time.
 const AHEAD: usize = 16;
-/// What is known of so few connections that are not over stays in the processor's caches.
-const FEW: usize = if cfg!(fuzzing) { 0 } else { 128 };
+/// What is known of so few connections stays in the processor's caches. They are counted by [`SLOTS`] bits, which some share.
+const FEW: u32 = if cfg!(fuzzing) { 0 } else { 100 };
+const SLOTS: u32 = 256;
 
 /// No time is later (the year 2262), so that spans can be added to it.
 const LATEST: Time = Time::from_nanos(i64::MAX as u64);
@@ -65,6 +67,7 @@ pub struct Tracker {
     closed: Vec<Track>,
     recorder: Option<Box<dyn PacketRecorder>>,
     doubles: DoubleTable,
+    spare: SpareStore,
     connections: u64,
     duplicates: u64,
     missed: u64,
@@ -86,8 +89,10 @@ pub struct Tracker {
     rested: Time,
     packets: u64,
     limits: TrackLimits,
-    /// Connections of the table that are over: late packets may come.
-    over: usize,
+    /// A bit for each connection that had a packet since the last [`Tracker::keep_house`], by the end of its number.
+    seen: [u64; (SLOTS / u64::BITS) as usize],
+    /// There were more than [`FEW`] before it.
+    many: bool,
     /// Bytes of bins and logs of open connections.
     held: usize,
     /// Of tracks closed.
@@ -124,6 +129,7 @@ impl Tracker {
             closed: Vec::new(),
             recorder: None,
             doubles: DoubleTable::new(),
+            spare: SpareStore::default(),
             connections: 0,
             duplicates: 0,
             missed: 0,
@@ -139,7 +145,8 @@ impl Tracker {
             rested: Time::ZERO,
             packets: 0,
             limits: TrackLimits { bins: MOST_BINS, packets: MOST_LOGGED },
-            over: 0,
+            seen: Default::default(),
+            many: cfg!(fuzzing),
             held: 0,
             kept: 0,
         }
@@ -171,7 +178,7 @@ impl Tracker {
     /// time would go into waiting for the memory of one connection after the other.
     pub fn packets(&mut self, packets: &[TcpPacket]) {
         for group in packets.chunks(AHEAD) {
-            if self.table.len() - self.over > FEW {
+            if self.many {
                 self.fetch(group);
             }
             let signs = self.doubles.signs::<AHEAD>(group);
@@ -243,25 +250,23 @@ impl Tracker {
         );
         let held = connection.bytes();
         self.held = self.held + held - std::mem::replace(&mut connection.held, held);
-        if connection.is_over() {
-            self.note_over(slot);
+        let bit = connection.number % SLOTS;
+        self.seen[(bit / u64::BITS) as usize] |= 1 << (bit % u64::BITS);
+        if p.flags.0 & (TcpFlags::FIN.0 | TcpFlags::RST.0) != 0 && connection.is_over() {
+            self.rest_one(slot);
         }
         if let (Some(recorder), Some(row)) = (&mut self.recorder, row) {
             recorder.row(&row);
         }
     }
 
-    /// A packet of a connection that is over: memory that it will not need again the next one gets, while it is in the processor's
-    /// cache.
+    /// A connection is over: memory that it will not need again the next one gets.
     #[cold]
-    fn note_over(&mut self, slot: usize) {
+    fn rest_one(&mut self, slot: usize) {
         let Some(connection) = self.table.get(slot) else { return };
-        self.over += usize::from(!std::mem::replace(&mut connection.noted_over, true));
-        if connection.is_all_acknowledged() {
-            self.held -= connection.held;
-            connection.rest();
-            self.held += connection.held;
-        }
+        self.held -= connection.held;
+        connection.rest(&mut self.spare);
+        self.held += connection.held;
     }
 
     /// Times never go back: a clock that was set back goes on from where it was.
@@ -303,12 +308,16 @@ impl Tracker {
         }
         let number = self.connections as u32;
         self.connections += 1;
-        self.table.insert(key, TrackedConnection::new(number, key, side, p, now))
+        let mut connection = TrackedConnection::new(number, key, side, p, now);
+        connection.spare = self.spare.take();
+        self.table.insert(key, connection)
     }
 
     /// Closes what is over, idle, or too much.
     #[cold]
     fn keep_house(&mut self, now: Time) {
+        let seen = std::mem::take(&mut self.seen);
+        self.many = seen.iter().map(|bits| bits.count_ones()).sum::<u32>() > FEW;
         let idle = self.options.idle;
         if now.since(self.swept) >= (idle / 8).min(LINGER) {
             self.swept = now;
@@ -330,7 +339,7 @@ impl Tracker {
         self.table.each(|c| {
             if now.since(c.last) > REST {
                 less += c.held;
-                c.rest();
+                c.rest(&mut self.spare);
                 less -= c.held;
             }
         });
@@ -373,7 +382,6 @@ impl Tracker {
 
     fn close(&mut self, slot: usize) {
         let Some(connection) = self.table.remove(slot) else { return };
-        self.over -= usize::from(connection.noted_over);
         self.duplicates += connection.duplicates();
         self.held -= connection.held;
         let before = self.closed.len();
