@@ -458,7 +458,16 @@ fn limiters_of(
         return shared(tracks, group, ack_load, each.into_iter().filter_map(ask_alone).collect());
     };
     // Whether a policer of each foretells the losses of some flows better than what is there for all.
-    let alone: Vec<_> = each.iter().filter_map(|m| ask_alone(*m)).collect();
+    let (mut alone, mut unpoliced) = (Vec::new(), 0);
+    for m in &each {
+        let answer = ask_alone(*m);
+        unpoliced += usize::from(answer.as_ref().is_none_or(|a| a.0.found.kind != LimiterKind::Policer));
+        alone.extend(answer);
+        // Policers are no majority any more, whatever the others are.
+        if unpoliced * 2 >= each.len() {
+            return vec![(joint, group.to_vec())];
+        }
+    }
     let policed = alone.iter().map(|a| &a.0.found).filter(|f| f.kind == LimiterKind::Policer);
     let (count, gain, episodes) =
         policed.fold((0, 0.0, 0.0), |s, f| (s.0 + 1, s.1 + f.loss_gain, s.2 + f.episodes));

@@ -73,8 +73,10 @@ fn lost(t: &Track, cause: Cause, losses: &[(f64, Cause)]) -> Option<PacketProof>
             packets.push(s.number);
         }
     }
-    let filter = format!("{} && ({LOSS_MARKS} || {})", forth(t), numbers(&packets));
-    (total > 0).then_some(PacketProof { kind: ProofKind::Lost, packets, total, filter, cause: None })
+    (total > 0).then(|| {
+        let filter = format!("{} && ({LOSS_MARKS} || {})", forth(t), numbers(&packets));
+        PacketProof { kind: ProofKind::Lost, packets, total, filter, cause: None }
+    })
 }
 
 fn zero_windows(t: &Track) -> Option<PacketProof> {
@@ -132,8 +134,10 @@ fn pauses(t: &Track, held: &HeldTime) -> Option<PacketProof> {
     }
     packets.sort_unstable();
     packets.dedup();
-    let total = within().map(|s| u64::from(s.segments)).sum::<u64>().max(packets.len() as u64);
-    let (from, to) = ends(within().map(|s| s.number).chain(packets.iter().copied()))?;
+    let mut total = 0;
+    let counted = within().inspect(|s| total += u64::from(s.segments)).map(|s| s.number);
+    let (from, to) = ends(counted.chain(packets.iter().copied()))?;
+    let total = total.max(packets.len() as u64);
     let filter = format!("{} && tcp.len > 0 && {}", forth(t), range(from, to));
     Some(PacketProof { cause: None, kind: ProofKind::Pauses, packets, total, filter })
 }
