@@ -137,7 +137,8 @@ pub(super) fn u32_at(b: &[u8], at: usize, big: bool) -> u32 {
 #[inline]
 pub(super) fn u32s_at(b: &[u8], at: usize, big: bool) -> [u32; 4] {
     let b = &b[at..at + 16];
-    [u32_at(b, 0, big), u32_at(b, 4, big), u32_at(b, 8, big), u32_at(b, 12, big)]
+    let numbers = [u32_at(b, 0, false), u32_at(b, 4, false), u32_at(b, 8, false), u32_at(b, 12, false)];
+    if big { numbers.map(u32::swap_bytes) } else { numbers }
 }
 
 /// Eight bytes at `at`, which must be there.
