@@ -35,7 +35,7 @@ impl Bins {
 
     /// Moves to memory of just its size; returns that which it had.
     pub fn hand_over(&mut self) -> Vec<Bin> {
-        crate::spare::moved_out(&mut self.list)
+        moved_out(&mut self.list)
     }
 
     /// Those of a track.
@@ -174,6 +174,14 @@ impl Bins {
             from = end;
         }
     }
+}
+
+/// Moves what is in `list` to memory of just its size; returns the memory that it had.
+pub fn moved_out<T: Copy>(list: &mut Vec<T>) -> Vec<T> {
+    let exact = list.as_slice().to_vec();
+    let mut had = std::mem::replace(list, exact);
+    had.clear();
+    had
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! D-SACK may show that the packet had arrived.
 
 use crate::between::PacketBeyond;
+use crate::bins::moved_out;
 use crate::{LoggedPacket, PackedSpan, PacketFate};
 use std::collections::VecDeque;
 use units::{Span, Time};
@@ -129,7 +130,7 @@ impl PacketLog {
     /// Moves to memory of just its size; returns that which it had.
     pub fn hand_over(&mut self) -> SpareLog {
         SpareLog {
-            done: crate::spare::moved_out(&mut self.done),
+            done: moved_out(&mut self.done),
             pending: match self.pending.is_empty() {
                 true => std::mem::take(&mut self.pending),
                 false => VecDeque::new(),

@@ -50,14 +50,6 @@ impl SpareStore {
     }
 }
 
-/// Moves what is in `list` to memory of just its size; returns the memory that it had.
-pub fn moved_out<T: Copy>(list: &mut Vec<T>) -> Vec<T> {
-    let exact = list.as_slice().to_vec();
-    let mut had = std::mem::replace(list, exact);
-    had.clear();
-    had
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
