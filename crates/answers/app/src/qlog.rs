@@ -14,8 +14,8 @@ use units::{Span, Time};
 /// A trace's own clock is believed if it is within so many seconds of the capture's time: clocks of hosts differ.
 const SAME_TIME: f64 = 3_600.0;
 
-/// Confidence of a cause that a log alone does not tell from another, at most.
-const UNDECIDED: f64 = 0.5;
+/// Confidence of a cause that a log alone does not tell from another, at most: as likely as the other.
+const ONE_OF_SEVERAL: f64 = 0.45;
 
 /// Whether the log fits another cause as well. A receiver's log has no RTT of the data, so losses may come of a queue that does not
 /// show. And QUIC has no socket buffer that holds the data in flight: the same amount in flight, again and again, is the congestion
@@ -90,10 +90,8 @@ pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], own: &[u32]) {
             // Packets of a log have no numbers in a capture, and no MSS that could shrink: their sizes are QUIC's to choose.
             d.flows[i].proofs = Vec::new();
             d.flows[i].measures.mss_before_bytes = None;
-            if is_undecided(d.flows[i].cause, trace) {
-                d.flows[i].confidence = d.flows[i].confidence.min(UNDECIDED);
-            }
-            d.flows[i].remedies = d.remedies_of(&d.flows[i]);
+            let most = if is_undecided(d.flows[i].cause, trace) { ONE_OF_SEVERAL } else { 1.0 };
+            diagnosis::revise_certainty(d, i, most);
         }
     }
     for e in endpoints {

@@ -15,6 +15,7 @@ pub use qlog::{qlog_account, qlog_notes};
 pub use udp::diagnose_udp;
 pub use verdict::{
     ProposedLimiters, both_ends_info, capture_info, diagnose_tracks, proposed_buckets, proposed_limiters,
+    revise_certainty,
 };
 
 /// A diagnosis as [`result::to_json`] writes it. It stands here so that it is compiled as fast code as the diagnosis is:

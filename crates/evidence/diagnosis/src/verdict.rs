@@ -115,11 +115,7 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let refer = keep_those_that_limit(&mut limiters, &flows);
     for f in &mut flows {
         f.limiter = f.limiter.and_then(|l| refer[l]);
-        f.confidence = confidence(f, &limiters);
-        if f.confidence < SURE {
-            f.alternatives = alternatives::of(f);
-            f.needs = alternatives::needs(f);
-        }
+        judge_certainty(f, &limiters, 1.0);
     }
     limiters.iter_mut().enumerate().for_each(|(i, l)| l.takers = takers(&flows, i));
     flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
@@ -128,6 +124,20 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let remedies: Vec<_> = diagnosis.flows.iter().map(|f| cause::remedies_of(&diagnosis, f)).collect();
     diagnosis.flows.iter_mut().zip(remedies).for_each(|(f, r)| f.remedies = r);
     diagnosis
+}
+
+/// How sure the cause of a flow is (at most `most`), and where that is not very, what fits too and what would decide.
+fn judge_certainty(f: &mut FlowDiagnosis, limiters: &[Limiter], most: f64) {
+    f.confidence = confidence(f, limiters).min(most);
+    let doubtful = f.confidence < SURE;
+    f.alternatives = if doubtful { alternatives::of(f) } else { Vec::new() };
+    f.needs = if doubtful { alternatives::needs(f) } else { None };
+}
+
+/// Judges anew how sure the cause of flow `i` is, after its notes changed: at most `most`, 0 to 1.
+pub fn revise_certainty(diagnosis: &mut Diagnosis, i: usize, most: f64) {
+    judge_certainty(&mut diagnosis.flows[i], &diagnosis.limiters, most);
+    diagnosis.flows[i].remedies = cause::remedies_of(diagnosis, &diagnosis.flows[i]);
 }
 
 /// Begins and ends, seconds since 1970.
