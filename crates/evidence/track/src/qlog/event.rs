@@ -29,6 +29,8 @@ pub(super) struct TraceReader {
     last_ms: f64,
     /// Milliseconds of one unit of the events' times: before 0.3 these may be microseconds.
     unit_ms: f64,
+    /// Milliseconds of one unit of its RTTs.
+    rtt_unit_ms: f64,
     /// Where an event that is a list has its time, category, name and data.
     fields: Option<ListFields>,
     metrics: QlogMetrics,
@@ -111,6 +113,7 @@ impl TraceReader {
             reference_ms: reference_ms.unwrap_or(0.0),
             last_ms: 0.0,
             unit_ms,
+            rtt_unit_ms: unit_ms,
             fields: fields.map(|(list, _)| list),
             metrics: QlogMetrics::default(),
             pto_count: 0,
@@ -229,8 +232,13 @@ impl TraceReader {
             keys.iter().find_map(|key| positive(&data[*key])).map(|n| n as u64).or(before)
         };
         let m = &self.metrics;
-        let rtt =
-            positive(&data["smoothed_rtt"]).map(|t| Span::from_secs_f64((t * self.unit_ms).min(1e9) * 1e-3));
+        // quinn writes seconds. Its first RTT is the one to begin with before any is measured (RFC 9002 section 6.2.2).
+        let is = |key: &str, value: f64| positive(&data[key]).is_some_and(|t| (t - value).abs() < 1e-6);
+        if m.smoothed_rtt.is_none() && is("smoothed_rtt", 0.333) && is("rtt_variance", 0.1665) {
+            self.rtt_unit_ms = 1e3;
+        }
+        let unit = self.rtt_unit_ms;
+        let rtt = positive(&data["smoothed_rtt"]).map(|t| Span::from_secs_f64((t * unit).min(1e9) * 1e-3));
         let now = QlogMetrics {
             time,
             after: self.trace.events.len(),

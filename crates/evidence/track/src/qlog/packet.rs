@@ -1,6 +1,6 @@
 //! Packets, their frames and what both ends agreed on, in the fields that each version and stack gives them.
 
-use super::trace::{FlowLimit, PacketNumber, QlogCredit, QlogPacket, StreamPart};
+use super::trace::{APPLICATION, FlowLimit, PacketNumber, QlogCredit, QlogPacket, StreamPart};
 use capture::{Addr, Endpoint};
 use serde_json::Value;
 use std::net::IpAddr;
@@ -24,15 +24,16 @@ fn space(kind: &str) -> Option<u8> {
     match kind.to_ascii_lowercase().as_str() {
         "initial" => Some(0),
         "handshake" => Some(1),
-        "0rtt" | "1rtt" | "zerortt" | "onertt" | "zero_rtt" | "one_rtt" | "short_header" => Some(2),
-        _ => None,
+        "retry" | "version_negotiation" | "stateless_reset" => None,
+        // Converters that do not know the type have packets of a connection that is set up.
+        _ => Some(APPLICATION),
     }
 }
 
 /// Number space and number; `None` for packets without one (Retry, Version Negotiation).
 pub(super) fn packet_number(data: &Value) -> Option<PacketNumber> {
     let kinds = [&data["header"]["packet_type"], &data["packet_type"], &data["type"]];
-    let kind = kinds.iter().find_map(|v| v.as_str())?;
+    let kind = kinds.iter().find_map(|v| v.as_str()).unwrap_or_default();
     let numbers = [&data["header"]["packet_number"], &data["packet_number"]];
     Some((space(kind)?, numbers.iter().find_map(|v| integer(v))?))
 }

@@ -115,6 +115,22 @@ fn connections_of_one_file_are_apart() {
     assert!(!traces[0].has_acks());
 }
 
+/// RFC 9002 section 6.2.2: an RTT of 333 ms is assumed before one is measured.
+#[test]
+fn rtts_in_seconds_are_known_by_the_first() {
+    let metrics = |rtt: &str, var: &str| {
+        format!(
+            "{{\"time\":1,\"name\":\"recovery:metrics_updated\",\"data\":{{\"smoothed_rtt\":{rtt},\"rtt_variance\":{var}}}}}\n"
+        )
+    };
+    let packet = "{\"trace\":{}}\n{\"time\":1,\"name\":\"packet_sent\",\"data\":{\"header\":{\"packet_type\":\"1RTT\",\"packet_number\":7}}}\n";
+    let last = |text: String| read_qlog(&text).unwrap()[0].metrics.last().unwrap().smoothed_rtt;
+    let seconds = format!("{packet}{}{}", metrics("0.333", "0.1665"), metrics("0.044", "0.01"));
+    assert_eq!(last(seconds), Some(Span::from_millis(44)));
+    let millis = format!("{packet}{}{}", metrics("0.333", "0.02"), metrics("0.5", "0.01"));
+    assert_eq!(last(millis), Some(Span::from_micros(500)));
+}
+
 #[test]
 fn metrics_carry_on_what_an_event_does_not_state() {
     let metrics =

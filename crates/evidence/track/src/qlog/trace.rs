@@ -57,6 +57,12 @@ impl QlogTrace {
         self.packets().any(|(sent, p)| !sent && !p.acked.is_empty())
     }
 
+    /// Whether received packets have no length, so that how much came is not known: quinn writes none.
+    pub fn lacks_received_lengths(&self) -> bool {
+        let mut received = self.packets().filter(|(sent, _)| !sent).peekable();
+        received.peek().is_some() && received.all(|(_, p)| p.length == 0)
+    }
+
     /// Packets in the file's order, and whether the endpoint sent them.
     pub fn packets(&self) -> impl Iterator<Item = (bool, &QlogPacket)> {
         self.events.iter().filter_map(|e| match &e.kind {

@@ -1,0 +1,42 @@
+//! What losses leave to a control that responds to them.
+//!
+//! Reno halves its window at each loss event and adds a segment each round trip (RFC 5681 section 3.1), so with a loss event in
+//! the share `q` of the round trips its window peaks at 2 / q segments. CUBIC regains what it gave up, the share `1 - β` of its
+//! window, within `∛((1 - β) W / C)` seconds (RFC 9438 section 4.2), so with `T` seconds between loss events it peaks at
+//! `C T³ / (1 - β)`. A sender that keeps more than both in flight does not respond to losses: BBR version 1 follows what is delivered
+//! (draft-cardwell-iccrg-bbr-congestion-control-00).
+
+use super::super::round_trips::RoundTripSpan;
+
+/// C of RFC 9438 section 5.1, segments a cubed second, and what CUBIC gives up at a loss (section 4.6).
+const CUBIC: (f64, f64) = (0.4, 0.3);
+/// A control gives way once for all losses of a window (RFC 5681 section 4.3), and recovery takes a round trip: of round trips with
+/// losses in a row every second may be a loss event.
+const ROUNDS_OF_AN_EVENT: usize = 2;
+/// Fewer loss events may have come by chance while the window was still that of slow start.
+const FEWEST_EVENTS: usize = 8;
+/// How far beyond the law counts: loss events are known to a factor of two.
+const BEYOND: f64 = 2.0;
+/// Segments that any control may send after a loss: ssthresh is at least two (RFC 5681 section 3.1), and a probe or two more.
+const LEAST: f64 = 4.0;
+
+/// Whether more is in flight in the mean, from the first loss on, than a control could hold that responds to these losses. `mss` in
+/// bytes.
+pub(super) fn holds_more(rounds: &[RoundTripSpan], mss: f64) -> bool {
+    let Some(first) = rounds.iter().position(|r| r.lost > 0) else { return false };
+    let sending = |r: &&RoundTripSpan| r.packets > 0 && r.timeout == 0.0 && r.silence == 0.0;
+    let after: Vec<&RoundTripSpan> = rounds[first + 1..].iter().filter(sending).collect();
+    let events: usize = after
+        .chunk_by(|a, b| (a.lost > 0) == (b.lost > 0))
+        .filter(|run| run[0].lost > 0)
+        .map(|run| run.len().div_ceil(ROUNDS_OF_AN_EVENT))
+        .sum();
+    if events < FEWEST_EVENTS {
+        return false;
+    }
+    let (count, seconds) = (after.len() as f64, after.iter().map(|r| r.width).sum::<f64>());
+    let held = after.iter().map(|r| r.inflight / mss).sum::<f64>() / count;
+    let reno = 2.0 * count / events as f64;
+    let cubic = CUBIC.0 * (seconds / events as f64).powi(3) / CUBIC.1;
+    held > BEYOND * reno.max(cubic).max(LEAST)
+}
