@@ -7,6 +7,7 @@
 
 mod candidate;
 mod likelihood;
+mod loss_law;
 mod probing;
 mod stretch;
 #[cfg(test)]
@@ -68,7 +69,8 @@ pub(super) fn none() -> Guess {
 
 fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Option<f64>) -> Guess {
     let stretches = stretch::stretches(rounds, facts);
-    if stretches.is_empty() {
+    let beyond_losses = loss_law::holds_more(rounds, facts.mss);
+    if stretches.is_empty() && !beyond_losses {
         return none();
     }
     let seen = SeenStretches::new(&stretches, facts.least, handshake);
@@ -77,14 +79,17 @@ fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Optio
     let marks = dips.min(2) + usize::from(cycles);
     let logs = CANDIDATES.map(|c| {
         let marked = match c.name {
-            Some("bbr") if marks > 0 => MARKED,
+            Some("bbr") if marks > 0 || beyond_losses => MARKED,
             Some("bbr") => 1.0 - MARKED,
             _ => LOOKS_MARKED.powi(marks as i32),
         };
+        // A limit that is none of the congestion window's responds to no loss either.
+        let allowed =
+            if beyond_losses && c.name.is_some_and(|name| name != "bbr") { LOOKS_MARKED } else { 1.0 };
         let kept = seen.standing_queue(c.own_rtt.map_or(seen.path.least, |own| own(seen.path)));
         let kept =
             kept.map_or(1.0, |q| if c.own_rtt.is_some() { kept_by_vegas(q) } else { kept_by_others(q) });
-        (c.name, seen.log_likelihood(&c) + marked.ln() + kept.ln())
+        (c.name, seen.log_likelihood(&c) + marked.ln() + allowed.ln() + kept.ln())
     });
     let most = logs.iter().map(|l| l.1).fold(f64::NEG_INFINITY, f64::max);
     let mut weights = BTreeMap::<&'static str, (f64, f64)>::new();

@@ -122,3 +122,24 @@ fn what_something_else_held_says_nothing() {
     assert_eq!(said(&held), Guess { name: "other".into(), confidence: 0.0 });
     assert_eq!(said(&[]), Guess { name: "other".into(), confidence: 0.0 });
 }
+
+/// Round trips of `flight` segments, of which every `each`-th loses a packet.
+fn losing(flight: f64, each: usize) -> Vec<RoundTripSpan> {
+    let lost = |i: usize| u32::from(i % each == 0);
+    (0..200).map(|i| RoundTripSpan { lost: lost(i), ..round(i as f64 * RTT, flight, RTT) }).collect()
+}
+
+#[test]
+fn who_holds_more_than_losses_leave_does_not_respond_to_them() {
+    // A loss every fourth round trip leaves Reno eight segments at its peak, and CUBIC fewer.
+    assert!(loss_law::holds_more(&losing(40.0, 4), MSS));
+    assert_eq!(said(&losing(40.0, 4)).name, "bbr");
+    assert!(!loss_law::holds_more(&losing(8.0, 4), MSS));
+    // Losses in every round trip, as behind a policer.
+    assert_eq!(said(&losing(40.0, 1)).name, "bbr");
+    // Two losses say nothing, and neither does what the laws themselves give.
+    assert!(!loss_law::holds_more(&losing(40.0, 100), MSS));
+    assert!(!loss_law::holds_more(&sawtooth(80.0, 0.5, 60.0, |_, rounds| rounds), MSS));
+    let cubic = |t: f64, _: f64| 0.4 * ((t - (60f64).cbrt()).powi(3) + 60.0);
+    assert!(!loss_law::holds_more(&sawtooth(80.0, 0.7, 200.0, cubic), MSS));
+}
