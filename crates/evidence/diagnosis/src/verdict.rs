@@ -620,6 +620,7 @@ impl FlowView {
             losses,
             stalls,
             outages,
+            quiet: beside.silences.iter().map(|s| s.since(limiter::seconds(t.first))).collect(),
             bursts: outages::bursts(t, rtt).iter().map(|b| b - limiter::seconds(t.first)).collect(),
             near_receiver: receiver_side(t),
             waits_before_capture: waits_before_capture(t),

@@ -6,7 +6,7 @@ use crate::doubles::{DoubleTable, IdUse};
 use crate::exchange::ExchangeTurn;
 use crate::sequence::unwrap;
 use crate::spare::{SpareLists, SpareStore};
-use crate::timestamp_clock::TimestampClock;
+use crate::timestamp_clock::{SilenceJudgement, TimestampClock};
 use crate::{
     Bin, FirstPackets, Handshake, PackedSpan, PacketKind, PacketRow, ResetTrace, SetupTrace, Track,
     TrackCounts,
@@ -275,14 +275,12 @@ impl TrackedConnection {
         }
     }
 
-    /// Whether the packet's sender says by its timestamps that less time has passed since its last packet than until `now`: a
-    /// tick takes a second at most (RFC 7323 section 5.4).
-    pub fn tells_of_less(&self, side: usize, p: &TcpPacket, now: Time) -> bool {
-        let before = self.halves[side].clock.last();
-        p.options.timestamps.zip(before).is_some_and(|((value, _), (time, last))| {
-            let ticks = value.wrapping_sub(last);
-            (ticks as i32) >= 0 && now.since(time) > Span::from_secs(1 + u64::from(ticks))
-        })
+    /// What the packet's sender says by its timestamps of a capture that was silent for `silence` until `now`.
+    pub fn judge_silence(&self, side: usize, p: &TcpPacket, now: Time, silence: Span) -> SilenceJudgement {
+        match p.options.timestamps {
+            Some((value, _)) => self.halves[side].clock.judge_silence(now, value, silence),
+            None => SilenceJudgement::Unknown,
+        }
     }
 
     /// The packet acknowledges data from end `of`.

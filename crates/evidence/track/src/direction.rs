@@ -27,7 +27,7 @@ use crate::{
 use capture::{TcpFlags, TcpPacket};
 use size::{SegmentSizes, SentProbe, StuckSegments};
 use state::{
-    AckTrail, AppState, BurstMeter, DataTimes, PauseState, ReceiveWindow, RecoveryState, RttState,
+    AckTrail, AppState, BurstMeter, DataTimes, NewData, PauseState, ReceiveWindow, RecoveryState, RttState,
     StreamEdges,
 };
 use std::num::NonZeroU32;
@@ -206,7 +206,8 @@ impl Direction {
         let missing = seq > self.stream.nxt;
         let (kind, timer) = if seq >= self.stream.nxt {
             self.new_data(p, seq, now, entry);
-            self.app.sent_new(now, p.flags.has(TcpFlags::PSH));
+            let full = self.sizes.is_full(p.len);
+            self.app.sent_new(NewData { time: now, pushed: p.flags.has(TcpFlags::PSH), full });
             self.watch_application(p, now);
             (PacketKind::Data, None)
         } else {
@@ -470,6 +471,11 @@ impl Direction {
             self.bins.forget_windows();
             (self.handshake.wscale, self.handshake.scale_refuted) = (None, true);
         }
+        // Where no data echoed an ACK, the part between sender and capture is not known.
+        let rtt = if self.rtt.total.samples() > 0 { self.rtt.total } else { self.rtt.down.clone() };
+        // Nor is the rest, where each ACK may have waited for the receiver's timer.
+        let known = self.rtt.prompt || self.handshake.down.is_some();
+        let of_path = |h: SpanHistogram| if known { h } else { SpanHistogram::default() };
         DirectionEnd {
             first_data: self.times.first,
             last_data: self
@@ -485,9 +491,9 @@ impl Direction {
             header: self.sizes.header as u32,
             outside: self.sizes.outside as u32,
             counts: self.counts,
-            rtt_down: self.rtt.down,
+            rtt_down: of_path(self.rtt.down),
             rtt_up: self.rtt.up,
-            rtt: self.rtt.total,
+            rtt: of_path(rtt),
             bins: self.bins,
             log: self.log,
             waits: self.pauses.waits,

@@ -20,6 +20,7 @@ mod sent_board;
 mod sequence;
 mod setup;
 mod spare;
+mod standstill;
 mod table;
 mod timestamp_clock;
 mod track;

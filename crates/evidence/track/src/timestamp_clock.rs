@@ -25,6 +25,17 @@ const DRIFT: f64 = 1e-4;
 const STEPS: usize = 32;
 const CLOSE: i64 = 10_000_000;
 
+/// What a sender's clock says of a time in which the capture has no packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SilenceJudgement {
+    /// It passed.
+    Passed,
+    /// Less passed; or the packet had been sent before it, and waited.
+    Less,
+    /// Nothing.
+    Unknown,
+}
+
 /// The timestamp clock of one end, as seen at the capture. Offsets are signed, so they are plain nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TimestampClock {
@@ -47,9 +58,23 @@ impl TimestampClock {
         self.until as u64
     }
 
-    /// The last packet's time and TSval.
-    pub fn last(&self) -> Option<(Time, u32)> {
-        self.last
+    /// What the clock of the packet's sender says of a capture that was silent for `silence` until the packet came at `at`.
+    pub fn judge_silence(&self, at: Time, value: u32, silence: Span) -> SilenceJudgement {
+        let Some((time, last)) = self.last else { return SilenceJudgement::Unknown };
+        let ticks = value.wrapping_sub(last) as i32;
+        if ticks < 0 {
+            return SilenceJudgement::Unknown;
+        }
+        let (ticks, elapsed) = (f64::from(ticks), at.since(time).as_secs_f64());
+        let by_tick = self.tick_ns.map(|tick| ticks * tick * 1e-9 + 0.5 * silence.as_secs_f64() < elapsed);
+        // No tick is longer than a second (RFC 7323 section 5.4).
+        let less = by_tick.unwrap_or(elapsed > 1.0 + ticks);
+        let near = || TICKS.iter().any(|t| (ticks / elapsed / t - 1.0).abs() < 0.15);
+        match less {
+            true => SilenceJudgement::Less,
+            false if by_tick.is_some() || near() => SilenceJudgement::Passed,
+            false => SilenceJudgement::Unknown,
+        }
     }
 
     /// Takes a packet's TSval; returns by how much it was delayed, once the clock's tick is known.

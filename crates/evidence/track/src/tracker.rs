@@ -11,7 +11,9 @@ use crate::direction::TrackLimits;
 use crate::doubles::{DoubleTable, sign};
 use crate::log::{MOST_LOGGED, PacketLog};
 use crate::spare::SpareStore;
+use crate::standstill::{HeldPacket, Silence, Standstill};
 use crate::table::{self, ConnectionTable};
+use crate::timestamp_clock::SilenceJudgement;
 use crate::{Bin, LoggedPacket, PacketRecorder, Track};
 use capture::{Batch, BatchPart, Endpoint, IcmpReport, TcpFlags, TcpPacket};
 use units::{Span, Time};
@@ -84,6 +86,8 @@ pub struct Tracker {
     /// How many times it jumped ahead, and the most by which.
     forward: u64,
     most_forward: Span,
+    /// A silence that is not yet judged.
+    standstill: Option<Box<Standstill>>,
     /// When idle connections were closed last, and when silent ones gave back memory.
     swept: Time,
     rested: Time,
@@ -141,6 +145,7 @@ impl Tracker {
             most_back: Span::ZERO,
             forward: 0,
             most_forward: Span::ZERO,
+            standstill: None,
             swept: Time::ZERO,
             rested: Time::ZERO,
             packets: 0,
@@ -220,9 +225,23 @@ impl Tracker {
 
     #[inline]
     fn packet_signed(&mut self, p: &TcpPacket, sign: u64, beyond: PacketBeyond) {
-        if self.packets > 0 && (p.time + self.shift) - self.ahead > self.now + STEP {
-            self.watch_jump(p);
+        if self.standstill.is_some() {
+            return self.hold_back((*p, sign, beyond));
         }
+        if self.packets > 0 && self.at(p) > self.now + STEP && self.watch_silence(p) {
+            return self.hold_back((*p, sign, beyond));
+        }
+        self.take(p, sign, beyond);
+    }
+
+    /// The time of a packet, its clock's steps apart.
+    #[inline]
+    fn at(&self, p: &TcpPacket) -> Time {
+        (p.time + self.shift) - self.ahead
+    }
+
+    #[inline]
+    fn take(&mut self, p: &TcpPacket, sign: u64, beyond: PacketBeyond) {
         let now = self.clock(p.time);
         self.packets += 1;
         if self.packets.is_multiple_of(4096) {
@@ -286,19 +305,61 @@ impl Tracker {
         self.now
     }
 
-    /// The capture was silent. If it was so for longer than a connection may be, or the packet's sender tells by its own clock
-    /// that less time has passed, the capture's clock was set ahead, and time goes on from where it was.
+    /// The capture was silent. If it was so for longer than a connection may be, its clock was set ahead, and time goes on from where
+    /// it was. Returns whether the packet's sender says by its own clock that less time has passed: then what comes next decides.
     #[cold]
-    fn watch_jump(&mut self, p: &TcpPacket) {
-        let jump = ((p.time + self.shift) - self.ahead).since(self.now);
+    fn watch_silence(&mut self, p: &TcpPacket) -> bool {
+        let silence = self.at(p).since(self.now);
+        if silence > LONGEST_SILENCE {
+            self.step_ahead(silence);
+            return false;
+        }
+        let less = self.judge_silence(p, silence) == SilenceJudgement::Less;
+        if less {
+            self.standstill = Some(Box::new(Standstill::new(silence, self.at(p))));
+        }
+        less
+    }
+
+    fn judge_silence(&mut self, p: &TcpPacket, silence: Span) -> SilenceJudgement {
+        let now = self.at(p);
         let (key, side) = table::key(p.src, p.dst);
         let known = self.table.find(&key).and_then(|slot| self.table.get(slot));
-        let less = known.is_some_and(|c| c.tells_of_less(side, p, self.now + jump));
-        if less || jump > LONGEST_SILENCE {
-            self.ahead += jump;
-            self.forward += 1;
-            self.most_forward = self.most_forward.max(jump);
+        known.map_or(SilenceJudgement::Unknown, |c| c.judge_silence(side, p, now, silence))
+    }
+
+    /// The capture's clock was set ahead by so much.
+    fn step_ahead(&mut self, by: Span) {
+        self.ahead += by;
+        self.forward += 1;
+        self.most_forward = self.most_forward.max(by);
+    }
+
+    /// A packet behind a silence that is not yet judged.
+    #[cold]
+    fn hold_back(&mut self, packet: HeldPacket) {
+        let now = self.at(&packet.0);
+        // Another silence: what has been seen must do.
+        if self.standstill.as_ref().is_some_and(|s| now > s.last() + STEP) {
+            self.judge_standstill(None);
+            return self.packet_signed(&packet.0, packet.1, packet.2);
         }
+        let Some(silence) = self.standstill.as_ref().map(|s| s.silence) else { return };
+        let judgement = self.judge_silence(&packet.0, silence);
+        let judged = self.standstill.as_mut().and_then(|s| s.hold(packet, now, judgement));
+        if judged.is_some() {
+            self.judge_standstill(judged);
+        }
+    }
+
+    /// Takes the packets that were held back, now that the silence before them is judged, or has to be.
+    #[cold]
+    fn judge_standstill(&mut self, judged: Option<Silence>) {
+        let Some(standstill) = self.standstill.take() else { return };
+        if judged.unwrap_or_else(|| standstill.so_far()) == Silence::ClockStep {
+            self.step_ahead(standstill.silence);
+        }
+        standstill.held.iter().for_each(|(p, sign, beyond)| self.take(p, *sign, *beyond));
     }
 
     #[cold]
@@ -420,6 +481,7 @@ impl Tracker {
 
     /// Ends all connections: the rest of the tracks, and the totals.
     pub fn finish(mut self, out: &mut Vec<Track>) -> Totals {
+        self.judge_standstill(None);
         self.sweep(|_| true);
         self.save();
         self.forget();

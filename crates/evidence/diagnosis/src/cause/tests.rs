@@ -46,6 +46,7 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
             unanswered: is(21),
             held_again: is(22),
             overfills: is(23),
+            recovered: is(24),
             // Where the flight does not show, nothing may be left to say.
             inflight_unknown: false,
         };

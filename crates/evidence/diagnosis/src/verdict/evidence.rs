@@ -39,6 +39,8 @@ pub(crate) struct FlowFacts {
     pub stalls: Vec<SizeStall>,
     /// When nothing passed.
     pub outages: Vec<(f64, f64)>,
+    /// When no ACK passed between the two hosts, of this flow or another.
+    pub quiet: Vec<(f64, f64)>,
     /// When a whole window sent at once ended a pause, likewise: that pause was the application's.
     pub bursts: Vec<f64>,
     /// The capture is at the receiver.
@@ -75,6 +77,10 @@ const TARGET: f64 = 0.1;
 /// Seconds between two ticks of TCP's timestamps (Linux' `TCP_TS_HZ`).
 const TICK: f64 = 1e-3;
 
+/// Where the way between sender and capture is not known, a shorter way to the receiver and back, seconds, says that the capture may
+/// be there: longer ones are those of a network.
+const AT_RECEIVER: f64 = 1e-3;
+
 /// Seconds of each cause in one round.
 pub(crate) type RoundSplit = [(Cause, f64); RoundPart::ALL.len()];
 
@@ -90,6 +96,7 @@ pub(crate) struct MeasuredRound {
 /// What was going on in every round.
 pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<MeasuredRound> {
     let first_loss = first_loss(rounds, facts);
+    let recovered = recovered(rounds, facts);
     let mut seen = 0;
     let mut greatest = 0.0f64;
     let mut last = facts.losses.iter().find(|l| is_answered(l)).map_or(Cause::RandomLoss, |l| l.1);
@@ -117,16 +124,20 @@ pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Measu
             greatest = greatest.max(r.window.unwrap_or(0.0));
             let evidence = RoundEvidence {
                 window_unread: unread,
+                recovered: recovered[i],
                 ..evidence(rounds, i, first_loss, after_loss, overfilled, facts)
             };
+            // Where other flows go on, the path is there: the sender waits for a timeout.
+            let quiet = overlap(&facts.quiet, (a, b)) > 0.5 * r.silence;
+            let (silence, alone) = if quiet { (r.silence, 0.0) } else { (0.0, r.silence) };
             let seconds = RoundPart::ALL.map(|part| match part {
                 RoundPart::Idle => r.idle * left,
                 RoundPart::Drained => r.ended * left,
                 RoundPart::WindowFull => r.window_full * left,
                 RoundPart::WindowShut => r.window_shut * left,
                 RoundPart::Held => r.held * left,
-                RoundPart::Timeout => r.timeout * left,
-                RoundPart::Silence => out.min(r.width) + r.silence * left,
+                RoundPart::Timeout => (r.timeout + alone) * left,
+                RoundPart::Silence => out.min(r.width) + silence * left,
                 RoundPart::Moving => r.moving() * left,
             });
             MeasuredRound { evidence, seconds }
@@ -160,7 +171,7 @@ fn evidence(
         send_buffer_full: facts.send_buffer_full,
         held_again: facts.held_again,
         flat: flat(rounds, i, facts),
-        inflight_unknown: facts.inflight_unknown,
+        inflight_unknown: facts.inflight_unknown && (facts.near_receiver || facts.least < AT_RECEIVER),
         grows: grows(rounds, i) && !overfilled,
         overfills: overfilled && r.rtt.is_some_and(|rtt| rtt > facts.base + least_queue_delay(facts)),
         window_full: window_is_full(r, facts),
@@ -182,6 +193,7 @@ fn evidence(
         acks_wait: acks_wait(r, facts),
         both_ways: facts.both_ways,
         window_unread: false,
+        recovered: false,
     }
 }
 
@@ -209,6 +221,36 @@ fn first_loss(rounds: &[RoundTripSpan], facts: &FlowFacts) -> usize {
         }
     };
     first.unwrap_or(rounds.len())
+}
+
+/// Round trips without growth, behind the last loss, after which a window may be held by something else: a congestion control adds a
+/// segment in each (RFC 5681 section 3.1), more than [`flat`] takes for none.
+const STOPPED_GROWING: usize = 9;
+/// And so many times as long as it grew before: CUBIC's plateau is longer than the growth before it (RFC 9438 section 4.2), but no
+/// more than this.
+const LONGER_THAN_GROWTH: usize = 4;
+
+/// Which round trips come so long after a loss that it holds the window down no more: what is in flight grew again, and then did
+/// not for much longer.
+fn recovered(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<bool> {
+    let mut recovered = vec![false; rounds.len()];
+    let is_loss = |r: &RoundTripSpan| r.lost > 0 || r.resent > 0.0;
+    let mut from = rounds.iter().position(is_loss).unwrap_or(rounds.len());
+    while from < rounds.len() {
+        let begin = rounds[from..].iter().position(|r| !is_loss(r)).map_or(rounds.len(), |n| from + n);
+        let end = rounds[begin..].iter().position(is_loss).map_or(rounds.len(), |n| begin + n);
+        let (mut most, mut grew) = (0.0, begin);
+        for (i, r) in rounds.iter().enumerate().take(end).skip(begin) {
+            if r.inflight > most + 2.0 * facts.mss {
+                (most, grew) = (r.inflight, i);
+            }
+        }
+        if end - grew > STOPPED_GROWING.max(LONGER_THAN_GROWTH * (grew + 1 - begin)) {
+            recovered[grew + 1..end].fill(true);
+        }
+        from = end;
+    }
+    recovered
 }
 
 /// The cause that most of them have.
@@ -281,10 +323,14 @@ fn limiter_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
 }
 
 fn mostly_full(full: &[(f64, f64)], r: &RoundTripSpan) -> bool {
-    let (from, to) = (r.from, r.from + r.width);
-    let begin = full.partition_point(|f| f.1 <= from);
-    let within = full[begin..].iter().take_while(|f| f.0 < to);
-    within.map(|f| f.1.min(to) - f.0.max(from)).sum::<f64>() > 0.5 * r.width
+    overlap(full, (r.from, r.from + r.width)) > 0.5 * r.width
+}
+
+/// Seconds between `from` and `to` that lie in one of `spans`, which are in the order of time.
+fn overlap(spans: &[(f64, f64)], (from, to): (f64, f64)) -> f64 {
+    let begin = spans.partition_point(|s| s.1 <= from);
+    let within = spans[begin..].iter().take_while(|s| s.0 < to);
+    within.map(|s| s.1.min(to) - s.0.max(from)).sum()
 }
 
 /// All packets of the round waited on the data's way, as timestamps tell: both ends' clocks tick.
@@ -413,6 +459,36 @@ mod tests {
         assert!(whole(&full_windows(0.0, 1000.0), Cause::ReceiveWindow));
         // A loss now and then, while the window moves on, is not what holds it.
         assert!(whole(&full_windows(1.0, 1000.0), Cause::ReceiveWindow));
+    }
+
+    /// A policer drops the overshoot of slow start; the window grows again to 40 segments, where something else holds it.
+    #[test]
+    fn a_loss_holds_a_window_down_only_until_it_grows_no_more() {
+        let share = |flights: &dyn Fn(usize) -> (f64, f64)| {
+            let round = |i: usize| RoundTripSpan {
+                from: i as f64 * 0.1,
+                width: 0.1,
+                packets: 10,
+                inflight: flights(i).0 * MSS,
+                resent: flights(i).1 * MSS,
+                acked: 10.0 * MSS,
+                ..RoundTripSpan::default()
+            };
+            let rounds: Vec<RoundTripSpan> = (0..100).map(round).collect();
+            let facts = FlowFacts { mss: MSS, losses: vec![(0.35, Cause::Policed)], ..FlowFacts::default() };
+            let splits = split(&measured(&rounds, &facts), &[]);
+            let policed = |s: &(Cause, f64)| if s.0 == Cause::Policed { s.1 } else { 0.0 };
+            splits.iter().flatten().map(policed).sum::<f64>() / 10.0
+        };
+        let loss = |i: usize| if i == 3 { 9.0 } else { 0.0 };
+        let once = share(&|i| (if i < 4 { 80.0 } else { (20.0 + 2.0 * i as f64).min(40.0) }, loss(i)));
+        assert!(once < 0.25, "{once}");
+        // It grows as long as it is seen to.
+        let grows = share(&|i| (if i < 4 { 80.0 } else { 20.0 + i as f64 }, loss(i)));
+        assert!(grows > 0.9, "{grows}");
+        // A sawtooth: it loses again as soon as it has grown.
+        let saw = share(&|i| (20.0 + (i % 20) as f64, if i % 20 == 3 { 3.0 } else { 0.0 }));
+        assert!(saw > 0.9, "{saw}");
     }
 
     #[test]

@@ -24,6 +24,13 @@ pub(crate) struct AckSilence {
     /// The path was gone, as one of their flows shows.
     gone: bool,
 }
+impl AckSilence {
+    /// From when to when, seconds since `first`.
+    pub fn since(&self, first: f64) -> (f64, f64) {
+        (self.from - first, self.to - first)
+    }
+}
+
 /// A timeout sends fewer segments at once than this: its window is one (RFC 5681 section 3.1).
 const AT_ONCE: usize = 2;
 /// A silence that one timeout ends may be a lost tail, unless it lasts longer than a first timeout: seconds, and round trips (RFC

@@ -1,6 +1,7 @@
 //! What the diagnosis says of captures as the world makes them: each test is the smallest that shows its class.
 
 mod bounds;
+mod clocks;
 mod delayed_acks;
 mod facts;
 mod few_packets;
@@ -19,3 +20,4 @@ mod setups;
 mod talk;
 mod tshark;
 mod udp;
+mod windows;

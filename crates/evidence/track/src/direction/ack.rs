@@ -34,6 +34,7 @@ impl Direction {
         let outstanding = self.outstanding();
         let pure = p.len == 0 && p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0) == 0;
         self.acks.bare |= pure;
+        self.acks.stamped = p.options.timestamps.is_some();
         let mut samples = AckSamples::default();
         let advances = ack > self.stream.una;
         self.acks.delayed = pure && advances && self.is_delayed(ack, now);
@@ -64,7 +65,8 @@ impl Direction {
         if let Some((tsval, _)) = p.options.timestamps {
             self.side.mark(now, tsval);
         }
-        let rtt = self.sample(now, &samples);
+        let few = samples.acked < 2 * u64::from(self.sizes.or_one());
+        let rtt = self.sample(now, &samples, pure && few);
         self.count_ack(now, &samples, rtt, pure || advances);
         if advances && !self.outstanding() {
             self.begin_idle(now);
@@ -199,7 +201,7 @@ impl Direction {
                 samples.oldest = Some((s.time, s.up));
             }
             samples.newest = samples.newest.max(Some(s.time));
-            if !self.acks.delayed {
+            if !self.acks.delayed && self.knows_rtt(s.up) {
                 rtt = PackedSpan::known((now.since(s.time) + s.up.or_zero()).max(LEAST_RTT));
             }
         }
@@ -360,16 +362,27 @@ impl Direction {
 
     /// Takes the RTT, and returns it.
     #[inline]
-    fn sample(&mut self, now: Time, samples: &AckSamples) -> Option<Span> {
+    fn sample(&mut self, now: Time, samples: &AckSamples, may_be_delayed: bool) -> Option<Span> {
         let (sent, up) = samples.oldest?;
         let down = now.since(sent);
+        self.rtt.prompt |= !may_be_delayed || down < DELAYED_FROM || down >= DELAYED_UNTIL;
         let total = down + up.or_zero();
         self.rtt.down.record(down);
-        self.rtt.total.record(total);
         self.rtt.estimate.sample(total);
+        let known = self.knows_rtt(up);
+        if known {
+            self.rtt.total.record(total);
+        }
         let least = samples.newest.map_or(down, |sent| now.since(sent));
         self.rtt.least_down = Some(self.rtt.least_down.map_or(least, |known| known.min(least)));
-        Some(total.max(LEAST_RTT))
+        known.then(|| total.max(LEAST_RTT))
+    }
+
+    /// Whether `up`, the part of an RTT between sender and capture, is known, or never will be: where the ACKs have timestamps, the
+    /// sender's next data shows it.
+    #[inline]
+    fn knows_rtt(&self, up: PackedSpan) -> bool {
+        up.is_known() || !self.acks.stamped
     }
 
     /// The ACK that passes was delayed by so much above the least.

@@ -2,7 +2,7 @@
 
 use super::Direction;
 use super::state::{LastWrite, ShutWindow, UnexplainedPause};
-use crate::rtt::RTO_MIN;
+use crate::rtt::{RTO_INITIAL, RTO_MIN};
 use crate::{LongWait, MOST_WAITS, PauseKind, WaitReason};
 use capture::{TcpFlags, TcpPacket};
 use std::num::NonZeroU64;
@@ -10,6 +10,9 @@ use units::{Span, Time};
 
 /// What a sender takes to answer an ACK, at most.
 const ANSWERS_WITHIN: Span = Span::from_millis(1);
+
+/// Shorter pauses a network makes within a flight.
+const LEAST_WINDOW_WAIT: Span = Span::from_millis(2);
 
 impl Direction {
     /// Whether the window has no room for another segment, as the sender sees it.
@@ -137,7 +140,9 @@ impl Direction {
         } else if let Some(idle) = self.pauses.idle_from.filter(|idle| now > *idle) {
             self.end_full_window(now);
             let from = self.nothing_to_send_from(now, idle);
-            if now.since(idle) >= self.rtt.estimate.timeout() / 2 {
+            if self.may_wait_for_acks(now, idle) {
+                // Whether it did, nothing shows.
+            } else if now.since(idle) >= self.rtt.estimate.timeout() / 2 {
                 self.leave_unexplained(now, last, end, from);
             } else {
                 self.bins.spread(from, now, PauseKind::Idle);
@@ -154,9 +159,24 @@ impl Direction {
         }
     }
 
+    /// Whether a pause since `from` may be the time that ACKs took to the sender, where nothing had shown then how long that is: the
+    /// last data was full segments that were not pushed, so more was at hand; or full ones, and the pause is no longer than a
+    /// round trip, as the shortest of such pauses shows it.
+    fn may_wait_for_acks(&mut self, now: Time, from: Time) -> bool {
+        let wait = now.since(from);
+        let before = self.app.before(now).filter(|before| before.full && self.pauses.rtt_unknown);
+        let Some(before) = before.filter(|_| wait < RTO_INITIAL) else { return false };
+        if before.more_follows() && wait >= LEAST_WINDOW_WAIT {
+            let least = self.pauses.window_wait.map_or(wait, |least| least.min(wait));
+            self.pauses.window_wait = Some(least);
+        }
+        self.pauses.window_wait.map_or(before.more_follows(), |least| wait <= least * 2)
+    }
+
     /// All was acknowledged; the sender learns of it later.
     pub(super) fn begin_idle(&mut self, now: Time) {
         let up = self.side.rtt_or_zero();
+        self.pauses.rtt_unknown = !self.side.rtt().is_known();
         self.pauses.idle_from = Some(now + up + up / 4);
     }
 
@@ -186,7 +206,7 @@ impl Direction {
                 self.bins.spread(before.sent, sent, PauseKind::Held);
                 self.counts.held += sent.since(before.sent);
                 self.held.add(p.number);
-            } else if before.ended || late && free {
+            } else if before.ended || late && free && !self.may_wait_for_acks(now, before.sent) {
                 self.bins.spread(before.sent, sent, PauseKind::AppLimited);
                 let span = sent.since(before.sent);
                 self.counts.app_limited += span;

@@ -38,6 +38,8 @@ pub struct AckTrail {
     pub blocks: [(u64, u64); 4],
     /// Some came without data: those are in the capture.
     pub bare: bool,
+    /// The one that passes has a timestamp, which the sender's next data echoes.
+    pub stamped: bool,
     /// The last one had been held back by the receiver.
     pub delayed: bool,
     /// Duplicate ACKs in a row.
@@ -158,6 +160,8 @@ pub struct RttState {
     pub estimate: RttEstimate,
     /// The least from capture to receiver and back.
     pub least_down: Option<Span>,
+    /// Some sample is of an ACK that no timer of delayed ACKs can have held back.
+    pub prompt: bool,
     /// From capture to receiver and back.
     pub down: SpanHistogram,
     /// From capture to sender and back.
@@ -222,6 +226,15 @@ pub struct NewData {
     pub time: Time,
     /// It ended in PSH.
     pub pushed: bool,
+    /// It was made of full segments.
+    pub full: bool,
+}
+
+impl NewData {
+    /// The application had more at hand: what it wrote last ends in PSH (RFC 9293 section 3.9.1.2), and in what is left of it.
+    pub fn more_follows(&self) -> bool {
+        self.full && !self.pushed
+    }
 }
 
 /// What the sender sent last of the stream.
@@ -238,10 +251,16 @@ pub struct LastWrite {
 }
 
 impl AppState {
-    /// New data passes; `pushed`: it ends in PSH.
+    /// New data passes.
     #[inline]
-    pub fn sent_new(&mut self, now: Time, pushed: bool) {
-        self.new_before = self.last_new.replace(NewData { time: now, pushed });
+    pub fn sent_new(&mut self, new: NewData) {
+        self.new_before = self.last_new.replace(new);
+    }
+
+    /// The new data before the packet that passes at `now`.
+    #[inline]
+    pub fn before(&self, now: Time) -> Option<NewData> {
+        if self.last_new.is_some_and(|new| new.time == now) { self.new_before } else { self.last_new }
     }
 
     /// So many bytes are in flight with the last write.
@@ -258,6 +277,10 @@ impl AppState {
 pub struct PauseState {
     /// Nothing is outstanding from here on, as the sender sees it.
     pub idle_from: Option<Time>,
+    /// The RTT between sender and capture was not known then.
+    pub rtt_unknown: bool,
+    /// The shortest pause with an unknown RTT in which the sender had more at hand: it waited for ACKs.
+    pub window_wait: Option<Span>,
     /// The receive window is full since then.
     pub full_from: Option<Time>,
     /// It was, or is, though nothing was outstanding; whether the sender had more to send what follows shows.
