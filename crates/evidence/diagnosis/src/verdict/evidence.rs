@@ -229,6 +229,9 @@ const STOPPED_GROWING: usize = 9;
 /// And so many times as long as it grew before: CUBIC's plateau is longer than the growth before it (RFC 9438 section 4.2), but no
 /// more than this.
 const LONGER_THAN_GROWTH: usize = 4;
+/// And this long, seconds: CUBIC stays within two segments of its plateau for 2 ∛(2 / C) = 3.4 s, with C of 0.4 (RFC 9438 sections
+/// 4.2 and 5.1); twice that, since what is in flight is known to a few segments.
+const CUBIC_PLATEAU: f64 = 6.8;
 
 /// Which round trips come so long after a loss that it holds the window down no more: what is in flight grew again, and then did
 /// not for much longer.
@@ -245,7 +248,9 @@ fn recovered(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<bool> {
                 (most, grew) = (r.inflight, i);
             }
         }
-        if end - grew > STOPPED_GROWING.max(LONGER_THAN_GROWTH * (grew + 1 - begin)) {
+        let stood: f64 = rounds[grew..end.max(grew)].iter().map(|r| r.width).sum();
+        let longer = end - grew > STOPPED_GROWING.max(LONGER_THAN_GROWTH * (grew + 1 - begin));
+        if longer && stood > CUBIC_PLATEAU {
             recovered[grew + 1..end].fill(true);
         }
         from = end;
