@@ -137,8 +137,8 @@ pub(crate) struct RoundEvidence {
     pub before_loss: bool,
     /// The round trip of the first loss.
     pub at_first_loss: bool,
-    /// Since the last loss the bytes in flight grew again, and then stayed for much longer: the loss holds the window down no
-    /// more.
+    /// Since the last loss the bytes in flight grew again, and then stood for longer than a congestion control's plateau: the loss
+    /// holds the window down no more.
     pub recovered: bool,
     /// Of the whole flow: the bytes in flight did not fall at losses.
     pub unanswered: bool,
@@ -199,7 +199,7 @@ impl RoundEvidence {
             RoundPart::Idle => self.back_with_loss.then_some(ClaimOrder::AfterLoss),
             RoundPart::Moving if self.window_full && self.repairs_slowly => Some(ClaimOrder::WindowAtLoss),
             RoundPart::Moving if self.before_loss => None,
-            RoundPart::Moving if self.recovered && !self.limiter_full => None,
+            RoundPart::Moving if cause == Cause::Policed && self.recovered && !self.limiter_full => None,
             // Losses do not hold back who does not answer them and writes no more.
             RoundPart::Moving if self.unanswered && self.small_writes && cause == Cause::RandomLoss => None,
             RoundPart::Moving if self.limiter == Some(LimiterKind::Policer) => Some(ClaimOrder::Policer),

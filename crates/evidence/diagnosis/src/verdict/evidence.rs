@@ -226,12 +226,9 @@ fn first_loss(rounds: &[RoundTripSpan], facts: &FlowFacts) -> usize {
 /// Round trips without growth, behind the last loss, after which a window may be held by something else: a congestion control adds a
 /// segment in each (RFC 5681 section 3.1), more than [`flat`] takes for none.
 const STOPPED_GROWING: usize = 9;
-/// And so many times as long as it grew before: CUBIC's plateau is longer than the growth before it (RFC 9438 section 4.2), but no
-/// more than this.
-const LONGER_THAN_GROWTH: usize = 4;
-/// And this long, seconds: CUBIC stays within two segments of its plateau for 2 ∛(2 / C) = 3.4 s, with C of 0.4 (RFC 9438 sections
-/// 4.2 and 5.1); twice that, since what is in flight is known to a few segments.
-const CUBIC_PLATEAU: f64 = 6.8;
+/// And so many times what CUBIC needs to its plateau, K = cbrt(W (1 - beta) / C) seconds of a window of W segments (RFC 9438 section
+/// 4.2): behind the plateau it grows again.
+const BEHIND_PLATEAU: f64 = 2.0;
 
 /// Which round trips come so long after a loss that it holds the window down no more: what is in flight grew again, and then did
 /// not for much longer.
@@ -242,15 +239,16 @@ fn recovered(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<bool> {
     while from < rounds.len() {
         let begin = rounds[from..].iter().position(|r| !is_loss(r)).map_or(rounds.len(), |n| from + n);
         let end = rounds[begin..].iter().position(is_loss).map_or(rounds.len(), |n| begin + n);
+        let lost_at = rounds[from.saturating_sub(1)].inflight.max(rounds[from].inflight) / facts.mss;
+        let plateau = (lost_at * (1.0 - 0.7) / 0.4).cbrt();
         let (mut most, mut grew) = (0.0, begin);
         for (i, r) in rounds.iter().enumerate().take(end).skip(begin) {
             if r.inflight > most + 2.0 * facts.mss {
                 (most, grew) = (r.inflight, i);
             }
         }
-        let stood: f64 = rounds[grew..end.max(grew)].iter().map(|r| r.width).sum();
-        let longer = end - grew > STOPPED_GROWING.max(LONGER_THAN_GROWTH * (grew + 1 - begin));
-        if longer && stood > CUBIC_PLATEAU {
+        let stood = rounds[grew.min(end - 1)..end].iter().map(|r| r.width).sum::<f64>();
+        if end - grew > STOPPED_GROWING && stood > BEHIND_PLATEAU * plateau {
             recovered[grew + 1..end].fill(true);
         }
         from = end;

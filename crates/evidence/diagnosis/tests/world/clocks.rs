@@ -41,6 +41,21 @@ fn talk(stands_still: bool, timestamps: bool) -> Talk {
     t
 }
 
+/// Times in milliseconds, or of records out of order, may leave no time between a segment and its ACK.
+#[test]
+fn an_ack_at_the_same_time_as_its_data_is_no_error() {
+    let mut t = talk(false, false);
+    for p in &mut t.packets {
+        p.time = units::Time::from_nanos(p.time.as_nanos() / 10_000_000 * 10_000_000);
+    }
+    for i in [200, 500, 900] {
+        let mut again = t.packets[i];
+        again.id = again.id.wrapping_add(9000);
+        t.packets.push(again);
+    }
+    assert!(client(&t.said()).measures.rtt_ms.min > 0.0);
+}
+
 fn jumps(d: &Diagnosis) -> u64 {
     d.capture.forward_jumps
 }

@@ -364,7 +364,7 @@ impl Direction {
     #[inline]
     fn sample(&mut self, now: Time, samples: &AckSamples, may_be_delayed: bool) -> Option<Span> {
         let (sent, up) = samples.oldest?;
-        let down = now.since(sent);
+        let down = now.since(sent).max(LEAST_RTT);
         self.rtt.prompt |= !may_be_delayed || down < DELAYED_FROM || down >= DELAYED_UNTIL;
         let total = down + up.or_zero();
         self.rtt.down.record(down);
@@ -375,7 +375,7 @@ impl Direction {
         }
         let least = samples.newest.map_or(down, |sent| now.since(sent));
         self.rtt.least_down = Some(self.rtt.least_down.map_or(least, |known| known.min(least)));
-        known.then(|| total.max(LEAST_RTT))
+        known.then_some(total)
     }
 
     /// Whether `up`, the part of an RTT between sender and capture, is known, or never will be: where the ACKs have timestamps, the
