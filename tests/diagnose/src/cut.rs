@@ -4,7 +4,8 @@
 //! wrong, or says that it cannot tell.
 
 use crate::watch::Sink;
-use capture::{Addr, Frame, PacketOptions, TcpPacket};
+use capture::{Addr, Frame, PacketOptions, TcpFlags, TcpPacket};
+use std::collections::VecDeque;
 use units::{Span, Time};
 
 /// What a capture lacks.
@@ -30,11 +31,21 @@ pub enum Cut {
     Prefix(u32),
     /// Each packet stands there twice, the second 5 us later: a mirror of both directions of a switch.
     Twice,
+    /// Each packet stands there twice, as two interfaces of a router see it: the second 300 us later, its TTL less by one.
+    TwoInterfaces,
+    /// Data that follows at once is one packet of up to so many segments, as receive offload makes it.
+    Joined(u32),
+    /// The clock is set ahead by so many seconds, after one second.
+    Ahead(u32),
+    /// The clock is set back by so many seconds, after one second.
+    Back(u32),
+    /// Now and then a packet stands behind the next, with its own time: two queues of a network card.
+    Disordered,
 }
 
 impl Cut {
     /// All that are tried.
-    pub const ALL: [Cut; 17] = [
+    pub const ALL: [Cut; 22] = [
         Cut::Whole,
         Cut::OnlyFirst,
         Cut::OnlySecond,
@@ -52,6 +63,11 @@ impl Cut {
         Cut::Prefix(2),
         Cut::Prefix(4),
         Cut::Twice,
+        Cut::TwoInterfaces,
+        Cut::Joined(10),
+        Cut::Ahead(5),
+        Cut::Back(5),
+        Cut::Disordered,
     ];
 
     /// Its name in tables.
@@ -67,6 +83,11 @@ impl Cut {
             Cut::Begun(n) => format!("begun {:.1} s late", f64::from(n) / 10.0),
             Cut::Prefix(s) => format!("the first {s} s"),
             Cut::Twice => "each packet twice".into(),
+            Cut::TwoInterfaces => "two interfaces merged".into(),
+            Cut::Joined(n) => format!("up to {n} segments joined"),
+            Cut::Ahead(s) => format!("the clock set ahead by {s} s"),
+            Cut::Back(s) => format!("the clock set back by {s} s"),
+            Cut::Disordered => "packets out of order".into(),
         }
     }
 }
@@ -77,17 +98,52 @@ pub struct CutSink<S> {
     to: S,
     first: Option<(Addr, Time)>,
     seen: u64,
+    /// Packets to be handed on later, the first first.
+    held: VecDeque<TcpPacket>,
 }
+
+/// How much later the second interface of a router sees a packet.
+const BETWEEN_INTERFACES: Span = Span::from_micros(300);
+/// Receive offload waits for a segment no longer than a batch of the network card takes.
+const JOINED_WITHIN: Span = Span::from_micros(50);
 
 impl<S: Sink> CutSink<S> {
     /// Of `cut`, to `to`.
     pub fn new(cut: Cut, to: S) -> CutSink<S> {
-        CutSink { cut, to, first: None, seen: 0 }
+        CutSink { cut, to, first: None, seen: 0, held: VecDeque::new() }
     }
 
     /// What took the packets.
-    pub fn into_inner(self) -> S {
+    pub fn into_inner(mut self) -> S {
+        self.held.drain(..).for_each(|p| self.to.packet(&p));
         self.to
+    }
+
+    /// Hands on those held that passed before `until`.
+    fn hand_on(&mut self, until: Time) {
+        while let Some(p) = self.held.pop_front_if(|p| p.time <= until) {
+            self.to.packet(&p);
+        }
+    }
+
+    /// Joins the packet to the one held if it follows that at once; else hands that on, and holds this.
+    fn join(&mut self, packet: &TcpPacket, most: u32) {
+        if let Some(before) = self.held.front_mut() {
+            let same = (before.src, before.dst, before.header) == (packet.src, packet.dst, packet.header);
+            let follows = before.seq.wrapping_add(before.len) == packet.seq
+                && packet.len > 0
+                && packet.time.since(before.time) < JOINED_WITHIN;
+            let plain =
+                before.flags == TcpFlags::ACK && packet.options.sacks == 0 && before.options.sacks == 0;
+            let fits = before.len + packet.len <= most * 1448 && packet.len <= before.len;
+            if same && follows && plain && fits {
+                let len = before.len + packet.len;
+                *before = TcpPacket { seq: before.seq, len, id: before.id, ..*packet };
+                return;
+            }
+        }
+        self.held.drain(..).for_each(|p| self.to.packet(&p));
+        self.held.push_back(*packet);
     }
 }
 
@@ -118,7 +174,8 @@ impl<S: Sink> Sink for CutSink<S> {
         self.seen += 1;
         let passed = packet.time.since(began);
         let stays = match self.cut {
-            Cut::Whole | Cut::Options | Cut::Twice => true,
+            Cut::Whole | Cut::Options | Cut::Twice | Cut::TwoInterfaces => true,
+            Cut::Joined(_) | Cut::Ahead(_) | Cut::Back(_) | Cut::Disordered => true,
             Cut::OnlyFirst => packet.src.addr == first,
             Cut::OnlySecond => packet.src.addr != first,
             Cut::Sampled(n) => mixed(self.seen).is_multiple_of(u64::from(n)),
@@ -139,12 +196,35 @@ impl<S: Sink> Sink for CutSink<S> {
                 self.to.packet(packet);
                 self.to.packet(&TcpPacket { time: packet.time + Span::from_micros(5), ..*packet });
             }
+            Cut::TwoInterfaces => {
+                self.hand_on(packet.time);
+                self.to.packet(packet);
+                let time = packet.time + BETWEEN_INTERFACES;
+                self.held.push_back(TcpPacket { time, ttl: packet.ttl.saturating_sub(1), ..*packet });
+            }
+            Cut::Joined(most) => self.join(packet, most),
+            Cut::Ahead(s) if passed >= Span::from_secs(1) => {
+                let time = packet.time + Span::from_secs(u64::from(s));
+                self.to.packet(&TcpPacket { time, ..*packet });
+            }
+            // No time lies before the first: the second before the step is later instead.
+            Cut::Back(s) if passed < Span::from_secs(1) => {
+                let time = packet.time + Span::from_secs(u64::from(s));
+                self.to.packet(&TcpPacket { time, ..*packet });
+            }
+            Cut::Disordered if mixed(self.seen).is_multiple_of(8) && self.held.is_empty() => {
+                self.held.push_back(*packet);
+            }
+            Cut::Disordered => {
+                self.to.packet(packet);
+                self.hand_on(packet.time);
+            }
             _ => self.to.packet(packet),
         }
     }
 
     fn too_big(&mut self, message: &Frame) {
-        if matches!(self.cut, Cut::Whole | Cut::Options | Cut::Twice) {
+        if matches!(self.cut, Cut::Whole | Cut::Options | Cut::Twice | Cut::TwoInterfaces | Cut::Joined(_)) {
             self.to.too_big(message);
         }
     }
