@@ -327,7 +327,8 @@ fn observe(c: &mut LimiterCandidate, arrivals: &[PacketArrival], pinned: Option<
     let lost = arrivals.iter().filter(|a| a.lost).count() as f64;
     let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
     let (first, last) = virtual_queue::span(arrivals);
-    let most = c.found.rate * (last - first);
+    let least_rate = c.found.rate_range_mbps().map_or(c.found.rate, |[least, _]| least / 8e-6);
+    let most = least_rate * (last - first);
     let queue = c.found.kind != LimiterKind::Policer;
     c.evidence.set(Losses, lost.ln_1p());
     let unused = if queue { UnusedQueue } else { UnusedPolicer };

@@ -6,20 +6,18 @@
 //! 2. Behind the capture the sender's own line may be between it and a policer: at the line's end packets are spaced otherwise, and may
 //!    show another bucket ([`super::sender_line`]).
 //! 3. What was lost before the capture has no time of its own; it is placed right behind the packet before it. How much of the gain
-//!    that placing makes, and what the gaps of losses say ([`super::loss_gaps`]), are statements of their own.
+//!    that placing makes is a statement of its own.
 
 use super::evidence::{self, LARGE_BUCKET, LimiterEvidence, LimiterStatement, compressed};
 use super::model::delays::{LimiterDelays, NOISE};
 use super::posterior::{LimiterCandidate, LimiterSource};
 use super::rate_search::fit;
 use super::virtual_queue::{self, CHANCE, PacketArrival, TokenBucketFit};
-use super::{CLOCK, FoundLimiter, PathFacts, loss_gaps, model, sender_line};
+use super::{CLOCK, FoundLimiter, PathFacts, model, sender_line};
 use result::diagnosis::LimiterKind;
 
 /// Rates that differ by less than this share are the same.
 const SAME_RATE: f64 = 0.15;
-/// The least time in which a bucket fills that is told from none, seconds.
-const LEAST_FILL: f64 = 1e-3;
 
 /// Proposes them; `clocked` are the same packets with their delays to the capture, where timestamps tell them.
 pub(super) fn limiters_by_losses(
@@ -34,15 +32,17 @@ pub(super) fn limiters_by_losses(
         return Vec::new();
     }
     let lines = if path.behind { sender_line::rates(arrivals) } else { Vec::new() };
-    let line = lines.iter().map(|line| line.0).find(|rate| explains_as_well(&bucket, *rate));
+    let line = lines.iter().copied().find(|rate| explains_as_well(&bucket, *rate));
     let mut out = kinds(bucket, arrivals, clocked, path);
-    if line.is_some() {
-        out.iter_mut()
-            .filter(|c| c.found.kind == LimiterKind::Bottleneck)
-            .for_each(|c| c.evidence.set(LimiterStatement::Line, 1.0));
+    if let Some(line) = line {
+        for link in out.iter_mut().filter(|c| c.found.kind == LimiterKind::Bottleneck) {
+            // Packets of a burst show a line's rate better than losses do.
+            link.found = FoundLimiter { rate: line, delay: link.found.queue / line, ..link.found };
+            link.evidence.set(LimiterStatement::Line, 1.0);
+        }
         return out;
     }
-    for (rate, _) in lines {
+    for rate in lines {
         let after: Vec<PacketArrival> = sender_line::behind_line(arrivals, rate).collect();
         // A line's own queue loses at its rate.
         let Some(b) = fit(&after, width, true).filter(|b| b.gain > CHANCE && b.rate < rate) else { continue };
@@ -82,8 +82,6 @@ struct LossFacts {
     passed_beyond: f64,
     /// [`LimiterStatement::Placed`]; `None` behind the capture, where losses have their own times.
     placed: Option<f64>,
-    /// [`LimiterStatement::GapsOfLink`].
-    gaps_of_link: bool,
 }
 
 impl LossFacts {
@@ -93,18 +91,16 @@ impl LossFacts {
             let placed = virtual_queue::gain_without_times(arrivals, b, episodes);
             ((placed + 1.0) / (b.gain + 1.0)).ln().min(0.0)
         });
-        let link = Some(()).filter(|()| !path.behind).and_then(|()| loss_gaps::link_rate(arrivals));
         LossFacts {
             strays: b.misclassified.min(2.0) + (1.0 - b.explained),
             passed_beyond: virtual_queue::passed_beyond_limit(arrivals, b).ln_1p(),
             placed,
-            gaps_of_link: link.is_some_and(|link| (b.rate / link - 1.0).abs() < SAME_RATE),
         }
     }
 
     /// What the losses say of a limiter of this kind.
     fn evidence(&self, kind: LimiterKind, behind: bool) -> LimiterEvidence {
-        use LimiterStatement::{GapsOfLink, PassedBeyond, Placed, Strays};
+        use LimiterStatement::{PassedBeyond, Placed, Strays};
         let mut evidence = LimiterEvidence::of_kind(kind, behind);
         evidence.set(PassedBeyond, self.passed_beyond);
         if kind != LimiterKind::Bottleneck {
@@ -112,7 +108,6 @@ impl LossFacts {
         }
         if kind == LimiterKind::Policer {
             evidence.set(Strays, self.strays);
-            evidence.flag(GapsOfLink, self.gaps_of_link);
         }
         evidence
     }
@@ -125,7 +120,7 @@ fn kinds(
     clocked: Option<&[PacketArrival]>,
     path: PathFacts,
 ) -> Vec<LimiterCandidate> {
-    use LimiterStatement::{BucketPackets, BucketSeconds, LossesByRule, WaitAtLimit, Waits};
+    use LimiterStatement::{BucketPackets, LossesByRule, WaitAtLimit, Waits};
     let size = virtual_queue::largest(arrivals).max(1.0);
     // Delay to the capture alone where timestamps tell it; else the RTT's.
     let (delayed, base, noise) = clocked.map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
@@ -147,7 +142,6 @@ fn kinds(
                 evidence.set(LossesByRule, by_rule);
                 evidence.set(WaitAtLimit, -waiting);
                 evidence.set(BucketPackets, (b.burst / size).clamp(1.0, LARGE_BUCKET).ln());
-                evidence.set(BucketSeconds, (b.burst / b.rate).max(LEAST_FILL).ln());
             }
             LimiterKind::Shaper => evidence.set(WaitAtLimit, waiting),
             LimiterKind::Bottleneck => {}

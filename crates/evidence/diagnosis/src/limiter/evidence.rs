@@ -35,8 +35,6 @@ pub enum LimiterStatement {
     /// Packets lost before the capture were placed by guess. Logarithm of the share of the gain that is left if the placing counts for
     /// nothing, for policers and shapers: 0 or less.
     Placed,
-    /// Gaps of lost packets say that the queue of a link at the policer's rate lost them. 1.
-    GapsOfLink,
     /// Logarithm of the packets that wait where packets come near the limit, and one; negative for a policer, where none should.
     WaitAtLimit,
     /// Packets wait as this kind foretells rather than as any other: nats, mean of the bins of backlog.
@@ -49,11 +47,12 @@ pub enum LimiterStatement {
     /// Packets leave a shaper at the ticks of its refill, and some are lost: ACKs of a receiver that reads at intervals come at ticks
     /// too, but lose nothing. 1.
     Ticks,
-    /// Two searches (delays, ticks, arrivals at one rate, losses) find the queue with this rate. 1.
+    /// Another search (delays, ticks, arrivals at one rate, losses) finds the queue's rate too, whatever kind it takes it for. 1.
     Agree,
     /// Packets wait for a line behind the capture that has the link's rate. 1.
     Line,
-    /// Logarithm of the share of a policer's rate that is used, where it is not all: 0 or less.
+    /// Logarithm of the share of a policer's rate that is used, where it is not all: 0 or less. Of a rate that losses leave open the least
+    /// counts.
     UnusedPolicer,
     /// The same of a queue.
     UnusedQueue,
@@ -61,12 +60,10 @@ pub enum LimiterStatement {
     TwoReadings,
     /// Logarithm of a policer's bucket in packets, up to [`LARGE_BUCKET`]: chance makes small ones.
     BucketPackets,
-    /// Logarithm of the seconds in which a policer's bucket fills, from a millisecond on.
-    BucketSeconds,
 }
 
 /// How many statements there are.
-pub const STATEMENTS: usize = LimiterStatement::BucketSeconds as usize + 1;
+pub const STATEMENTS: usize = LimiterStatement::BucketPackets as usize + 1;
 
 /// A bucket of this many packets is no accident of a congestion window; a larger one is no more certain.
 pub(super) const LARGE_BUCKET: f64 = 150.0;

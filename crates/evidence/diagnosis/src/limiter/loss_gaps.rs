@@ -3,10 +3,8 @@
 //! Packets leave a busy link back to back. What a full queue before the link drops takes no time on the link: its
 //! neighbours come as close together as any two. What is dropped behind the link leaves a gap as long as the packet.
 
-use super::virtual_queue::{PacketArrival, largest, quantile};
+use super::virtual_queue::{PacketArrival, quantile};
 
-/// Gaps that say enough.
-const FEWEST: usize = 4;
 /// Closed ones that say that queues lost all, and as many to each open one.
 const MANY: usize = 8;
 const RARE: usize = 50;
@@ -18,22 +16,12 @@ const CLOSEST: f64 = 0.05;
 /// What the gaps of lost packets say.
 #[derive(Clone, Copy, Debug)]
 struct LossGaps {
-    /// Time between packets that come close, seconds.
-    space: f64,
     /// Holes that took no time, and those that took that of what is missing.
     closed: usize,
     open: usize,
     /// The same of holes between packets that stand alone. A long capture's packets are merged, across a loss too, so that
     /// elsewhere the packet behind a hole may not be the next that came.
     alone: (usize, usize),
-}
-
-/// The rate, bytes a second, of the link that packets were lost before, if the gaps say so; `None` where they were lost
-/// behind it, or the gaps do not tell.
-pub(crate) fn link_rate(arrivals: &[PacketArrival]) -> Option<f64> {
-    let h = loss_gaps(arrivals).filter(|h| h.closed + h.open >= FEWEST && h.closed > h.open)?;
-    let size = largest(arrivals);
-    Some(size / h.space.max(1e-7))
 }
 
 /// All of them took none: packets were lost while others waited, each time. Chance loses packets of an idle link too.
@@ -65,7 +53,7 @@ fn loss_gaps(arrivals: &[PacketArrival]) -> Option<LossGaps> {
             alone.1 += stand_alone;
         }
     }
-    Some(LossGaps { space, closed, open, alone })
+    Some(LossGaps { closed, open, alone })
 }
 
 #[cfg(test)]
@@ -93,9 +81,6 @@ mod tests {
 
     #[test]
     fn what_a_queue_dropped_before_the_link_takes_no_time_on_it() {
-        let rate = link_rate(&spaced(false)).unwrap_or_default();
-        assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");
-        assert_eq!(link_rate(&spaced(true)), None);
         assert!(all_gaps_closed(&spaced(false), true) && !all_gaps_closed(&spaced(true), true));
     }
 

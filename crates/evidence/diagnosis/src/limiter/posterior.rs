@@ -91,7 +91,10 @@ pub fn hypotheses(proposals: &[Proposal]) -> Vec<LimiterHypothesis> {
         }
     }
     let of = |members: Vec<usize>| {
-        let evidence = together(members.iter().map(|i| &proposals[*i]));
+        let mut evidence = together(members.iter().map(|i| &proposals[*i]));
+        let first = proposals[members[0]];
+        let queues = first.kind != LimiterKind::Policer;
+        evidence.flag(LimiterStatement::Agree, queues && searches(proposals, first.rate) > 1);
         LimiterHypothesis { members, evidence }
     };
     members.into_iter().map(of).collect()
@@ -103,14 +106,17 @@ fn together<'a>(members: impl Iterator<Item = &'a Proposal> + Clone) -> LimiterE
     let by_losses = members.clone().filter(|p| p.source.is_by_losses());
     let best = by_losses.max_by(|a, b| a.loss_gain.total_cmp(&b.loss_gain));
     let others = members.clone().filter(|p| !p.source.is_by_losses());
-    let all = others.chain(best);
-    let mut evidence = all.clone().map(|p| p.evidence).reduce(LimiterEvidence::stronger).unwrap_or_default();
-    let mut sources: Vec<LimiterSource> = all.clone().map(|p| p.source).collect();
+    others.chain(best).map(|p| p.evidence).reduce(LimiterEvidence::stronger).unwrap_or_default()
+}
+
+/// How many searches find a limiter of this rate, whatever its kind; those by losses count once.
+fn searches(proposals: &[Proposal], rate: f64) -> usize {
+    let source = |p: &Proposal| if p.source.is_by_losses() { LimiterSource::Losses } else { p.source };
+    let mut sources: Vec<LimiterSource> =
+        proposals.iter().filter(|p| same_rate(p.rate, rate)).map(source).collect();
     sources.sort_unstable();
     sources.dedup();
-    let queues = all.clone().any(|p| p.kind != LimiterKind::Policer);
-    evidence.flag(LimiterStatement::Agree, queues && sources.len() > 1);
-    evidence
+    sources.len()
 }
 
 /// The probabilities that go with scores of hypotheses; what they lack of 1 is that of no limiter, whose score is 0.
@@ -205,16 +211,9 @@ mod tests {
 
     #[test]
     fn a_bucket_that_foretells_all_losses_is_reported_and_one_that_foretells_few_is_not() {
-        use LimiterStatement::{BucketPackets, BucketSeconds, Losses, LossesByRule, Strays, Waits};
+        use LimiterStatement::{BucketPackets, Losses, LossesByRule, Strays, Waits};
         let mut policer = candidate(LimiterSource::Losses, LimiterKind::Policer, 1e6);
-        let clean = [
-            (Losses, 6.0),
-            (BucketPackets, 3.0),
-            (BucketSeconds, -3.0),
-            (LossesByRule, 5.0),
-            (Strays, 0.0),
-            (Waits, 1.0),
-        ];
+        let clean = [(Losses, 6.0), (BucketPackets, 3.0), (LossesByRule, 5.0), (Strays, 0.0), (Waits, 1.0)];
         clean.into_iter().for_each(|(statement, value)| policer.evidence.set(statement, value));
         let told = likeliest(std::slice::from_ref(&policer));
         assert!(told.is_some_and(|(_, sure)| sure > 0.9), "{told:?}");
