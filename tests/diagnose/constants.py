@@ -244,7 +244,7 @@ Each number of `crates/evidence/diagnosis/src` that is no unit is halved and dou
 drawn cases, drawn receivers that do not read, and the build half of the public captures. Those that tell congestion controls are held
 against the build half of the traces labelled with these instead. `tests/diagnose/constants.py --ablate` measures, this page is
 `--told`. What stands below is how many flows more or fewer are right then. Numbers that a program learns (`*/weights.rs`, `*/factors.rs`) are no
-constants: their tables are in [how-diagnosis-works.md](how-diagnosis-works.md).
+constants: each of them stands there with its name.
 
 {count} constants could be changed so; as they are, right: {of}. Halving and doubling changes nothing for {idle}, as far as
 so few flows tell. For {better} half or double does better, mostly by a flow or two, which is chance. *named*: what is written above it

@@ -312,7 +312,7 @@ pub fn as_rust(factors: &Factors) -> String {
     format!(
         "//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate limiters CASES SEED DIR`.\n\n\
          use super::{{LimiterStatement, STATEMENTS}};\n\n\
-         /// Statements, each with the nats that a unit of it adds: docs/how-diagnosis-works.md has what each costs to remove.\n\
+         /// Statements, each with the nats that a unit of it adds.\n\
          #[allow(clippy::approx_constant, reason = \"a factor may be near any\")]\n\
          pub const LEARNED: [(LimiterStatement, f64); STATEMENTS] = {{\n    use LimiterStatement::*;\n    [\n{lines}    ]\n}};\n"
     )

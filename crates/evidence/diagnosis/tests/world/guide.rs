@@ -1,4 +1,4 @@
-//! `docs/how-diagnosis-works.md` points at files and functions: they must be there.
+//! `docs/how-diagnosis-works.md` points at files: they must be there.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn files_and_functions_that_the_guide_names_exist() {
+fn files_that_the_guide_names_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let guide = std::fs::read_to_string(root.join("docs/how-diagnosis-works.md")).unwrap();
     let rooms = [
@@ -20,28 +20,21 @@ fn files_and_functions_that_the_guide_names_exist() {
     let find = |name: &str| -> Option<PathBuf> {
         rooms.iter().map(|room| root.join(room).join(name)).find(|path| path.is_file())
     };
-    let (mut files, mut functions) = (0, 0);
+    let mut files = 0;
     for name in quoted(&guide).filter(|n| !n.contains(' ')) {
         // Files of crates that others may move are named whole, and the one that stands for any cause is none.
         if name.ends_with(".rs") && !name.contains("NAME") && name != "draw.rs" {
             assert!(find(name).is_some(), "{name}");
             files += 1;
-        } else if let Some((room, item)) = name.split_once("::") {
-            // A type's methods stand in the file of their type.
-            let file = if room == "RateSearch" { "rate_search" } else { room };
-            let path = find(&format!("{file}.rs")).unwrap_or_else(|| panic!("{name}"));
-            let source = std::fs::read_to_string(path).unwrap();
-            assert!(source.contains(&format!("fn {item}(")), "{name}");
-            functions += 1;
         }
     }
-    assert!(files > 20 && functions > 4, "{files} {functions}");
+    assert!(files > 15, "{files}");
 }
 
 #[test]
-fn the_guide_tells_the_order_of_claims_as_it_is() {
+fn the_guide_has_the_order_of_claims_as_it_is() {
     let guide = include_str!("../../../../../docs/how-diagnosis-works.md");
-    let section = guide.split("## The order of claims").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let section = guide.split("## Which cause has the time").nth(1).and_then(|rest| rest.split("\n## ").next());
     let rows =
         section.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let is: Vec<String> =

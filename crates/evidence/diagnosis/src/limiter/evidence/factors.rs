@@ -2,7 +2,7 @@
 
 use super::{LimiterStatement, STATEMENTS};
 
-/// Statements, each with the nats that a unit of it adds: docs/how-diagnosis-works.md has what each costs to remove.
+/// Statements, each with the nats that a unit of it adds.
 #[allow(clippy::approx_constant, reason = "a factor may be near any")]
 pub const LEARNED: [(LimiterStatement, f64); STATEMENTS] = {
     use LimiterStatement::*;
