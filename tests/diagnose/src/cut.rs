@@ -121,8 +121,8 @@ impl<S: Sink> CutSink<S> {
 
     /// Hands on those held that passed before `until`.
     fn hand_on(&mut self, until: Time) {
-        while let Some(p) = self.held.pop_front_if(|p| p.time <= until) {
-            self.to.packet(&p);
+        while self.held.front().is_some_and(|p| p.time <= until) {
+            self.held.drain(..1).for_each(|p| self.to.packet(&p));
         }
     }
 
