@@ -119,13 +119,13 @@ export interface CaptureFlow {
   measures: Measures;
   /** The capture that would decide between them; absent where `confidence` is at least `SURE`. */
   needs?: CaptureNeed;
-  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `qlog` (a QUIC endpoint's own account) …. */
+  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (it ends in the middle of an event) …. */
   notes?: string[];
   /** Null beyond the flows with most bytes. */
   packets: Packets | null;
   /** Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its time, and of what else was found. */
   proofs?: PacketProof[];
-  /** Of a flow told by a qlog, what its endpoint says of its congestion control; absent where it says nothing. */
+  /** What the sender's qlog says of its congestion control; absent where the flow is not from a sender's qlog, or that states no congestion window. */
   qlog?: QlogAccount;
   /** What would help, the most likely first. */
   remedies?: Remedy[];
@@ -593,11 +593,11 @@ export interface FlowDiagnosis {
   measures: Measures;
   /** The capture that would decide between them; absent where `confidence` is at least `SURE`. */
   needs?: CaptureNeed;
-  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `qlog` (a QUIC endpoint's own account) …. */
+  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (it ends in the middle of an event) …. */
   notes?: string[];
   /** Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its time, and of what else was found. */
   proofs?: PacketProof[];
-  /** Of a flow told by a qlog, what its endpoint says of its congestion control; absent where it says nothing. */
+  /** What the sender's qlog says of its congestion control; absent where the flow is not from a sender's qlog, or that states no congestion window. */
   qlog?: QlogAccount;
   /** What would help, the most likely first. */
   remedies?: Remedy[];
@@ -1160,23 +1160,31 @@ export type ProofKind = "lost" | "waited" | "pauses" | "zero-windows" | "held" |
 
 /** An endpoint's own account of its congestion control. */
 export interface QlogAccount {
+  /** Packets that say their sender is out of flow control credit (DATA_BLOCKED, STREAM_DATA_BLOCKED; RFC 9000 section 19.12). */
+  blocked_packets: number;
   /** How often the congestion window was cut by a tenth or more at once (Reno halves it, CUBIC takes three tenths: RFC 9002 section 7.3.2, RFC 9438 section 4.6). */
   cuts: number;
+  /** The longest. */
+  max_ack_delay_ms?: number;
   /** The largest. */
   max_cwnd_bytes: number;
-  /** The most bytes in flight that it told; absent where it told none. */
+  /** The most bytes in flight that the log states; absent where it states none. */
   max_inflight_bytes?: number;
   /** Congestion window and bytes in flight over time; of more than two thousand the least and the greatest window of each part. */
   metrics: QlogPoint[];
-  /** The least congestion window that it told, bytes. */
+  /** The smallest congestion window that the log states, bytes. */
   min_cwnd_bytes: number;
+  /** The median delay that the peer's ACK frames state, ms; absent where the log has none. */
+  p50_ack_delay_ms?: number;
   /** The median over time. */
   p50_cwnd_bytes: number;
+  /** Probe timeouts that expired (RFC 9002 section 6.2), as far as the log states them. */
+  probe_timeouts: number;
   /** How often its state became one of recovery. */
   recoveries: number;
   /** The states of its congestion control, from when on; the first thousand. */
   states: QlogStateSpan[];
-  /** Share of the time in which bytes in flight were nine tenths of the congestion window or more; absent where one is not told. */
+  /** Share of the time in which bytes in flight were nine tenths of the congestion window or more; absent where the log lacks one of them. */
   window_full_share?: number;
 }
 
@@ -1281,7 +1289,7 @@ export interface RemedyEffect {
 }
 
 /** What a remedy changes. */
-export type RemedyKind = "shape" | "congestion-control" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "initial-window" | "link-log" | "return-path" | "pacing" | "mss-clamp" | "allow-icmp" | "mtu-probing" | "no-delay" | "write-at-once" | "service" | "reachability" | "capture-again";
+export type RemedyKind = "shape" | "congestion-control" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "flow-control" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "initial-window" | "link-log" | "return-path" | "pacing" | "mss-clamp" | "allow-icmp" | "mtu-probing" | "no-delay" | "write-at-once" | "service" | "reachability" | "capture-again";
 
 /** Where a remedy is applied. */
 export type RemedyPlace = "sender" | "sender-edge" | "limiter" | "before-capture" | "behind-capture" | "path" | "return-path" | "receiver" | "both-ends";

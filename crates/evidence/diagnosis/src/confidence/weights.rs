@@ -1,33 +1,33 @@
-//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate 600 DIR`.
+//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate 400 DIR`.
 
 use super::GeneralSign;
 use result::Cause;
 
 /// Of what every verdict has, nats per unit of the sign.
 pub(super) const GENERAL: &[(GeneralSign, f64)] = &[
-    (GeneralSign::One, -1.23),
-    (GeneralSign::Lead, 2.11),
-    (GeneralSign::OfLimiter, -1.46),
+    (GeneralSign::One, -1.48),
+    (GeneralSign::Lead, 3.36),
+    (GeneralSign::OfLimiter, -1.42),
     (GeneralSign::LimiterOdds, 0.47),
-    (GeneralSign::RoundTrips, 0.70),
-    (GeneralSign::NoHandshake, -0.50),
-    (GeneralSign::OptionsCut, -1.00),
-    (GeneralSign::OneWay, -1.50),
+    (GeneralSign::RoundTrips, 0.46),
+    (GeneralSign::NoHandshake, -0.93),
+    (GeneralSign::OptionsCut, -1.66),
+    (GeneralSign::OneWay, -0.88),
 ];
 
 /// Of each cause, nats; none for those that were not met.
 pub(super) const CAUSES: &[(Cause, f64)] = &[
-    (Cause::Application, 0.73),
-    (Cause::ReceiveWindow, 0.17),
-    (Cause::ReceiverStalled, 0.65),
-    (Cause::SendBuffer, -0.95),
-    (Cause::SlowStart, 0.36),
-    (Cause::RandomLoss, -2.58),
-    (Cause::Congestion, -0.10),
-    (Cause::Bottleneck, 0.23),
-    (Cause::Policed, -1.22),
-    (Cause::Shaped, -0.38),
-    (Cause::Outage, 1.68),
-    (Cause::SetupFailed, 2.60),
-    (Cause::AckPath, -1.20),
+    (Cause::Application, 0.24),
+    (Cause::ReceiveWindow, 0.91),
+    (Cause::ReceiverStalled, 1.82),
+    (Cause::SendBuffer, -3.23),
+    (Cause::SlowStart, 0.62),
+    (Cause::RandomLoss, -2.18),
+    (Cause::Congestion, -0.28),
+    (Cause::Bottleneck, -0.10),
+    (Cause::Policed, -0.13),
+    (Cause::Shaped, -0.91),
+    (Cause::Outage, 1.93),
+    (Cause::SetupFailed, 2.45),
+    (Cause::AckPath, -1.15),
 ];

@@ -17,6 +17,10 @@ const STANDS: f64 = 2.0;
 const NEED_ACKS: [Cause; 5] =
     [Cause::RandomLoss, Cause::Congestion, Cause::SendBuffer, Cause::ReceiveWindow, Cause::AckPath];
 
+/// Causes that only a flow from its beginning shows: a flight that stays the same may be what losses left that came before the
+/// capture.
+const NEED_BEGINNING: [Cause; 1] = [Cause::SendBuffer];
+
 /// The split of every round among the causes that what was measured does not refute.
 pub(crate) fn consistent_split(
     rounds: &[RoundTripSpan],
@@ -25,6 +29,9 @@ pub(crate) fn consistent_split(
     median_rtt: f64,
 ) -> Vec<RoundSplit> {
     let mut refuted = if facts.one_way { NEED_ACKS.to_vec() } else { Vec::new() };
+    if facts.begun_late {
+        refuted.extend(NEED_BEGINNING);
+    }
     loop {
         let splits = split(measured, &refuted);
         let held = |c: &Cause| holds(*c, rounds, &splits, facts, median_rtt);

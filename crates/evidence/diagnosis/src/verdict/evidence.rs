@@ -51,6 +51,8 @@ pub(crate) struct FlowFacts {
     pub inflight_unknown: bool,
     /// Only one direction was captured.
     pub one_way: bool,
+    /// The capture has no SYN of the connection.
+    pub begun_late: bool,
     /// Data goes the other way too, through whose queue the ACKs must pass.
     pub both_ways: bool,
     /// The application waits for room in the send buffer.

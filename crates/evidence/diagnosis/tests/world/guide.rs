@@ -34,7 +34,8 @@ fn files_that_the_guide_names_exist() {
 #[test]
 fn the_guide_has_the_order_of_claims_as_it_is() {
     let guide = include_str!("../../../../../docs/how-diagnosis-works.md");
-    let section = guide.split("## Which cause has the time").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let section =
+        guide.split("## Which cause has the time").nth(1).and_then(|rest| rest.split("\n## ").next());
     let rows =
         section.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let is: Vec<String> =
