@@ -98,10 +98,18 @@ pub(crate) fn confidence(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
     probability(&signs(flow, limiters), &LEARNED)
 }
 
-/// What was learned: of a cause that was not met, nothing.
+/// Of causes that too few captures have to learn from: each is shown by packets of its own (ICMP, sizes, fragments, timers), as an outage
+/// is, and weighs as much; nats.
+const SHOWN_BY_PACKETS: f64 = 2.0;
+
+/// What was learned.
 static LEARNED: LazyLock<[f64; SIGNS]> = LazyLock::new(|| {
     let general = |sign: GeneralSign| weights::GENERAL.iter().find(|w| w.0 == sign).map_or(0.0, |w| w.1);
-    let of = |cause: Cause| weights::CAUSES.iter().find(|w| w.0 == cause).map_or(0.0, |w| w.1);
+    let of = |cause: Cause| match weights::CAUSES.iter().find(|w| w.0 == cause) {
+        Some((_, weight)) => *weight,
+        None if cause == Cause::Unknown => 0.0,
+        None => SHOWN_BY_PACKETS,
+    };
     std::array::from_fn(|i| match i.checked_sub(GENERAL) {
         None => general(GeneralSign::ALL[i]),
         Some(cause) => of(Cause::ALL[cause]),

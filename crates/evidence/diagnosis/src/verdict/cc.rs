@@ -46,9 +46,14 @@ const ANSWERED: f64 = 0.85;
 
 /// Whether the sender keeps its window at losses, as those seen say that it had to answer.
 pub(crate) fn are_losses_unanswered(rounds: &[RoundTripSpan], mss: f64) -> bool {
+    median_fall(rounds, mss).is_some_and(|share| share > ANSWERED)
+}
+
+/// To which share of itself the flight falls at losses, in the median; `None` where too few show it.
+fn median_fall(rounds: &[RoundTripSpan], mss: f64) -> Option<f64> {
     let mut falls = falls(rounds, mss);
     falls.sort_by(f64::total_cmp);
-    falls.len() >= FEWEST && falls[falls.len() / 2] > ANSWERED
+    (falls.len() >= FEWEST).then(|| falls[falls.len() / 2])
 }
 
 /// The guess, of a flow that `cause` limited most: what something else than its congestion window held shows no control.
@@ -69,7 +74,9 @@ pub(super) fn none() -> Guess {
 
 fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Option<f64>) -> Guess {
     let stretches = stretch::stretches(rounds, facts);
-    let beyond_losses = loss_law::holds_more(rounds, facts.mss);
+    // A control of another law may hold as much; but at a loss its flight falls.
+    let responds = median_fall(rounds, facts.mss).is_some_and(|share| share <= ANSWERED);
+    let beyond_losses = !responds && loss_law::holds_more(rounds, facts.mss);
     if stretches.is_empty() && !beyond_losses {
         return none();
     }

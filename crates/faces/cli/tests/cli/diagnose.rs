@@ -577,7 +577,7 @@ fn of_a_folder_each_capture_is_told_and_what_is_none_is_named() {
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let text = stdout(&out);
     assert!(
-        text.starts_with(&native("caps/a.pcap\nCannot tell what limited 3 flows, 10.0.0.1:1024")),
+        text.starts_with(&native("caps/a.pcap\n3 flows sent too little for a verdict on the path")),
         "{text}"
     );
     assert!(text.contains("\nfile    flows  Mbit/s"), "{text}");
