@@ -1,6 +1,6 @@
 //! What each loss of a flow was: a policer's drop, a full queue, the path gone, or nothing that shows.
 
-use super::MOST_ASKED;
+use super::limiters::MOST_ASKED;
 use super::outages::reach;
 use super::too_big::SizeStall;
 use crate::limiter::loss_delay::delay_at_losses;

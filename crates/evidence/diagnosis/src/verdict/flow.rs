@@ -1,0 +1,159 @@
+//! The diagnosis of one flow: its round trips, what is known of it as a whole, and the causes of its time.
+
+use super::evidence::{self, FlowFacts};
+use super::full_link::LinkFills;
+use super::limiters::FlowLimiter;
+use super::round_trips::{self, rounds};
+use super::too_big::SizeStall;
+use super::vantage::{receiver_side, sender_side, vantage, waits_before_capture};
+use super::{
+    PathContext, UNKNOWN_RTT, between, bounds, cc, few_packets, gaps, losses, measures, number, outages,
+    proof, responses, setup, timeline,
+};
+use crate::cause::RoundPart;
+use crate::limiter;
+use result::FlowDiagnosis;
+use result::diagnosis::{CaptureInfo, Cause, LimiterKind, Measures, PacketProof};
+use track::Track;
+
+/// Once or twice a small write may follow a delayed ACK by chance; so often in a row as makes three duplicate ACKs of one loss
+/// (RFC 5681 section 3.2) it does not.
+const HELD_AGAIN: u64 = 3;
+
+/// Whether the application waits for room in the send buffer: when all written data was sent, the next follows an ACK at
+/// once, mostly, and always before all of it is acknowledged.
+fn is_send_buffer_full(t: &Track, rounds: &[round_trips::RoundTripSpan]) -> bool {
+    let idle: f64 = rounds.iter().map(|r| r.idle).sum();
+    let ended = t.counts.app_limited.as_nanos() as f64 * 1e-9;
+    t.counts.app_limited_until_ack.as_nanos() as f64 * 1e-9 > 0.5 * ended && idle <= 0.0
+}
+
+/// A flow's round trips and what is known of it as a whole.
+struct FlowView {
+    rounds: Vec<round_trips::RoundTripSpan>,
+    facts: FlowFacts,
+    /// Median RTT, seconds.
+    median: f64,
+}
+
+impl FlowView {
+    fn new(t: &Track, through: Option<&FlowLimiter>, beside: &PathContext) -> FlowView {
+        let base = beside.base.or(t.handshake.rtt.map(|r| r.as_secs_f64())).unwrap_or(UNKNOWN_RTT);
+        let mean = t.rtt.mean().map_or(base, |rtt| rtt.as_secs_f64());
+        let rtt = mean.max(base);
+        let rounds = rounds(t, rtt);
+        // Nothing is before the capture where that is the sender.
+        let limiter = through.map(|l| l.found);
+        let limiter =
+            limiter.filter(|l| l.behind || l.delay_fit.is_some() || l.bucket.is_some() || !sender_side(t));
+        let others: Vec<&Track> = match t.too_big.is_empty() {
+            true => Vec::new(),
+            false => {
+                beside.same_way.iter().map(|i| &beside.tracks[*i]).filter(|o| !std::ptr::eq(*o, t)).collect()
+            }
+        };
+        let stalls = SizeStall::all(t, &others);
+        let mut outages = outages::outages(t, rtt, beside.silences);
+        // The path was there for smaller packets.
+        outages.retain(|o| !stalls.iter().any(|s| s.meets(*o)));
+        let policer = limiter.is_some_and(|l| l.kind == LimiterKind::Policer);
+        let by = if policer { Cause::Policed } else { Cause::Congestion };
+        let dropped = (through.map_or(&[][..], |l| &l.dropped), by);
+        let losses = losses::losses(t, base, rtt, dropped, (&outages, &stalls), beside.full);
+        let since = |f: &(f64, f64)| (f.0 - limiter::seconds(t.first), f.1 - limiter::seconds(t.first));
+        let facts = FlowFacts {
+            full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),
+            reverse_full: beside.reverse_full.iter().flat_map(|f| f.iter()).map(since).collect(),
+            base,
+            least: t.rtt.min().map_or(base, |rtt| rtt.as_secs_f64()),
+            mss: t.mss.unwrap_or(1) as f64,
+            limiter,
+            share: through.map_or(1.0, |l| l.share),
+            fills: LinkFills::of(&round_trips::rounds(t, base)),
+            losses,
+            stalls,
+            outages,
+            quiet: beside.silences.iter().map(|s| s.since(limiter::seconds(t.first))).collect(),
+            bursts: outages::bursts(t, rtt).iter().map(|b| b - limiter::seconds(t.first)).collect(),
+            near_receiver: receiver_side(t),
+            waits_before_capture: waits_before_capture(t),
+            inflight_unknown: t.rtt_up.samples() == 0 && !sender_side(t),
+            one_way: measures::is_one_way(t) && !outages::is_unanswered(t),
+            begun_late: !t.handshake.syn && !t.handshake.syn_ack,
+            both_ways: beside.both_ways,
+            send_buffer_full: is_send_buffer_full(t, &rounds),
+            held_again: t.held.total() >= HELD_AGAIN,
+            unanswered: cc::are_losses_unanswered(&rounds, t.mss.unwrap_or(1) as f64),
+        };
+        let median = t.rtt.quantile(0.5).map_or(base, |rtt| rtt.as_secs_f64());
+        FlowView { rounds, facts, median }
+    }
+
+    /// The causes of each round's parts, without those that what was measured refutes.
+    fn splits(&self) -> Vec<evidence::RoundSplit> {
+        let measured = evidence::measured(&self.rounds, &self.facts);
+        bounds::consistent_split(&self.rounds, &measured, &self.facts, self.median)
+    }
+}
+
+/// The diagnosis of one flow.
+pub(super) fn flow(
+    t: &Track,
+    through: Option<&FlowLimiter>,
+    beside: &PathContext,
+    info: &CaptureInfo,
+) -> FlowDiagnosis {
+    let view = FlowView::new(t, through, beside);
+    let splits = view.splits();
+    let FlowView { rounds, facts, .. } = view;
+    let causes = timeline::shares(&splits);
+    let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;
+    let measures = Measures { silence_s: splits.iter().map(silent).sum(), ..measures::measures(t, &rounds) };
+    let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
+    let mut proofs = proof::of_causes(t, &causes, (&rounds, &splits), &facts.losses);
+    proofs.extend(proofs_of_what_happened(t));
+    let duration: f64 = rounds.iter().map(|r| r.width).sum();
+    let cause = causes.first().map_or(Cause::Unknown, |c| c.cause);
+    let f = FlowDiagnosis {
+        id: number(t),
+        connection: t.connection,
+        from: t.sender.to_string(),
+        to: t.receiver.to_string(),
+        start_s: start,
+        duration_s: duration,
+        vantage: vantage(t),
+        cause,
+        confidence: 0.0,
+        alternatives: Vec::new(),
+        needs: None,
+        timeline: timeline::timeline(&rounds, &splits, start),
+        remedies: Vec::new(),
+        limiter: through.map(|l| l.index),
+        cc: cc::guess(t, &rounds, &facts, cause),
+        responses: responses::responses(t, duration),
+        setup: setup::setup(t),
+        reset: setup::reset(t, info),
+        proofs,
+        notes: measures::notes(t),
+        between_ends: between::between_ends(t, info.start_s),
+        qlog: None,
+        measures,
+        causes,
+    };
+    match setup::failed(t) {
+        Some(_) => setup::never_set_up(f, t),
+        None if gaps::has_too_many(t) => gaps::cannot_tell(f),
+        None if few_packets::are_too_few(t, f.cause, f.duration_s) => {
+            let mut f = gaps::cannot_tell(f);
+            f.proofs = proofs_of_what_happened(t);
+            f.notes.push(few_packets::NOTE.into());
+            f
+        }
+        None => f,
+    }
+}
+
+/// The packets of its setup, its resets and its longest response, which show no cause.
+fn proofs_of_what_happened(t: &Track) -> Vec<PacketProof> {
+    setup::proofs(t).into_iter().chain(responses::proof(t)).collect()
+}

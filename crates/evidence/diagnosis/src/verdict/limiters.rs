@@ -1,0 +1,350 @@
+//! Which limiter each group of flows goes through: flows between the same two hosts may share one, or have one each.
+
+use super::outages::AckSilence;
+use super::vantage::{receiver_side, sender_side, waits_before_capture};
+use super::{HostTraffic, gaps, number, outages, proof, rtt_summary, silences, silent, ways};
+use crate::limiter::posterior::LimiterSource;
+use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts, ProposedLimiter};
+use result::FlowDiagnosis;
+use result::diagnosis::{Aqm, Limiter, LimiterKind};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use track::{Addr, Track};
+
+/// A link is full where it carries this share of its rate.
+pub(crate) const FULL_SHARE: f64 = 0.95;
+
+/// Flows of a group that are asked each for itself, at most: so that the time it takes grows with the packets only.
+pub(super) const MOST_ASKED: usize = 32;
+
+/// Begins and ends, seconds since 1970.
+pub(super) type TimeSpans = Rc<[(f64, f64)]>;
+
+/// The limiter a flow goes through.
+#[derive(Clone, Debug)]
+pub(super) struct FlowLimiter {
+    pub index: usize,
+    pub found: FoundLimiter,
+    /// Of its bytes, this flow's.
+    pub share: f64,
+    /// Which packets of this flow it dropped, as far as its backlog says, by their place in the log.
+    pub dropped: Vec<u32>,
+    /// When all of its rate was used.
+    pub full: TimeSpans,
+}
+
+/// When the limiter's flows, and the ACKs beside them, took all of its rate.
+pub(super) fn full<'a>(
+    found: &FoundLimiter,
+    members: impl Iterator<Item = &'a Track> + Clone,
+    ack_load: &[AckLoad],
+) -> Vec<(f64, f64)> {
+    let bin = members.clone().map(|t| t.bin.as_secs_f64()).fold(0.0, f64::max);
+    let packet = members.clone().map(full_packet).fold(0.0, f64::max);
+    let width = full_window(bin, packet / found.rate);
+    // Whole intervals of one that is refilled at once.
+    let width = found.interval.map_or(width, |i| (width / i).ceil() * i);
+    let mut bytes: BTreeMap<i64, f64> = BTreeMap::new();
+    let mut add = |at: f64, n: f64| *bytes.entry((at / width) as i64).or_default() += n;
+    ack_load.iter().for_each(|a| add(a.at, a.bytes as f64));
+    for t in members {
+        let whole = 1.0 + t.header as f64 / t.mss.unwrap_or(1) as f64;
+        let (first, bin) = (limiter::seconds(t.first), t.bin.as_secs_f64());
+        t.bins.iter().for_each(|b| add(first + (b.index as f64 + 0.5) * bin, b.acked as f64 * whole));
+    }
+    let full = bytes.into_iter().filter(|b| b.1 > FULL_SHARE * found.rate * width);
+    full.map(|(i, _)| (i as f64 * width, (i + 1) as f64 * width)).collect()
+}
+
+/// Bytes of a full packet.
+pub(super) fn full_packet(t: &Track) -> f64 {
+    f64::from(t.mss.unwrap_or(0) + t.header)
+}
+
+/// Over how many seconds a link's rate is measured: so many that a bin and a packet more or less at either end are no more than
+/// what a full link may lack of its rate.
+pub(crate) fn full_window(bin: f64, packet: f64) -> f64 {
+    2.0 * (bin + packet) / (1.0 - FULL_SHARE)
+}
+
+/// Flows of the same two hosts in the same direction.
+pub(super) fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
+    let mut of: BTreeMap<(Addr, Addr), Vec<usize>> = BTreeMap::new();
+    let can_be_asked = |t: &Track| !t.log.is_empty() && !gaps::has_too_many(t);
+    for (i, t) in tracks.iter().enumerate().filter(|(_, t)| can_be_asked(t)) {
+        of.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
+    }
+    of.into_values().collect()
+}
+
+/// ACKs that pass with a group's data.
+pub(super) fn ack_load(
+    tracks: &[Track],
+    group: &[usize],
+    ways: &BTreeMap<(Addr, Addr), HostTraffic>,
+) -> Vec<AckLoad> {
+    let t = &tracks[group[0]];
+    let back = ways.get(&(t.receiver.addr, t.sender.addr)).map_or(&[][..], |w| &w.tracks);
+    let size = t.header as f64;
+    let full = full_packet(t);
+    let mut out = Vec::new();
+    for t in back.iter().map(|i| &tracks[*i]) {
+        let (first, width) = (limiter::seconds(t.first), t.bin.as_secs_f64());
+        for b in t.bins.iter().filter(|b| b.acks > 0) {
+            // Spread over the bin, none more than a packet.
+            let bytes = b.acks as f64 * size;
+            let parts = (bytes / full).ceil().max(1.0);
+            out.extend((0..parts as usize).map(|i| AckLoad {
+                at: first + (b.index as f64 + (i as f64 + 0.5) / parts) * width,
+                bytes: (bytes / parts) as f32,
+            }));
+        }
+    }
+    out.sort_by(|a, b| a.at.total_cmp(&b.at));
+    out
+}
+
+/// What the hosts' packets say of the path; the delays, which need samples, of those that have them.
+fn path(tracks: &[&Track], behind: bool) -> Option<PathFacts> {
+    let with = || tracks.iter().filter(|t| t.rtt.samples() > 0);
+    let base = tracks.iter().filter_map(|t| t.rtt.min()).min()?.as_secs_f64();
+    let samples: f64 = with().map(|t| t.rtt.samples() as f64).sum();
+    let rtt = with().filter_map(|t| Some(t.rtt.mean()?.as_secs_f64() * t.rtt.samples() as f64)).sum::<f64>()
+        / samples;
+    let merged = tracks.iter().any(|t| t.merged > units::Span::ZERO);
+    let sender = tracks.iter().all(|t| sender_side(t));
+    Some(PathFacts { base, rtt, behind, merged, sender })
+}
+
+/// A limiter, and when which of the flows asked lost a packet to it.
+#[derive(Clone, Debug)]
+pub(super) struct LimiterAnswer {
+    pub found: FoundLimiter,
+    /// Index among those asked, place in its log.
+    pub dropped: Vec<(u16, u32)>,
+}
+
+/// Those of the tracks that are asked for a limiter.
+struct Asked<'a> {
+    tracks: Vec<&'a Track>,
+    /// When the path of each was gone, seconds.
+    gone: Vec<Vec<(f64, f64)>>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(tracks: &'a [Track], members: &[usize], silences: &[AckSilence]) -> Self {
+        let (tracks, gone) = members.iter().map(|m| (&tracks[*m], gone(&tracks[*m], silences))).unzip();
+        Self { tracks, gone }
+    }
+
+    fn packets(&'a self, ack_load: &'a [AckLoad]) -> LimiterPackets<'a> {
+        LimiterPackets { tracks: &self.tracks, gone: &self.gone, ack_load }
+    }
+}
+
+/// The limiter of these tracks together.
+fn ask(
+    tracks: &[Track],
+    members: &[usize],
+    silences: &[AckSilence],
+    ack_load: &[AckLoad],
+) -> Option<LimiterAnswer> {
+    let asked = Asked::new(tracks, members, silences);
+    let (members, packets) = (&asked.tracks, asked.packets(ack_load));
+    let mut kept = None;
+    sides(members).into_iter().find_map(|behind| {
+        let path = path(members, behind)?;
+        let (found, dropped) = limiter::find(&packets, path, &mut kept)?;
+        Some(LimiterAnswer { found, dropped })
+    })
+}
+
+/// Which side of the capture is asked first, and which then: behind it (`true`), or before.
+fn sides(members: &[&Track]) -> [bool; 2] {
+    let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
+    let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
+    // Delays between sender and capture show in what the sender adds to the RTT.
+    let waits_up = |t: &&Track| receiver_side(t) || waits_before_capture(t);
+    let up_first = up > down || up == down && members.iter().any(waits_up);
+    [!up_first, up_first]
+}
+
+/// What may limit some of the tracks, on either side of the capture: to learn from where it is known what does.
+pub struct ProposedLimiters {
+    /// Which tracks.
+    pub members: Vec<usize>,
+    /// Of each side what was proposed.
+    pub sides: Vec<Vec<ProposedLimiter>>,
+}
+
+/// What may limit these tracks, those between two hosts together and each alone.
+pub fn proposed_limiters(tracks: &[Track]) -> Vec<ProposedLimiters> {
+    let silences = silences(tracks);
+    let ways = ways(tracks);
+    let groups = groups(tracks);
+    let alone = groups.iter().filter(|g| g.len() > 1).flat_map(|g| g.iter().map(|m| vec![*m]));
+    let asked = groups.iter().cloned().chain(alone);
+    let of = |members: Vec<usize>| {
+        let load = if groups.contains(&members) { ack_load(tracks, &members, &ways) } else { Vec::new() };
+        let sides = proposed_of(tracks, &members, &silences, &load);
+        ProposedLimiters { members, sides }
+    };
+    asked.map(of).collect()
+}
+
+/// The buckets that explain losses of the flows between the hosts of the first track together better than chance, as policers: what may
+/// limit them where no verdict says what does.
+pub fn proposed_buckets(tracks: &[Track]) -> Vec<ProposedLimiter> {
+    let first = groups(tracks).into_iter().find(|members| members.contains(&0));
+    let of = |members: Vec<usize>| proposed_of(tracks, &members, &silences(tracks), &[]);
+    let all = first.map_or_else(Vec::new, |members| of(members).concat());
+    all.into_iter().filter(|p| p.source == LimiterSource::PolicerByLosses).collect()
+}
+
+/// On either side of the capture, in the order in which they are asked.
+fn proposed_of(
+    tracks: &[Track],
+    members: &[usize],
+    silences: &BTreeMap<(Addr, Addr), Vec<AckSilence>>,
+    ack_load: &[AckLoad],
+) -> Vec<Vec<ProposedLimiter>> {
+    let asked = Asked::new(tracks, members, silent(silences, &tracks[members[0]]));
+    let packets = asked.packets(ack_load);
+    let sides = sides(&asked.tracks).into_iter().filter_map(|behind| path(&asked.tracks, behind));
+    sides.map(|path| limiter::proposed(&packets, path)).collect()
+}
+
+/// Times in which nothing of the track passed, and what was sent just before was lost.
+pub(super) fn gone(t: &Track, silences: &[AckSilence]) -> Vec<(f64, f64)> {
+    let rtt = outages::rtt(t);
+    let outages = outages::outages(t, rtt, silences).into_iter();
+    outages.map(|o| outages::reach(o, rtt)).collect()
+}
+
+/// The limiters of a group: one for all, or one each.
+pub(super) fn limiters_of(
+    tracks: &[Track],
+    group: &[usize],
+    silences: &[AckSilence],
+    ack_load: &[AckLoad],
+) -> Vec<(LimiterAnswer, Vec<usize>)> {
+    let joint = ask(tracks, group, silences, ack_load);
+    if group.len() == 1 {
+        return joint.map(|f| (f, group.to_vec())).into_iter().collect();
+    }
+    let lost = |m: usize| tracks[m].counts.lost_up + tracks[m].counts.lost_down;
+    let mut each: Vec<usize> = match &joint {
+        // A bucket for each would make no sense of all together, or look like the queue before it.
+        Some(_) => group.iter().copied().filter(|m| lost(*m) > 0).collect(),
+        None => group.to_vec(),
+    };
+    each.sort_by_key(|m| std::cmp::Reverse(tracks[*m].counts.ip_bytes));
+    each.truncate(MOST_ASKED);
+    let ask_alone = |m: usize| Some((ask(tracks, &[m], silences, &[])?, vec![m]));
+    let Some(joint) = joint else {
+        return shared(tracks, group, ack_load, each.into_iter().filter_map(ask_alone).collect());
+    };
+    // Whether a policer of each foretells the losses of some flows better than what is there for all.
+    let (mut alone, mut unpoliced) = (Vec::new(), 0);
+    for m in &each {
+        let answer = ask_alone(*m);
+        unpoliced += usize::from(answer.as_ref().is_none_or(|a| a.0.found.kind != LimiterKind::Policer));
+        alone.extend(answer);
+        // Policers are no majority any more, whatever the others are.
+        if unpoliced * 2 >= each.len() {
+            return vec![(joint, group.to_vec())];
+        }
+    }
+    let policed = alone.iter().map(|a| &a.0.found).filter(|f| f.kind == LimiterKind::Policer);
+    let (count, gain, episodes) =
+        policed.fold((0, 0.0, 0.0), |s, f| (s.0 + 1, s.1 + f.loss_gain, s.2 + f.episodes));
+    // Losses of several flows at once are one episode of all and one of each: what an episode gains in the mean.
+    let by_each = gain / episodes.max(1.0) * count as f64 / each.len().max(1) as f64;
+    if count * 2 <= each.len() || by_each <= joint.found.loss_gain / joint.found.episodes.max(1.0) {
+        return vec![(joint, group.to_vec())];
+    }
+    shared(tracks, group, ack_load, alone)
+}
+
+/// Limiters of flows that were asked alone; or one link for all of them. With a queue for each flow only one flow's delays
+/// may show the link. If the group together takes all of its rate for most of the time, and that flow alone for less than half
+/// of that, it is everybody's.
+fn shared(
+    tracks: &[Track],
+    group: &[usize],
+    ack_load: &[AckLoad],
+    found: Vec<(LimiterAnswer, Vec<usize>)>,
+) -> Vec<(LimiterAnswer, Vec<usize>)> {
+    let seconds = |asked: &LimiterAnswer, members: &[usize]| -> f64 {
+        let spans = full(&asked.found, members.iter().map(|m| &tracks[*m]), ack_load);
+        spans.iter().map(|s| s.1 - s.0).sum()
+    };
+    let links = found.iter().filter(|a| a.0.found.kind != LimiterKind::Policer);
+    let by_all = links.map(|a| (seconds(&a.0, group), a)).max_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((all, best)) = by_all else { return found };
+    let whole = spans(tracks, group);
+    let carried: f64 = group.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
+    let fits = carried < best.0.found.rate * whole;
+    if fits && all > 0.5 * whole && seconds(&best.0, &best.1) < 0.5 * all {
+        return vec![(best.0.clone(), group.to_vec())];
+    }
+    found
+}
+
+/// Seconds from the first data of these tracks to the last.
+fn spans(tracks: &[Track], group: &[usize]) -> f64 {
+    let first = group.iter().filter_map(|m| tracks[*m].first_data).map(limiter::seconds);
+    let last = group.iter().filter_map(|m| tracks[*m].last_data).map(limiter::seconds);
+    last.fold(f64::NEG_INFINITY, f64::max) - first.fold(f64::INFINITY, f64::min)
+}
+
+/// The limiter of these flows as the diagnosis reports it.
+pub(super) fn as_reported<'a>(found: &FoundLimiter, members: impl Iterator<Item = &'a Track>) -> Limiter {
+    let queued = found.kind != LimiterKind::Policer;
+    let members: Vec<&Track> = members.collect();
+    // A queue is no shorter than nearly all of the delay that packets had, where it was the queue that delayed them.
+    let seen = members.iter().map(|t| rtt_summary(&t.rtt)).map(|rtt| (rtt.p95 - rtt.min) * 1e-3);
+    let seen = seen.fold(0.0, f64::max);
+    let delay = if found.delay_fit.is_some() { found.delay.max(seen) } else { found.delay };
+    let queue = if delay > found.delay { found.rate * delay } else { found.queue };
+    Limiter {
+        kind: found.kind,
+        rate_mbps: found.rate * 8e-6,
+        rate_range_mbps: found.rate_range_mbps(),
+        burst_bytes: found.burst,
+        queue_bytes: queued.then_some(queue),
+        queue_ms: queued.then_some(delay * 1e3),
+        before_capture: !found.behind,
+        lost_share: found.lost,
+        confidence: found.confidence,
+        flows: members.iter().map(|t| number(t)).collect(),
+        fair_queue: found.fair,
+        aqm: found.aqm.then_some(Aqm::CoDel),
+        takers: Vec::new(),
+    }
+}
+
+/// Drops limiters that hold back none of their flows; the new number of each.
+pub(super) fn keep_those_that_limit(
+    limiters: &mut Vec<Limiter>,
+    flows: &[FlowDiagnosis],
+) -> Vec<Option<usize>> {
+    let limits = |i: usize| flows.iter().any(|f| f.limiter == Some(i) && by_limiter(f) >= proof::SHOWN_FROM);
+    let kept: Vec<bool> = (0..limiters.len()).map(limits).collect();
+    let mut next = 0;
+    let refer = kept
+        .iter()
+        .map(|k| {
+            next += usize::from(*k);
+            k.then(|| next - 1)
+        })
+        .collect();
+    let mut each = kept.iter();
+    limiters.retain(|_| *each.next().unwrap_or(&false));
+    refer
+}
+
+/// Share of the flow's time that its limiter explains.
+fn by_limiter(f: &FlowDiagnosis) -> f64 {
+    f.causes.iter().filter(|c| c.cause.is_of_limiter()).map(|c| c.share).sum()
+}
