@@ -15,10 +15,13 @@ const CUBIC: (f64, f64) = (0.4, 0.3);
 const ROUNDS_OF_AN_EVENT: usize = 2;
 /// Fewer loss events may have come by chance while the window was still that of slow start.
 const FEWEST_EVENTS: usize = 8;
-/// How far beyond the law counts: loss events are known to a factor of two.
-const BEYOND: f64 = 2.0;
-/// Segments that any control may send after a loss: ssthresh is at least two (RFC 5681 section 3.1), and a probe or two more.
-const LEAST: f64 = 4.0;
+/// Round trips between loss events, at most. Scalable TCP gives up an eighth and regains it in thirteen, whatever its window (Kelly
+/// 2003), so the law holds for every known control only where losses come more often.
+const MOST_APART: f64 = 8.0;
+/// How far beyond the law counts: loss events are known to a factor of two, and a mean may be all of the peak.
+const BEYOND: f64 = 3.0;
+/// Segments below which windows tell little: recovery and probes send as many.
+const LEAST: f64 = 8.0;
 
 /// Whether more is in flight in the mean, from the first loss on, than a control could hold that responds to these losses. `mss` in
 /// bytes.
@@ -31,7 +34,7 @@ pub(super) fn holds_more(rounds: &[RoundTripSpan], mss: f64) -> bool {
         .filter(|run| run[0].lost > 0)
         .map(|run| run.len().div_ceil(ROUNDS_OF_AN_EVENT))
         .sum();
-    if events < FEWEST_EVENTS {
+    if events < FEWEST_EVENTS || after.len() as f64 > MOST_APART * events as f64 {
         return false;
     }
     let (count, seconds) = (after.len() as f64, after.iter().map(|r| r.width).sum::<f64>());
