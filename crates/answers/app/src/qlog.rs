@@ -2,8 +2,8 @@
 
 use crate::CommandError;
 use print::escape::value;
+use result::Diagnosis;
 use result::diagnosis::{CaptureInfo, UdpLoss};
-use result::{Cause, Diagnosis};
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
@@ -13,20 +13,6 @@ use units::{Span, Time};
 
 /// A trace's own clock is believed if it is within so many seconds of the capture's time: clocks of hosts differ.
 const SAME_TIME: f64 = 3_600.0;
-
-/// Confidence of a cause that a log alone does not tell from another, at most: as likely as the other.
-const ONE_OF_SEVERAL: f64 = 0.45;
-
-/// Whether the log fits another cause as well. A receiver's log has no RTT of the data, so losses may come of a queue that does not
-/// show. And QUIC has no socket buffer that holds the data in flight: the same amount in flight, again and again, is the congestion
-/// window, the pacing or the application.
-fn is_undecided(cause: Cause, trace: &QlogTrace) -> bool {
-    match cause {
-        Cause::SendBuffer => true,
-        Cause::RandomLoss | Cause::Congestion => trace.is_of_receiver(),
-        _ => false,
-    }
-}
 
 /// A trace, and what was made of it.
 pub struct QlogEndpoint {
@@ -90,8 +76,7 @@ pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], own: &[u32]) {
             // Packets of a log have no numbers in a capture, and no MSS that could shrink: their sizes are QUIC's to choose.
             d.flows[i].proofs = Vec::new();
             d.flows[i].measures.mss_before_bytes = None;
-            let most = if is_undecided(d.flows[i].cause, trace) { ONE_OF_SEVERAL } else { 1.0 };
-            diagnosis::revise_certainty(d, i, most);
+            diagnosis::revise_certainty(d, i, diagnosis::qlog_certainty(trace, d.flows[i].cause));
         }
     }
     for e in endpoints {

@@ -403,7 +403,18 @@ pub const FEW_PACKETS: &str = "few-packets";
 impl FlowDiagnosis {
     /// Whether the flow has too few packets for a verdict on the path: only what happened to it is said.
     pub fn has_few_packets(&self) -> bool {
-        self.notes.iter().any(|note| note == FEW_PACKETS)
+        self.has_note(FEW_PACKETS)
+    }
+
+    /// Whether the flow has this code among its notes.
+    pub fn has_note(&self, code: &str) -> bool {
+        self.notes.iter().any(|note| note == code)
+    }
+
+    /// How many round trips of the mean RTT it lasted; `None` where no RTT is known.
+    pub fn round_trips(&self) -> Option<f64> {
+        let rtt = self.measures.rtt_ms.mean;
+        (rtt > 0.0).then(|| self.duration_s * 1e3 / rtt)
     }
 }
 

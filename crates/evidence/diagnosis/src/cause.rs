@@ -1,4 +1,4 @@
-//! The rules of each cause, one file each: which parts of a round trip are its, what must hold if it is named, what would help.
+//! The rules of each cause, one file each: which parts of a round trip it claims, what must hold if it is named, what would help.
 //! Names and meanings are in `crates/engine/result/src/cause.rs`, words in the blocks `cause.NAME` of
 //! `crates/answers/report/strings.json`.
 

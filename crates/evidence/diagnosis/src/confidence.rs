@@ -55,17 +55,15 @@ pub const SIGNS: usize = GENERAL + Cause::ALL.len();
 /// What speaks for the main cause of a flow.
 pub fn signs(flow: &FlowDiagnosis, limiters: &[Limiter]) -> [f64; SIGNS] {
     let share = |i: usize| flow.causes.get(i).map_or(0.0, |c| c.share);
-    let noted = |code: &str| f64::from(flow.notes.iter().any(|n| n == code));
+    let noted = |code: &str| f64::from(flow.has_note(code));
     let of_limiter = flow.cause.is_of_limiter();
     let found = flow.limiter.and_then(|i| limiters.get(i)).filter(|_| of_limiter);
-    let rtt = flow.measures.rtt_ms.mean * 1e-3;
-    let round_trips = if rtt > 0.0 { flow.duration_s / rtt } else { 0.0 };
     let general = |sign| match sign {
         GeneralSign::One => 1.0,
         GeneralSign::Lead => share(0) - share(1),
         GeneralSign::OfLimiter => f64::from(of_limiter),
         GeneralSign::LimiterOdds => found.map_or(0.0, |l| log_odds(l.confidence)),
-        GeneralSign::RoundTrips => libm::log1p(round_trips.max(0.0)),
+        GeneralSign::RoundTrips => libm::log1p(flow.round_trips().unwrap_or(0.0).max(0.0)),
         GeneralSign::NoHandshake => noted("no-handshake"),
         GeneralSign::OptionsCut => noted("options-cut"),
         GeneralSign::OneWay => noted("one-way"),
@@ -98,8 +96,8 @@ pub(crate) fn confidence(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
     probability(&signs(flow, limiters), &LEARNED)
 }
 
-/// Of causes that too few captures have to learn from: each is shown by packets of its own (ICMP, sizes, fragments, timers), as an outage
-/// is, and weighs as much; nats.
+/// The weight, nats, of a cause that too few captures have for a weight to be learned. Packets of its own show each of them (ICMP,
+/// sizes, fragments, timers), as they show an outage, which weighs as much.
 const SHOWN_BY_PACKETS: f64 = 2.0;
 
 /// What was learned.

@@ -11,7 +11,7 @@ mod verdict;
 const MOST_TOLD: usize = 1_000;
 
 pub use limiter::{ProposedLimiter, posterior};
-pub use qlog::{qlog_account, qlog_notes};
+pub use qlog::{qlog_account, qlog_certainty, qlog_notes};
 pub use udp::diagnose_udp;
 pub use verdict::{
     ProposedLimiters, both_ends_info, capture_info, diagnose_tracks, proposed_buckets, proposed_limiters,

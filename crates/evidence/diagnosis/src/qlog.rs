@@ -1,11 +1,15 @@
 //! A QUIC endpoint's qlog: its congestion control, summed up, and what the log lacks.
 
 use crate::{MOST_TOLD, limiter};
+use result::Cause;
 use result::diagnosis::{QlogAccount, QlogPoint, QlogStateSpan};
 use track::qlog::{QlogMetrics, QlogTrace};
 
 /// A window that is less than this share of what it was before was cut; and it is full from this share on.
 const NEARLY: f64 = 0.9;
+
+/// Confidence of a cause that a log alone does not tell from another, at most: as likely as the other.
+const ONE_OF_SEVERAL: f64 = 0.45;
 
 /// What limits what a qlog can show, as codes of a flow's `notes`.
 pub fn qlog_notes(trace: &QlogTrace) -> Vec<String> {
@@ -92,6 +96,17 @@ fn points(told: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
         both.into_iter().take(count).map(|i| point(&chunk[i])).collect::<Vec<_>>()
     });
     ends.collect()
+}
+
+/// How sure a log alone can be of `cause`, at most, 0 to 1. A receiver's log has no RTT of the data, so losses may come of a queue that
+/// does not show. And QUIC has no socket buffer that holds the data in flight: the same amount in flight, again and again, is the
+/// congestion window, the pacing or the application.
+pub fn qlog_certainty(trace: &QlogTrace, cause: Cause) -> f64 {
+    match cause {
+        Cause::SendBuffer => ONE_OF_SEVERAL,
+        Cause::RandomLoss | Cause::Congestion if trace.is_of_receiver() => ONE_OF_SEVERAL,
+        _ => 1.0,
+    }
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ fn sent_once(m: &Measures) -> u64 {
 
 /// Whether the capture has only one direction of the largest flow.
 fn is_one_way(g: &FlowGroup) -> bool {
-    g.lead().reset.is_none() && g.lead().notes.iter().any(|note| note == "one-way")
+    g.lead().reset.is_none() && g.lead().has_note("one-way")
 }
 
 /// Whether an RTT is more than nothing, as it is told, ms: a capture at the receiver, without timestamps, shows none.

@@ -28,14 +28,12 @@ pub(super) fn needs(f: &FlowDiagnosis) -> Option<CaptureNeed> {
     if f.has_few_packets() {
         return None;
     }
-    let noted = |code: &str| f.notes.iter().any(|n| n == code);
-    let round_trips = f.duration_s * 1e3 / f.measures.rtt_ms.mean;
     Some(match f.vantage.place {
         _ if f.measures.missing_share.is_some() => CaptureNeed::EveryPacket,
-        _ if noted("one-way") => CaptureNeed::BothDirections,
-        _ if noted("options-cut") => CaptureNeed::WholeHeaders,
-        _ if noted("no-handshake") => CaptureNeed::FromTheSyn,
-        _ if round_trips < FEW_ROUND_TRIPS => CaptureNeed::Longer,
+        _ if f.has_note("one-way") => CaptureNeed::BothDirections,
+        _ if f.has_note("options-cut") => CaptureNeed::WholeHeaders,
+        _ if f.has_note("no-handshake") => CaptureNeed::FromTheSyn,
+        _ if f.round_trips().is_some_and(|n| n < FEW_ROUND_TRIPS) => CaptureNeed::Longer,
         CapturePlace::Sender => CaptureNeed::AtTheReceiver,
         _ => CaptureNeed::AtTheSender,
     })

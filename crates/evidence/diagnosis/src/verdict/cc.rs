@@ -44,6 +44,11 @@ const DATED: f64 = 567_993_600.0;
 /// The flight falls to less than this at a loss that a sender answers: halfway between CUBIC's share and all.
 const ANSWERED: f64 = 0.85;
 
+/// Seconds in which CUBIC is back at the window, segments, at which a loss met it.
+pub(super) fn cubic_plateau(window: f64) -> f64 {
+    candidate::cubic_regains(window * (1.0 - candidate::CUBIC_BETA))
+}
+
 /// Whether the sender keeps its window at losses, as those seen say that it had to answer.
 pub(crate) fn are_losses_unanswered(rounds: &[RoundTripSpan], mss: f64) -> bool {
     median_fall(rounds, mss).is_some_and(|share| share > ANSWERED)

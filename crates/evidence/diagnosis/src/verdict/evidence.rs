@@ -7,6 +7,7 @@
 
 use super::FULL_SHARE;
 use super::bounds::GROWTH;
+use super::cc;
 use super::full_link::LinkFills;
 use super::round_trips::RoundTripSpan;
 use super::too_big::SizeStall;
@@ -242,7 +243,7 @@ fn recovered(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<bool> {
         let begin = rounds[from..].iter().position(|r| !is_loss(r)).map_or(rounds.len(), |n| from + n);
         let end = rounds[begin..].iter().position(is_loss).map_or(rounds.len(), |n| begin + n);
         let lost_at = rounds[from.saturating_sub(1)].inflight.max(rounds[from].inflight) / facts.mss;
-        let plateau = (lost_at * (1.0 - 0.7) / 0.4).cbrt();
+        let plateau = cc::cubic_plateau(lost_at);
         let (mut most, mut grew) = (0.0, begin);
         for (i, r) in rounds.iter().enumerate().take(end).skip(begin) {
             if r.inflight > most + 2.0 * facts.mss {

@@ -79,7 +79,7 @@ pub(super) const CANDIDATES: [Candidate; 13] = [
     // RFC 9438 sections 4.2 to 4.6.
     Candidate {
         name: Some("cubic"),
-        decrease: Some(|_, _| (0.7, 0.0)),
+        decrease: Some(|_, _| (CUBIC_BETA, 0.0)),
         growth: WindowGrowth::Law(cubic),
         ..PLAIN
     },
@@ -146,14 +146,21 @@ fn reno(_: &Growing, _: PathRtt) -> f64 {
     1.0
 }
 
-/// C of RFC 9438 section 5.1.
-const CUBIC_C: f64 = 0.4;
+/// C of RFC 9438 section 5.1, segments a cubed second.
+pub(super) const CUBIC_C: f64 = 0.4;
+/// The share of its window that CUBIC keeps at a loss, beta (RFC 9438 section 4.6).
+pub(super) const CUBIC_BETA: f64 = 0.7;
 /// Segments a round trip of the Reno-friendly region: 3 (1 - beta) / (1 + beta), section 4.3.
 const CUBIC_FRIENDLY: f64 = 3.0 * 0.3 / 1.7;
 
+/// Seconds that CUBIC takes to regain the `lost` segments of its window that it gave up at a loss: K of RFC 9438 section 4.2.
+pub(super) fn cubic_regains(lost: f64) -> f64 {
+    (lost / CUBIC_C).cbrt()
+}
+
 fn cubic(w: &Growing, _: PathRtt) -> f64 {
     let origin = w.greatest.max(w.begin);
-    let k = ((origin - w.begin) / CUBIC_C).cbrt();
+    let k = cubic_regains(origin - w.begin);
     let target = CUBIC_C * (w.seconds + w.least - k).powi(3) + origin;
     let friendly = w.begin + CUBIC_FRIENDLY * w.rounds;
     // Section 4.4: no target of more than 1.5 windows.

@@ -7,9 +7,8 @@
 //! (draft-cardwell-iccrg-bbr-congestion-control-00).
 
 use super::super::round_trips::RoundTripSpan;
+use super::candidate::{CUBIC_BETA, CUBIC_C};
 
-/// C of RFC 9438 section 5.1, segments a cubed second, and what CUBIC gives up at a loss (section 4.6).
-const CUBIC: (f64, f64) = (0.4, 0.3);
 /// A control gives way once for all losses of a window (RFC 5681 section 4.3), and recovery takes a round trip: of round trips with
 /// losses in a row every second may be a loss event.
 const ROUNDS_OF_AN_EVENT: usize = 2;
@@ -40,6 +39,6 @@ pub(super) fn holds_more(rounds: &[RoundTripSpan], mss: f64) -> bool {
     let (count, seconds) = (after.len() as f64, after.iter().map(|r| r.width).sum::<f64>());
     let held = after.iter().map(|r| r.inflight / mss).sum::<f64>() / count;
     let reno = 2.0 * count / events as f64;
-    let cubic = CUBIC.0 * (seconds / events as f64).powi(3) / CUBIC.1;
+    let cubic = CUBIC_C * (seconds / events as f64).powi(3) / (1.0 - CUBIC_BETA);
     held > BEYOND * reno.max(cubic).max(LEAST)
 }
