@@ -37,7 +37,7 @@ UNITS = {"0", "1", "2", "0.0", "1.0", "2.0", "0.5", "1e-9", "1e-6", "1e-3", "1e3
 def sources():
     """Files, and their lines without tests."""
     for path in sorted(SOURCE.rglob("*.rs")):
-        if path.name in ("tests.rs", "weights.rs"):
+        if path.name in ("tests.rs", "weights.rs", "factors.rs"):
             continue
         text = path.read_text().split("#[cfg(test)]\nmod tests {")[0]
         yield path, text.split("\n")
@@ -243,7 +243,7 @@ HEAD_OF_TABLE = """# What each constant of the diagnosis gives
 Each number of `crates/evidence/diagnosis/src` that is no unit is halved and doubled, one after the other, and the build sets are diagnosed anew:
 drawn cases, drawn receivers that do not read, and the build half of the public captures. Those that tell congestion controls are held
 against the build half of the traces labelled with these instead. `tests/diagnose/constants.py --ablate` measures, this page is
-`--told`. What stands below is how many flows more or fewer are right then. Weights that a program learns (`*/weights.rs`) are no
+`--told`. What stands below is how many flows more or fewer are right then. Numbers that a program learns (`*/weights.rs`, `*/factors.rs`) are no
 constants: each of them stands there with its name.
 
 {count} constants could be changed so; as they are, right: {of}. Halving and doubling changes nothing for {idle}, as far as

@@ -3,8 +3,9 @@
 //! What is right of those that are proposed to some flows: whichever is what the truth names of one of them (`truth.rs`), by kind and
 //! rate. Where none is, what dropped or was full all the same; where the truth names none, that, or none.
 //!
-//! The weights make what is right as likely as they can: Newton's method, each weight drawn to nothing as by a normal distribution of
-//! deviation [`DEVIATION`]. A case counts once for its flows together, and once for each alone.
+//! The factors make what is right as likely as they can: Newton's method, each factor drawn to nothing as by a normal distribution of
+//! deviation [`DEVIATION`]. A case counts once for its flows together, and once for each alone; a run on the kernel counts [`KERNEL`]
+//! times, and every third is kept back.
 
 use crate::judge::{played, read_tracks};
 use crate::lab::{self, Kept};
@@ -14,7 +15,9 @@ use crate::seen::Seen;
 use crate::truth::{LEAST_BUCKET, POLICED_DROPS};
 use crate::{Case, FlowTruth, Truth, draw, each, world};
 use capture::CaptureReader;
-use diagnosis::posterior::{self, LIMITER_SIGNS, LimiterSign, LimiterSource, LimiterWeights, SignWeight};
+use diagnosis::posterior::{
+    self, LEARNED, LimiterEvidence, LimiterHypothesis, LimiterStatement, Proposal, STATEMENTS,
+};
 use diagnosis::{ProposedLimiter, proposed_limiters};
 use result::diagnosis::LimiterKind;
 use scenario::Scenario;
@@ -23,8 +26,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 use track::Track;
 
-/// Of what a weight is thought to be before anything is learned.
-const DEVIATION: f64 = 1.0;
+/// Of what a factor is thought to be before anything is learned, times the usual size of its statement: nats.
+const DEVIATION: f64 = 3.0;
+/// How often a run on the kernel counts beside a drawn case, of which there are many more.
+pub const KERNEL: f64 = 4.0;
+/// One in so many of the runs on the kernel is kept back.
+const KEPT_BACK: u64 = 3;
 /// Least probability of what happened whose logarithm counts.
 const LEAST: f64 = 1e-12;
 /// Steps of Newton's method, at most; and the share of what is to be made small below which a step gains nothing.
@@ -32,6 +39,10 @@ const STEPS: usize = 40;
 const GAIN: f64 = 1e-6;
 /// A rate is right within this share.
 const NEAR: f64 = 0.03;
+/// A bucket is right within this factor.
+const NEAR_BUCKET: f64 = 1.25;
+/// A policer is idle if less than this share of its rate is used.
+const IDLE: f64 = 0.5;
 /// What drops is what loses this share of all losses at least; what is full is it for this share of the time.
 const ACTS: f64 = 0.05;
 
@@ -41,8 +52,8 @@ pub struct LabelledLimiters {
     pub case: (u64, usize),
     /// What was proposed.
     pub proposed: Vec<ProposedLimiter>,
-    /// What of it tells the same.
-    pub hypotheses: Vec<Vec<usize>>,
+    /// What of it is of one kind and rate.
+    pub hypotheses: Vec<LimiterHypothesis>,
     /// Whether each of these is right.
     pub right: Vec<bool>,
     /// Whether it is right to say none.
@@ -63,15 +74,18 @@ fn kind(name: &str) -> Option<LimiterKind> {
     }
 }
 
-/// Whether a proposal is right of what is there.
+/// Whether a proposal is right about a limiter that is there. Of a policer that is idle most of the time losses show the bucket and not
+/// the rate: where less than half of the rate is used, the bucket decides.
 fn is(p: &ProposedLimiter, (kind, rate, burst): &IsThere) -> bool {
     let near = (p.rates_mbps.0 * (1.0 - NEAR)..=p.rates_mbps.1 * (1.0 + NEAR)).contains(rate);
     let small = |burst: Option<f64>| burst.is_none_or(|b| b < LEAST_BUCKET);
     let link = |kind: LimiterKind, burst| {
         kind == LimiterKind::Bottleneck || kind == LimiterKind::Shaper && small(burst)
     };
-    let as_link = link(p.kind, p.burst) && link(*kind, *burst);
-    near && (p.kind == *kind || as_link)
+    let as_link = link(p.proposal.kind, p.burst) && link(*kind, *burst);
+    let same_bucket = || p.burst.zip(*burst).is_some_and(|(a, b)| (a / b).ln().abs() < NEAR_BUCKET.ln());
+    let is_kind = p.proposal.kind == *kind;
+    near && (is_kind || as_link) || is_kind && *kind == LimiterKind::Policer && p.used < IDLE && same_bucket()
 }
 
 /// Those of a case that the simulator plays.
@@ -164,6 +178,14 @@ pub fn labelled(seed: u64, cases: u64) -> Result<Vec<LabelledLimiters>, String> 
     Ok(all.into_iter().flatten().collect())
 }
 
+/// Factors in the order of [`LEARNED`].
+pub type Factors = [f64; STATEMENTS];
+
+/// Runs on the kernel: those to learn from, and those kept back.
+pub fn halves(kernel: Vec<LabelledLimiters>) -> (Vec<LabelledLimiters>, Vec<LabelledLimiters>) {
+    kernel.into_iter().partition(|l| l.case.0 % KEPT_BACK != KEPT_BACK - 1)
+}
+
 impl LabelledLimiters {
     fn new(
         proposed: Vec<ProposedLimiter>,
@@ -172,16 +194,15 @@ impl LabelledLimiters {
         weight: f64,
         case: (u64, usize),
     ) -> LabelledLimiters {
-        let told: Vec<(LimiterKind, f64)> = proposed.iter().map(|p| (p.kind, p.rate_mbps)).collect();
-        let hypotheses = posterior::hypotheses(&told);
-        let right = hypotheses.iter().map(|h| h.iter().any(|i| right[*i])).collect();
+        let proposals: Vec<Proposal> = proposed.iter().map(|p| p.proposal).collect();
+        let hypotheses = posterior::hypotheses(&proposals);
+        let right = hypotheses.iter().map(|h| h.members.iter().any(|i| right[*i])).collect();
         LabelledLimiters { case, proposed, hypotheses, right, none, weight }
     }
 
     /// Of each hypothesis, and of none.
-    fn probabilities(&self, weights: &LimiterWeights) -> (Vec<f64>, f64) {
-        let of = |i: &usize| posterior::score(self.proposed[*i].source, &self.proposed[*i].signs, weights);
-        let scores: Vec<f64> = self.hypotheses.iter().map(|h| h.iter().map(of).sum()).collect();
+    fn probabilities(&self, factors: &Factors) -> (Vec<f64>, f64) {
+        let scores: Vec<f64> = self.hypotheses.iter().map(|h| h.evidence.score(factors)).collect();
         let p = posterior::probabilities(&scores);
         let none = 1.0 - p.iter().sum::<f64>();
         (p, none)
@@ -194,108 +215,94 @@ impl LabelledLimiters {
     }
 
     /// Which hypothesis is said, `None` for none; how likely it is told to be, and whether it is right.
-    fn said(&self, weights: &LimiterWeights) -> (Option<usize>, f64, bool) {
-        let (p, none) = self.probabilities(weights);
+    fn said(&self, factors: &Factors) -> (Option<usize>, f64, bool) {
+        let (p, none) = self.probabilities(factors);
         let best = (0..p.len()).max_by(|a, b| p[*a].total_cmp(&p[*b])).filter(|i| p[*i] > none);
         best.map_or((None, none, self.none), |i| (best, p[i], self.right[i]))
     }
 
-    /// Which weights a hypothesis' score is made of, by their place in [`values`], and what they are multiplied with.
-    fn terms(&self, hypothesis: &[usize], weights: &LimiterWeights) -> Vec<(usize, f64)> {
-        let of = |i: &usize| {
-            let (of, source) = (&self.proposed[*i].signs.0, self.proposed[*i].source as usize);
-            let signs = of.iter().zip(&weights[source]).map(|(x, weight)| (weight, weight.bounded(*x)));
-            signs.enumerate().filter(|(_, (_, x))| *x != 0.0).flat_map(move |(sign, (weight, x))| {
-                let at = 2 * (source * LIMITER_SIGNS + sign);
-                [(at, x), (at + 1, weight.bent(x))]
-            })
-        };
-        hypothesis.iter().flat_map(of).collect()
+    /// A policer is said that is not there.
+    fn is_false_policer(&self, factors: &Factors) -> bool {
+        let (best, _, right) = self.said(factors);
+        let kind = best.map(|i| self.proposed[self.hypotheses[i].members[0]].proposal.kind);
+        !right && kind == Some(LimiterKind::Policer)
     }
 }
 
-/// Those that are learned, in one row.
-fn values(weights: &mut LimiterWeights) -> impl Iterator<Item = &mut f64> {
-    weights.iter_mut().flatten().flat_map(|w| [&mut w.of, &mut w.bend])
+/// Statements of a hypothesis by their places.
+fn terms(evidence: &LimiterEvidence) -> Vec<(usize, f64)> {
+    evidence.known().map(|(statement, x)| (statement as usize, x)).collect()
 }
 
-/// The middle and the bounds of each sign, and nothing learned.
-fn middles(all: &[LabelledLimiters]) -> LimiterWeights {
-    let mut weights = [[SignWeight::default(); LIMITER_SIGNS]; LimiterSource::ALL.len()];
-    for source in LimiterSource::ALL {
-        let of = || all.iter().flat_map(|l| &l.proposed).filter(|p| p.source == source);
-        for (sign, weight) in weights[source as usize].iter_mut().enumerate() {
-            let mut signs: Vec<f64> = of().map(|p| p.signs.0[sign]).collect();
-            signs.sort_by(f64::total_cmp);
-            let of = |i: usize| signs.get(i).map_or(0.0, |sign| hundredths(*sign));
-            weight.middle = of(signs.len() / 2);
-            weight.bounds = (of(0), of(signs.len().saturating_sub(1)));
-        }
-    }
-    weights
-}
-
-/// How much each weight is drawn to nothing: by how large what it is multiplied with is, in the square mean of where that is not nothing.
-fn priors(all: &[LabelledLimiters], weights: &LimiterWeights) -> Vec<f64> {
-    let mut sums = vec![(0.0, 0.0); 2 * LimiterSource::ALL.len() * LIMITER_SIGNS];
-    for (i, x) in all.iter().flat_map(|l| l.hypotheses.iter().flat_map(|h| l.terms(h, weights))) {
+/// How much each factor is drawn to nothing: by how large its statement is, in the square mean of where it is made; without end where a
+/// factor is `out`.
+fn priors(all: &[&LabelledLimiters], out: Option<usize>) -> Factors {
+    let mut sums = [(0.0, 0.0); STATEMENTS];
+    for (i, x) in all.iter().flat_map(|l| l.hypotheses.iter().flat_map(|h| terms(&h.evidence))) {
         sums[i] = (sums[i].0 + x * x, sums[i].1 + f64::from(x != 0.0));
     }
-    sums.into_iter()
-        .map(|(squares, n)| if squares > 0.0 { squares / n } else { 1.0 } / (DEVIATION * DEVIATION))
-        .collect()
+    std::array::from_fn(|i| match sums[i] {
+        _ if out == Some(i) => 1e12,
+        (squares, n) if squares > 0.0 => squares / n / (DEVIATION * DEVIATION),
+        _ => 1.0,
+    })
 }
 
-fn cost(all: &[LabelledLimiters], priors: &[f64], weights: &mut LimiterWeights) -> f64 {
-    let loss: f64 = all.iter().map(|l| -l.weight * l.likelihood(&l.probabilities(weights)).ln()).sum();
-    loss + values(weights).zip(priors).map(|(w, prior)| 0.5 * prior * *w * *w).sum::<f64>()
+fn cost(all: &[&LabelledLimiters], priors: &Factors, factors: &Factors) -> f64 {
+    let loss: f64 = all.iter().map(|l| -l.weight * l.likelihood(&l.probabilities(factors)).ln()).sum();
+    loss + factors.iter().zip(priors).map(|(w, prior)| 0.5 * prior * *w * *w).sum::<f64>()
 }
 
-/// The weights that make what is right likeliest.
-pub fn learn(all: &[LabelledLimiters]) -> LimiterWeights {
-    let mut weights = middles(all);
-    let priors = priors(all, &weights);
-    let mut last = cost(all, &priors, &mut weights);
+/// The factors that make what is right likeliest, and what that costs, nats; with one of them `out`.
+fn learn_without(all: &[&LabelledLimiters], out: Option<usize>) -> (Factors, f64) {
+    let priors = priors(all, out);
+    let mut factors = [0.0; STATEMENTS];
+    let mut last = cost(all, &priors, &factors);
     for _ in 0..STEPS {
-        let step = newton_step(all, &priors, weights);
+        let step = newton_step(all, &priors, &factors);
         let at = |part: f64| {
-            let mut out = weights;
-            values(&mut out).zip(&step).for_each(|(w, s)| *w += part * s);
-            (cost(all, &priors, &mut out), out)
+            let next: Factors = std::array::from_fn(|i| factors[i] + part * step[i]);
+            (cost(all, &priors, &next), next)
         };
         // Where several are right the cost is not convex: a step that goes too far is halved.
         let Some((next, better)) = (0..20).map(|n| at(0.5f64.powi(n))).find(|t| t.0 < last) else { break };
-        weights = better;
+        factors = better;
         if last - next < GAIN * last {
             break;
         }
         last = next;
     }
-    weights
+    (factors, last)
+}
+
+/// The factors that make what is right likeliest, in hundredths.
+pub fn learn(all: &[&LabelledLimiters]) -> Factors {
+    learn_without(all, None).0.map(hundredths)
 }
 
 /// The gradient, through the inverse of the expected curvature (Fisher scoring).
-fn newton_step(all: &[LabelledLimiters], priors: &[f64], mut weights: LimiterWeights) -> Vec<f64> {
-    let mut slope: Vec<f64> = values(&mut weights).zip(priors).map(|(w, prior)| -prior * *w).collect();
+fn newton_step(all: &[&LabelledLimiters], priors: &Factors, factors: &Factors) -> Vec<f64> {
+    let mut slope: Vec<f64> = factors.iter().zip(priors).map(|(w, prior)| -prior * *w).collect();
     let n = slope.len();
     let mut curve = vec![vec![0.0; n]; n];
     (0..n).for_each(|i| curve[i][i] = priors[i]);
     for l in all {
-        let known = l.probabilities(&weights);
+        let known = l.probabilities(factors);
         let likely = l.likelihood(&known);
         let mut mean = vec![0.0; n];
         for ((hypothesis, p), right) in l.hypotheses.iter().zip(&known.0).zip(&l.right) {
             let share = if *right { p / likely } else { 0.0 };
-            let terms = l.terms(hypothesis, &weights);
+            let terms = terms(&hypothesis.evidence);
             for &(i, x) in &terms {
                 slope[i] += l.weight * (share - p) * x;
                 terms.iter().for_each(|&(j, y)| curve[i][j] += l.weight * p * x * y);
                 mean[i] += p * x;
             }
         }
-        let met: Vec<usize> = (0..n).filter(|i| mean[*i] != 0.0).collect();
-        for &i in &met {
-            met.iter().for_each(|&j| curve[i][j] -= l.weight * mean[i] * mean[j]);
+        for i in 0..n {
+            for j in 0..n {
+                curve[i][j] -= l.weight * mean[i] * mean[j];
+            }
         }
     }
     solved(curve, slope)
@@ -305,75 +312,89 @@ fn hundredths(x: f64) -> f64 {
     (x * 100.0).round() / 100.0
 }
 
-/// The weights as they are kept, and the file that keeps them, `crates/evidence/diagnosis/src/limiter/posterior/weights.rs`.
-pub fn kept(weights: &LimiterWeights, cases: u64) -> (LimiterWeights, String) {
-    let kept =
-        weights.map(|of| of.map(|w| SignWeight { of: hundredths(w.of), bend: hundredths(w.bend), ..w }));
-    let mut file = format!(
-        "//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate limiters {cases} SEED`.\n\n\
-         use super::{{LimiterSign, LimiterSource, OfSource}};\n\n\
-         /// Of each source; none for what was not met.\n\
-         #[allow(clippy::approx_constant, reason = \"a weight may be near any\")]\n\
-         #[rustfmt::skip]\n\
-         pub(super) const OF_SOURCES: &[OfSource] = &[\n"
-    );
-    for (source, of) in LimiterSource::ALL.into_iter().zip(&kept) {
-        let _ = writeln!(file, "    (LimiterSource::{source:?}, &[");
-        for (sign, w) in LimiterSign::ALL.into_iter().zip(of).filter(|(_, w)| w.of != 0.0 || w.bend != 0.0) {
-            let _ = writeln!(
-                file,
-                "        (LimiterSign::{sign:?}, [{:.2}, {:.2}, {:.2}, {:.2}, {:.2}]),",
-                w.of, w.bend, w.middle, w.bounds.0, w.bounds.1
-            );
-        }
-        file += "    ]),\n";
-    }
-    file += "];\n";
-    (kept, file)
+/// The file that keeps factors, `crates/evidence/diagnosis/src/limiter/evidence/factors.rs`.
+pub fn as_rust(factors: &Factors) -> String {
+    let line = |((statement, _), factor): (&(LimiterStatement, f64), &f64)| {
+        format!("        ({statement:?}, {factor:.2}),\n")
+    };
+    let lines: String = LEARNED.iter().zip(factors).map(line).collect();
+    format!(
+        "//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate limiters CASES SEED DIR`.\n\n\
+         use super::{{LimiterStatement, STATEMENTS}};\n\n\
+         /// Statements, each with the nats that a unit of it adds.\n\
+         #[allow(clippy::approx_constant, reason = \"a factor may be near any\")]\n\
+         pub const LEARNED: [(LimiterStatement, f64); STATEMENTS] = {{\n    use LimiterStatement::*;\n    [\n{lines}    ]\n}};\n"
+    )
 }
 
-/// How often what is said is right, and how well probabilities keep their word: a row of a table.
-pub fn figures(name: &str, all: &[LabelledLimiters], weights: &LimiterWeights) -> String {
+/// What each factor gives, as a table: how many nats what is right costs more on what it is learned from if it is left out and the
+/// others are learned again, and how many more are wrong there and on what is kept back.
+pub fn removals(own: &[&LabelledLimiters], back: &[&LabelledLimiters]) -> String {
+    let (factors, least) = learn_without(own, None);
+    let wrong = |all: &[&LabelledLimiters], w: &Factors| all.iter().filter(|l| !l.said(w).2).count() as i64;
+    let (own_wrong, back_wrong) = (wrong(own, &factors), wrong(back, &factors));
+    let mut out =
+        String::from("| statement | factor | nats | wrong | wrong, kept back |\n|---|---:|---:|---:|---:|\n");
+    for (i, (statement, _)) in LEARNED.iter().enumerate() {
+        let (without, cost) = learn_without(own, Some(i));
+        let _ = writeln!(
+            out,
+            "| {statement:?} | {:.2} | {:+.1} | {:+} | {:+} |",
+            factors[i],
+            cost - least,
+            wrong(own, &without) - own_wrong,
+            wrong(back, &without) - back_wrong
+        );
+    }
+    out
+}
+
+/// How often what is said is right, how well probabilities keep their word, and how many policers are said that are not there: a row of
+/// a table.
+pub fn figures(name: &str, all: &[&LabelledLimiters], factors: &Factors) -> String {
     let whole: f64 = all.iter().map(|l| l.weight).sum();
-    let loss: f64 = all.iter().map(|l| -l.weight * l.likelihood(&l.probabilities(weights)).ln()).sum();
+    let loss: f64 = all.iter().map(|l| -l.weight * l.likelihood(&l.probabilities(factors)).ln()).sum();
     // Told and right by tenths of what was told.
     let mut tenths = [(0.0f64, 0.0f64); 10];
     let mut right = 0.0;
     for l in all {
-        let (_, told, is) = l.said(weights);
+        let (_, told, is) = l.said(factors);
         let tenth = &mut tenths[((told * 10.0) as usize).min(9)];
         *tenth = (tenth.0 + l.weight * told, tenth.1 + l.weight * f64::from(is));
         right += l.weight * f64::from(is);
     }
     let off: f64 = tenths.iter().map(|t| (t.0 - t.1).abs()).sum();
     format!(
-        "| {name} | {} | {:.1} % | {:.3} | {:.1} |",
+        "| {name} | {} | {:.1} % | {:.3} | {:.1} | {} |",
         all.len(),
         100.0 * right / whole,
         loss / whole,
-        100.0 * off / whole
+        100.0 * off / whole,
+        all.iter().filter(|l| l.is_false_policer(factors)).count()
     )
 }
 
 /// What is said wrongly of the cases, with all that was proposed: to look at while building.
-pub fn wrong(all: &[LabelledLimiters], weights: &LimiterWeights) -> String {
+pub fn wrong(all: &[&LabelledLimiters], factors: &Factors) -> String {
     let mut out = String::new();
-    for l in all.iter().filter(|l| !l.said(weights).2) {
-        let (p, none) = l.probabilities(weights);
+    for l in all.iter().filter(|l| !l.said(factors).2) {
+        let (p, none) = l.probabilities(factors);
         let right = if l.none { ", which is right" } else { "" };
         let _ = writeln!(out, "case {}, {} flows: none {none:.3}{right}", l.case.0, l.case.1);
         for ((hypothesis, p), right) in l.hypotheses.iter().zip(p).zip(&l.right) {
             let right = if *right { ", which is right" } else { "" };
-            for proposed in hypothesis.iter().map(|i| &l.proposed[*i]) {
-                let signs = LimiterSign::ALL.into_iter().zip(proposed.signs.0).filter(|s| s.1 != 0.0);
-                let signs: Vec<String> = signs.map(|(s, x)| format!("{s:?} {x:.2}")).collect();
-                let ProposedLimiter { source, rate_mbps, burst, .. } = proposed;
-                let _ = writeln!(
-                    out,
-                    "    {p:.3}{right}: {source:?} {rate_mbps:.3} {burst:?}: {}",
-                    signs.join(", ")
-                );
-            }
+            let first = &l.proposed[hypothesis.members[0]];
+            let sources: Vec<_> = hypothesis.members.iter().map(|i| l.proposed[*i].proposal.source).collect();
+            let adds = hypothesis.evidence.known().map(|(s, x)| (s, x * factors[s as usize]));
+            let adds: Vec<String> = adds.map(|(s, nats)| format!("{s:?} {nats:+.1}")).collect();
+            let Proposal { kind, rate, .. } = first.proposal;
+            let _ = writeln!(
+                out,
+                "    {p:.3}{right}: {kind:?} {:.3} {:?} by {sources:?}: {}",
+                rate * 8e-6,
+                first.burst,
+                adds.join(", ")
+            );
         }
     }
     out
@@ -382,59 +403,65 @@ pub fn wrong(all: &[LabelledLimiters], weights: &LimiterWeights) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diagnosis::posterior::LimiterSigns;
+    use diagnosis::posterior::{LimiterSource, LimiterStatement};
 
-    fn proposed(gain: f64, rate_mbps: f64) -> ProposedLimiter {
-        let mut signs = LimiterSigns([0.0; LIMITER_SIGNS]);
-        signs.0[LimiterSign::One as usize] = 1.0;
-        signs.0[LimiterSign::Gain as usize] = gain;
-        let (source, kind) = (LimiterSource::PolicerByLosses, LimiterKind::Policer);
-        ProposedLimiter {
-            source,
-            kind,
-            rates_mbps: (rate_mbps, rate_mbps),
-            rate_mbps,
-            burst: Some(3e4),
-            signs,
-        }
+    fn proposed(by_rule: f64, rate_mbps: f64) -> ProposedLimiter {
+        let mut evidence = LimiterEvidence::default();
+        evidence.set(LimiterStatement::Limiter, 1.0);
+        evidence.set(LimiterStatement::LossesByRule, by_rule);
+        let (source, kind) = (LimiterSource::Losses, LimiterKind::Policer);
+        let proposal = Proposal { source, kind, rate: rate_mbps / 8e-6, loss_gain: 0.0, evidence };
+        ProposedLimiter { proposal, rates_mbps: (rate_mbps, rate_mbps), burst: Some(3e4), used: 1.0 }
     }
 
-    /// Policers that gain more than 4 are there, those that gain less are not.
+    /// Policers whose rule foretells losses by more than 4 are there, others are not.
     fn toy() -> Vec<LabelledLimiters> {
         let of = |i: u64| {
-            let gain = 2.0 + 0.01 * i as f64;
-            let is = gain > 4.0;
-            LabelledLimiters::new(vec![proposed(gain, 10.0)], &[is], !is, 1.0, (i, 1))
+            let by_rule = 2.0 + 0.01 * i as f64;
+            let is = by_rule > 4.0;
+            LabelledLimiters::new(vec![proposed(by_rule, 10.0)], &[is], !is, 1.0, (i, 1))
         };
         (0..400).map(of).collect()
     }
 
     #[test]
     fn what_tells_limiters_from_none_is_learned() {
-        let (weights, file) = kept(&learn(&toy()), 400);
-        let said = |gain| {
-            let one = LabelledLimiters::new(vec![proposed(gain, 10.0)], &[true], false, 1.0, (0, 1));
-            one.said(&weights)
+        let toy = toy();
+        let all: Vec<&LabelledLimiters> = toy.iter().collect();
+        let factors = learn(&all);
+        let said = |by_rule| {
+            let one = LabelledLimiters::new(vec![proposed(by_rule, 10.0)], &[true], false, 1.0, (0, 1));
+            one.said(&factors)
         };
         let (sure, unsure) = (said(6.0), said(2.5));
         assert!(sure.0 == Some(0) && sure.1 > 0.75 && sure.2, "{sure:?}");
         assert!(unsure.0.is_none() && unsure.1 > 0.75 && !unsure.2, "{unsure:?}");
+        let file = as_rust(&factors);
+        assert_eq!(file.lines().filter(|line| line.starts_with("        (")).count(), STATEMENTS, "{file}");
+        let figures = figures("toy", &all, &factors);
+        assert!(figures.starts_with("| toy | 400 | 9"), "{figures}");
+        let removals = removals(&all, &[]);
+        let costs =
+            |name: &str| removals.lines().find(|l| l.contains(name)).map(str::to_string).unwrap_or_default();
         assert!(
-            file.contains("LimiterSource::PolicerByLosses") && file.contains("LimiterSign::Gain"),
-            "{file}"
+            costs("| LossesByRule ").contains("| +1") && costs("| Ticks ").contains("+0.0 | +0 |"),
+            "{removals}"
         );
-        assert!(
-            figures("toy", &toy(), &weights).starts_with("| toy | 400 | 9"),
-            "{}",
-            figures("toy", &toy(), &weights)
-        );
+    }
+
+    #[test]
+    fn every_third_run_on_the_kernel_is_kept_back() {
+        let (own, back) = halves(toy());
+        assert!(own.iter().all(|l| l.case.0 % 3 != 2) && back.iter().all(|l| l.case.0 % 3 == 2));
+        assert_eq!(own.len() + back.len(), 400);
     }
 
     #[test]
     fn proposals_of_one_kind_and_rate_are_right_together() {
         let both = vec![proposed(5.0, 10.0), proposed(5.0, 10.1), proposed(5.0, 20.0)];
         let one = LabelledLimiters::new(both, &[false, true, false], false, 1.0, (0, 1));
-        assert_eq!((one.hypotheses, one.right), (vec![vec![0, 1], vec![2]], vec![true, false]));
+        let members: Vec<Vec<usize>> = one.hypotheses.into_iter().map(|h| h.members).collect();
+        assert_eq!((members, one.right), (vec![vec![0, 1], vec![2]], vec![true, false]));
     }
 
     #[test]
@@ -443,7 +470,8 @@ mod tests {
         assert!(is(&policer, &(LimiterKind::Policer, 10.2, None)));
         assert!(!is(&policer, &(LimiterKind::Policer, 10.5, None)));
         assert!(!is(&policer, &(LimiterKind::Bottleneck, 10.0, None)));
-        let link = ProposedLimiter { kind: LimiterKind::Bottleneck, ..policer };
+        let proposal = Proposal { kind: LimiterKind::Bottleneck, ..policer.proposal };
+        let link = ProposedLimiter { proposal, ..policer };
         assert!(is(&link, &(LimiterKind::Shaper, 10.0, Some(5e3))));
         assert!(!is(&link, &(LimiterKind::Shaper, 10.0, Some(5e4))));
         let open = ProposedLimiter { rates_mbps: (5.0, 50.0), ..proposed(5.0, 10.0) };

@@ -11,6 +11,7 @@ mod candidate_rates;
 mod corrected;
 pub(crate) mod delay_fit;
 mod departures;
+mod evidence;
 pub(crate) mod loss_delay;
 pub(crate) mod loss_gaps;
 mod model;
@@ -23,10 +24,11 @@ mod shaper_bucket;
 mod sort;
 mod virtual_queue;
 
-use by_delays::{limiters_by_delays, limiters_by_rate};
+use by_delays::{limiters_by_delays, limiters_by_rate, pinned_rate};
 use by_losses::limiters_by_losses;
 use delay_fit::{DelayFit, DrainRate};
-use posterior::{LimiterCandidate, LimiterSign, LimiterSigns, LimiterSource};
+use evidence::LimiterStatement;
+use posterior::{LimiterCandidate, Proposal};
 use result::diagnosis::LimiterKind;
 use track::{LoggedPacket, PacketFate, Track};
 use units::{Span, Time};
@@ -299,51 +301,62 @@ fn candidates(
     if path.behind || !path.sender && told.is_none() {
         out.extend(limiters_by_delays(&arrivals, path, (NO_WAIT * path.base).max(0.001)));
     }
+    let waits_known = told.is_some();
     // When ACKs came is not known well enough to follow packets one by one.
     if !packets.ack_load.is_empty() {
         arrivals.retain(|a| a.entry != ACK_ENTRY);
         clocked.iter_mut().for_each(|c| c.retain(|a| a.entry != ACK_ENTRY));
     }
-    if let Some(clocked) = &clocked {
-        out.extend(limiters_by_rate(&arrivals, path, clocked));
+    // Behind a queue packets come at its rate. That alone shows one where no delays are known; at the sender the host's own window
+    // and pacing make rates.
+    let pinned = clocked.as_ref().and_then(|_| pinned_rate(&arrivals, path));
+    if let Some((rate, _)) = pinned.filter(|_| !path.sender && !waits_known) {
+        out.extend(limiters_by_rate(&arrivals, rate, path));
     }
     out.extend(limiters_by_losses(&arrivals, clocked.as_deref(), path));
     relate(&mut out);
     out.retain(|c| !passes_too_much(&c.found, c.arrivals.as_ref().unwrap_or(&arrivals)));
-    let lost = arrivals.iter().filter(|a| a.lost).count() as f64;
-    let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
-    let (first, last) = virtual_queue::span(&arrivals);
-    let flows = virtual_queue::flows(&arrivals).max(1) as f64;
-    for c in &mut out {
-        let most = c.found.rate * (last - first);
-        c.signs.set(LimiterSign::Use, (passed.max(1.0) / most.max(1.0)).ln());
-        c.signs.flag(LimiterSign::AtSender, path.sender);
-        c.signs.set(LimiterSign::Losses, lost.ln_1p());
-        c.signs.set(LimiterSign::Flows, flows.ln());
-    }
+    out.iter_mut().for_each(|c| observe(c, &arrivals, pinned));
     (out, arrivals)
 }
 
-/// What proposals say of each other.
+/// Notes what the packets say of any limiter: how many were lost, how much of the rate is used, and, of a queue, whether they come at
+/// its rate. `pinned`: the rate at which they come, bytes a second, and for which share of the time.
+fn observe(c: &mut LimiterCandidate, arrivals: &[PacketArrival], pinned: Option<(f64, f64)>) {
+    use LimiterStatement::{Losses, Pinned, UnusedQueue};
+    c.evidence.set(Losses, (arrivals.iter().filter(|a| a.lost).count() as f64).ln_1p());
+    if c.found.kind == LimiterKind::Policer {
+        return;
+    }
+    c.evidence.set(UnusedQueue, used_share(&c.found, arrivals).ln().min(0.0));
+    if let Some((_, share)) = pinned.filter(|(rate, _)| same_rate(*rate, c.found.rate)) {
+        c.evidence.set(Pinned, share);
+    }
+}
+
+/// The share of a limiter's rate that packets use, more than 0; of the least rate where losses leave the rate open.
+fn used_share(found: &FoundLimiter, arrivals: &[PacketArrival]) -> f64 {
+    let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
+    let (first, last) = virtual_queue::span(arrivals);
+    let rate = found.rate_range_mbps().map_or(found.rate, |[least, _]| least / 8e-6);
+    passed.max(1.0) / (rate * (last - first)).max(1.0)
+}
+
+/// A queue that overflows shows its rate and length better by its delays, if it shows them: a shaper found by its losses takes them from
+/// there.
 fn relate(candidates: &mut [LimiterCandidate]) {
-    let by_losses = |c: &LimiterCandidate| c.found.bucket.is_some();
-    let found: Vec<(bool, FoundLimiter)> = candidates.iter().map(|c| (by_losses(c), c.found)).collect();
-    // Packets come at a rate whoever drops some of them: behind a queue nearly all of the time, behind a policer seldom.
-    let pinned = |c: &LimiterCandidate| (c.found.rate, c.signs.get(LimiterSign::Pinned));
-    let pinned: Vec<(f64, f64)> = candidates.iter().map(pinned).collect();
-    for c in candidates {
-        let of = pinned.iter().filter(|(rate, _)| same_rate(*rate, c.found.rate)).map(|(_, share)| *share);
-        c.signs.set(LimiterSign::Pinned, of.fold(0.0, f64::max));
-        let by = by_losses(c);
-        let others = || found.iter().filter(|(other, _)| *other != by);
-        c.signs.flag(LimiterSign::SameRate, others().any(|o| same_rate(o.1.rate, c.found.rate)));
-        c.signs.flag(LimiterSign::OtherRate, others().any(|o| !same_rate(o.1.rate, c.found.rate)));
-        // A queue that overflows shows its rate and length better by its delays, if it shows them.
-        let queue = others()
-            .find(|o| o.1.delay_fit.is_some() && o.1.burst.is_none() && same_rate(o.1.rate, c.found.rate));
-        if let Some((_, queue)) =
-            queue.filter(|_| by && c.found.behind && c.found.kind == LimiterKind::Shaper)
-        {
+    let found: Vec<FoundLimiter> = candidates.iter().map(|c| c.found).collect();
+    let by_losses = |c: &&mut LimiterCandidate| {
+        c.found.bucket.is_some() && c.found.behind && c.found.kind == LimiterKind::Shaper
+    };
+    for c in candidates.iter_mut().filter(by_losses) {
+        let queue = found.iter().find(|q| {
+            q.bucket.is_none()
+                && q.delay_fit.is_some()
+                && q.burst.is_none()
+                && same_rate(q.rate, c.found.rate)
+        });
+        if let Some(queue) = queue {
             c.found = FoundLimiter { kind: c.found.kind, burst: c.found.burst, ..*queue };
         }
     }
@@ -371,29 +384,26 @@ fn managed_by(
 /// A limiter that may be there, with what is measured of it: to learn from where it is known what is.
 #[derive(Clone, Debug)]
 pub struct ProposedLimiter {
-    /// What proposes it.
-    pub source: LimiterSource,
-    /// What it is.
-    pub kind: LimiterKind,
+    /// What it is compared by.
+    pub proposal: Proposal,
     /// Least and greatest rate, Mbit/s.
     pub rates_mbps: (f64, f64),
-    /// The likeliest rate, Mbit/s.
-    pub rate_mbps: f64,
     /// Bucket, bytes; that which explains losses where it is one.
     pub burst: Option<f64>,
-    /// What speaks for it.
-    pub signs: LimiterSigns,
+    /// The share of the rate that packets use.
+    pub used: f64,
 }
 
 /// All that may limit these packets.
 pub(crate) fn proposed(packets: &LimiterPackets, path: PathFacts) -> Vec<ProposedLimiter> {
-    let of = |LimiterCandidate { source, found, signs, .. }: LimiterCandidate| {
-        let open = found.rate_range_mbps().unwrap_or([found.rate * 8e-6; 2]);
-        let burst = found.burst.or(found.bucket.map(|b| b.burst));
-        let (kind, rate_mbps) = (found.kind, found.rate * 8e-6);
-        ProposedLimiter { source, kind, rates_mbps: (open[0], open[1]), rate_mbps, burst, signs }
+    let (candidates, arrivals) = candidates(packets, packets.arrivals(path.behind, false), path);
+    let of = |c: LimiterCandidate| {
+        let open = c.found.rate_range_mbps().unwrap_or([c.found.rate * 8e-6; 2]);
+        let burst = c.found.burst.or(c.found.bucket.map(|b| b.burst));
+        let used = used_share(&c.found, &arrivals);
+        ProposedLimiter { proposal: c.proposal(), rates_mbps: (open[0], open[1]), burst, used }
     };
-    candidates(packets, packets.arrivals(path.behind, false), path).0.into_iter().map(of).collect()
+    candidates.into_iter().map(of).collect()
 }
 
 /// More passed than it lets through.

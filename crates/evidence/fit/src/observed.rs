@@ -57,7 +57,7 @@ fn buckets(tracks: &[Track]) -> Vec<ProposedBucket> {
     let of = |b: diagnosis::ProposedLimiter| {
         let (least, most) = b.rates_mbps;
         let rate_open = (most / least).ln() / 2.0;
-        ProposedBucket { rate: b.rate_mbps * 1e6, rate_open, bytes: b.burst.unwrap_or(0.0) }
+        ProposedBucket { rate: b.proposal.rate * 8.0, rate_open, bytes: b.burst.unwrap_or(0.0) }
     };
     diagnosis::proposed_buckets(tracks).into_iter().map(of).collect()
 }

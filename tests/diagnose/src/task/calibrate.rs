@@ -1,8 +1,8 @@
 //! `calibrate limiters CASES SEED [--wrong] [DIR ...]`: learns which of the limiters that are proposed is there, or none, on so many drawn
-//! cases of the build set and a third as many of the set of receivers that do not read; prints
-//! `crates/evidence/diagnosis/src/limiter/posterior/weights.rs`, and beside it how well that does there, on a sixth as many cases of SEED's sets, and
-//! on runs on the kernel that `lab SET COUNT --out DIR` kept; with `--wrong` what it says wrongly of those. Of no cases nothing is learned:
-//! how well what is kept does on 400.
+//! cases of the build set, a third as many of the set of receivers that do not read, and two thirds of the runs on the kernel that
+//! `lab SET COUNT --out DIR` kept. Prints `crates/evidence/diagnosis/src/limiter/evidence/factors.rs`, what each factor costs to remove,
+//! and how well they do there, on a sixth as many cases of SEED's sets, and on the runs kept back; with `--wrong` what is said wrongly of
+//! those. Of no cases nothing is learned: how well what is kept does on 400.
 //!
 //! `calibrate CASES DIR`: learns how sure a verdict is from so many drawn cases of the build set, as many of the set of receivers
 //! that do not read, their captures whole and cut, and the captures of `real.csv`'s build half below DIR; prints `crates/evidence/diagnosis/src/confidence/weights.rs`.
@@ -12,6 +12,7 @@
 
 use diagnose_test::cut::{Cut, CutSink, EachSink};
 use diagnose_test::judge::{Direct, Judge, lines};
+use diagnose_test::limiters::LabelledLimiters;
 use diagnose_test::logit::solved;
 use diagnose_test::{draw, each, limiters, play, real, world};
 use diagnosis::confidence::{GENERAL, GeneralSign, SIGNS, probability, signs};
@@ -104,27 +105,31 @@ fn print(weights: &[f64; SIGNS], cases: u64) {
     println!("];");
 }
 
-/// Likewise, of limiters that are proposed, and how well they do to the standard error; what is said wrongly of what nothing was learned
-/// from, if `told`.
+/// Learns the factors of limiters' statements and prints them, what each gives, and how well they do to the standard error.
 fn print_limiters(cases: u64, seed: u64, told: bool, folders: &[&String]) -> Result<(), String> {
     let own = limiters::labelled(BUILD, cases)?;
     let mut kernel = Vec::new();
     for folder in folders {
         kernel.extend(limiters::kept_labelled(Path::new(folder))?);
     }
-    let (weights, file) = match cases {
-        0 => (*posterior::LEARNED, String::new()),
-        _ => limiters::kept(&limiters::learn(&own), cases),
-    };
     let other = limiters::labelled(seed, if cases > 0 { cases / 6 } else { OTHERS })?;
+    let (mut kernel, back) = limiters::halves(kernel);
+    kernel.iter_mut().for_each(|l| l.weight *= limiters::KERNEL);
+    let [own, kernel, other, back] = [&own, &kernel, &other, &back].map(|all| all.iter().collect::<Vec<_>>());
+    let both: Vec<&LabelledLimiters> = own.iter().chain(&kernel).copied().collect();
+    let kept_back: Vec<&LabelledLimiters> = other.iter().chain(&back).copied().collect();
+    let factors = if cases > 0 { limiters::learn(&both) } else { posterior::learned() };
     if told {
-        eprint!("{}{}", limiters::wrong(&other, &weights), limiters::wrong(&kernel, &weights));
+        eprint!("{}", limiters::wrong(&kept_back, &factors));
     }
-    let rows = [("learned from", &own), ("others", &other), ("kernel", &kernel)];
-    rows.into_iter()
+    let rows = [("drawn", own), ("kernel", kernel), ("drawn, kept back", other), ("kernel, kept back", back)];
+    rows.iter()
         .filter(|r| !r.1.is_empty())
-        .for_each(|(name, all)| eprintln!("{}", limiters::figures(name, all, &weights)));
-    print!("{file}");
+        .for_each(|(name, all)| eprintln!("{}", limiters::figures(name, all, &factors)));
+    if cases > 0 {
+        eprint!("{}", limiters::removals(&both, &kept_back));
+        print!("{}", limiters::as_rust(&factors));
+    }
     Ok(())
 }
 

@@ -8,11 +8,12 @@
 
 use super::delay_fit::{self, DelayFit, drain, fit_to_backlog};
 use super::departures::Departures;
+use super::evidence::{self, LimiterEvidence, LimiterStatement};
 use super::model::delays::{FEW_PACKETS, Likelihoods, LimiterDelays, NOISE};
-use super::posterior::{LimiterCandidate, LimiterSign, LimiterSigns, LimiterSource};
+use super::posterior::{LimiterCandidate, LimiterSource};
 use super::refill_ticks::{RefillTicks, find_ticks};
 use super::shaper_bucket::{QueueView, bucket_before_queue};
-use super::virtual_queue::{PacketArrival, has_delays, largest};
+use super::virtual_queue::{PacketArrival, largest};
 use super::{FoundLimiter, PathFacts, SAME_RATE, model};
 use result::diagnosis::LimiterKind;
 
@@ -28,47 +29,37 @@ fn crooked(d: &DelayFit) -> f64 {
     d.left + (d.slope - 1.0).abs()
 }
 
-/// Proposes a link before the capture by nothing but packets that come at one rate, over long and short times alike: what
-/// a window holds back comes in bursts, faster than it comes on average. `clocked`: the same packets with their delays to the capture.
+/// The rate, bytes a second, at which most packets come, over long and short times alike, and the share of the times in which they do:
+/// what a window holds back comes in bursts, faster than it comes on average.
+pub(super) fn pinned_rate(arrivals: &[PacketArrival], path: PathFacts) -> Option<(f64, f64)> {
+    let (rate, share) = delay_fit::commonest_rate(arrivals, path.episode().max(WINDOW))?;
+    let (short, often) = delay_fit::commonest_rate(arrivals, 0.0)?;
+    let apart = (short / rate - 1.0).abs();
+    Some((rate, share.min(often) * libm::exp(-apart / SAME_RATE)))
+}
+
+/// Proposes a link before the capture by nothing but packets that come at one rate, or a shaper where a bucket shows.
 pub(super) fn limiters_by_rate(
     arrivals: &[PacketArrival],
+    rate: f64,
     path: PathFacts,
-    clocked: &[PacketArrival],
 ) -> Vec<LimiterCandidate> {
-    let rates = delay_fit::commonest_rate(arrivals, path.episode().max(WINDOW));
-    let Some(((rate, share), (short, often))) = rates.zip(delay_fit::commonest_rate(arrivals, 0.0)) else {
-        return Vec::new();
-    };
-    let mut signs = LimiterSigns::new(path.behind);
-    let apart = (short / rate - 1.0).abs();
-    signs.set(LimiterSign::Pinned, share.min(often) * libm::exp(-apart / SAME_RATE));
-    signs.set(LimiterSign::Spread, apart.max(1e-3).ln());
-    signs.flag(LimiterSign::WaitsKnown, has_delays(clocked));
     let PathFacts { base, merged, .. } = path;
     let seen = QueueView { rate, clocked: false, base, floor: f64::NEG_INFINITY, merged };
     let found = FoundLimiter { rate, behind: path.behind, ..FoundLimiter::default() };
     let bucket = bucket(bucket_before_queue(arrivals, seen), largest(arrivals));
-    with_bucket(found, signs, bucket, arrivals, [LimiterSource::LinkByRate, LimiterSource::ShaperByRate])
+    with_bucket(found, bucket)
+        .map(|found| {
+            let evidence = LimiterEvidence::of_any();
+            LimiterCandidate { source: LimiterSource::Rate, found, evidence, arrivals: None }
+        })
+        .collect()
 }
 
-/// The same as a link, and as a shaper where a bucket shows: `sources` of the two.
-fn with_bucket(
-    found: FoundLimiter,
-    mut signs: LimiterSigns,
-    bucket: Option<f64>,
-    arrivals: &[PacketArrival],
-    sources: [LimiterSource; 2],
-) -> Vec<LimiterCandidate> {
-    let size = largest(arrivals).max(1.0);
-    signs.flag(LimiterSign::HasBucket, bucket.is_some());
-    signs.set(LimiterSign::Packets, bucket.map_or(0.0, |b| (b / size).ln()));
-    let of = |source, burst| {
-        let found = FoundLimiter { kind: kind(burst), burst, ..found };
-        LimiterCandidate { source, found, signs, arrivals: None }
-    };
-    let link = of(sources[0], None);
-    let shaper = bucket.map(|_| of(sources[1], bucket));
-    [link].into_iter().chain(shaper).collect()
+/// What was found as a link, and as a shaper where a bucket shows.
+fn with_bucket(found: FoundLimiter, bucket: Option<f64>) -> impl Iterator<Item = FoundLimiter> {
+    let of = move |burst| FoundLimiter { kind: kind(burst), burst, ..found };
+    [of(None)].into_iter().chain(bucket.map(move |_| of(bucket)))
 }
 
 /// What passes without waiting, unless it is so little that a link without bucket lets it pass.
@@ -127,11 +118,10 @@ pub(super) fn limiters_by_delays(
     let mut out = Vec::new();
     if let Some(ticks) = find_ticks(departures, floor, link, noise, size) {
         let found = at_intervals(arrivals, ticks, path, found);
-        let mut signs = LimiterSigns::new(behind);
-        signs.set(LimiterSign::Ticks, 1.0 - ticks.sure);
-        signs.set(LimiterSign::Left, found.delay_fit.map_or(1.0, |a| a.left));
-        signs.flag(LimiterSign::HasBucket, found.burst.is_some());
-        out.push(LimiterCandidate { source: LimiterSource::ShaperByTicks, found, signs, arrivals: None });
+        let mut evidence = LimiterEvidence::of_any();
+        let loses = arrivals.iter().any(|a| a.lost);
+        evidence.flag(LimiterStatement::Ticks, loses && found.kind == LimiterKind::Shaper);
+        out.push(LimiterCandidate { source: LimiterSource::Ticks, found, evidence, arrivals: None });
     }
     let Some((d, a)) = drain.and_then(|d| Some((d, straightest(arrivals, d.rate, path)?))) else {
         return out;
@@ -141,16 +131,7 @@ pub(super) fn limiters_by_delays(
     let delays = SPANS.map(|span| LimiterDelays::since_pauses(arrivals, d.rate, (span, merged), base, noise));
     let fair = behind && SPANS.iter().zip(&delays).any(|(span, d)| d.is_fair(arrivals, (*span, merged)));
     let told = [0, 1].map(|i| delays[i].likelihoods());
-    let mut signs = LimiterSigns::new(behind);
-    signs.set(LimiterSign::Spread, d.spread.max(1e-3).ln());
-    signs.set(LimiterSign::Busy, d.busy);
-    signs.set(LimiterSign::Slope, (a.slope - 1.0).abs().min(2.0));
-    signs.set(LimiterSign::Left, a.left);
-    signs.set(LimiterSign::Delay, (a.most / floor).max(1.0).ln());
     let loss_gain = model::losses::gain_by_delay(arrivals, path.episode());
-    signs.set(LimiterSign::LossesWithDelay, loss_gain.ln_1p());
-    signs.flag(LimiterSign::Fair, fair);
-    signs.flag(LimiterSign::WaitsKnown, told.iter().flatten().any(|t| t.count > 2.0));
     // What a bucket lacks shows best where packets leave.
     let buckets =
         || told.iter().zip(&delays).find_map(|(t, d)| Some(d.passed_without_wait(t.as_ref()?.behind?.0)));
@@ -160,15 +141,16 @@ pub(super) fn limiters_by_delays(
     };
     let bucket = bucket(passes, size);
     let found = FoundLimiter { fair, loss_gain, ..found };
-    let sources = [LimiterSource::LinkByDelays, LimiterSource::ShaperByDelays];
-    let mut proposed = with_bucket(found, signs, bucket, arrivals, sources);
-    for c in &mut proposed {
-        let shaped = c.source == LimiterSource::ShaperByDelays;
-        let likely = |t: &Likelihoods| if shaped { t.behind.map_or(t.all, |b| b.1) } else { t.all };
-        let than_others = |t: &Option<Likelihoods>| t.as_ref().map_or(0.0, |t| t.than_others(likely(t)));
-        c.signs.set(LimiterSign::Waits, than_others(&told[0]));
-        c.signs.set(LimiterSign::WaitsOfAll, than_others(&told[1]));
-    }
-    out.append(&mut proposed);
+    out.extend(with_bucket(found, bucket).map(|found| {
+        let own = |l: &Likelihoods| match found.kind {
+            LimiterKind::Shaper => l.behind.map_or(l.all, |b| b.1),
+            _ => l.all,
+        };
+        let waits = told.iter().flatten().map(|l| l.than_others(own(l)));
+        let waits = waits.max_by(|a, b| a.abs().total_cmp(&b.abs()));
+        let mut evidence = evidence::of_delays(&found, waits);
+        evidence.flag(LimiterStatement::TwoReadings, bucket.is_some());
+        LimiterCandidate { source: LimiterSource::Delays, found, evidence, arrivals: None }
+    }));
     out
 }

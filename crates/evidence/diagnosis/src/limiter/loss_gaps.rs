@@ -3,11 +3,8 @@
 //! Packets leave a busy link back to back. What a full queue before the link drops takes no time on the link: its
 //! neighbours come as close together as any two. What is dropped behind the link leaves a gap as long as the packet.
 
-use super::virtual_queue::depths_of;
-use super::virtual_queue::{PacketArrival, TokenBucketFit, largest, quantile};
+use super::virtual_queue::{PacketArrival, quantile};
 
-/// Gaps that say enough.
-const FEWEST: usize = 4;
 /// Closed ones that say that queues lost all, and as many to each open one.
 const MANY: usize = 8;
 const RARE: usize = 50;
@@ -15,31 +12,16 @@ const RARE: usize = 50;
 const FEWEST_GAPS: usize = 100;
 /// This share of them comes closer.
 const CLOSEST: f64 = 0.05;
-/// Packets from the limit that are near it.
-const NEAR: f64 = 4.0;
-/// Gaps that differ by less than this share, or so many seconds, are alike; and how many must be.
-const EVEN: (f64, f64) = (0.005, 1e-7);
-const MOST: f64 = 0.6;
 
 /// What the gaps of lost packets say.
 #[derive(Clone, Copy, Debug)]
 struct LossGaps {
-    /// Time between packets that come close, seconds.
-    space: f64,
     /// Holes that took no time, and those that took that of what is missing.
     closed: usize,
     open: usize,
     /// The same of holes between packets that stand alone. A long capture's packets are merged, across a loss too, so that
     /// elsewhere the packet behind a hole may not be the next that came.
     alone: (usize, usize),
-}
-
-/// The rate, bytes a second, of the link that packets were lost before, if the gaps say so; `None` where they were lost
-/// behind it, or the gaps do not tell.
-pub(crate) fn link_rate(arrivals: &[PacketArrival]) -> Option<f64> {
-    let h = loss_gaps(arrivals).filter(|h| h.closed + h.open >= FEWEST && h.closed > h.open)?;
-    let size = largest(arrivals);
-    Some(size / h.space.max(1e-7))
 }
 
 /// All of them took none: packets were lost while others waited, each time. Chance loses packets of an idle link too.
@@ -49,21 +31,6 @@ pub(crate) fn all_gaps_closed(arrivals: &[PacketArrival], alone: bool) -> bool {
         let (closed, open) = if alone { h.alone } else { (h.closed, h.open) };
         closed >= MANY && open * RARE <= closed
     })
-}
-
-/// Packets that come with the bucket all but empty left a queue at its rate, one right behind the other: a shaper's. What a
-/// policer lets through comes as it was sent, less what it dropped.
-pub(crate) fn back_to_back(arrivals: &[PacketArrival], b: &TokenBucketFit) -> bool {
-    let (mut last, mut near, mut even) = (f64::NAN, 0usize, 0usize);
-    for (a, depth) in arrivals.iter().zip(depths_of(arrivals, b)).filter(|(a, _)| !a.lost) {
-        let (gap, space) = (a.at - last, a.bytes as f64 / b.rate);
-        last = a.at;
-        if depth as f64 > b.burst - NEAR * a.size as f64 {
-            near += 1;
-            even += usize::from((gap - space).abs() < (EVEN.0 * space).max(EVEN.1));
-        }
-    }
-    near >= FEWEST_GAPS && even as f64 > MOST * near as f64
 }
 
 fn loss_gaps(arrivals: &[PacketArrival]) -> Option<LossGaps> {
@@ -86,7 +53,7 @@ fn loss_gaps(arrivals: &[PacketArrival]) -> Option<LossGaps> {
             alone.1 += stand_alone;
         }
     }
-    Some(LossGaps { space, closed, open, alone })
+    Some(LossGaps { closed, open, alone })
 }
 
 #[cfg(test)]
@@ -114,9 +81,6 @@ mod tests {
 
     #[test]
     fn what_a_queue_dropped_before_the_link_takes_no_time_on_it() {
-        let rate = link_rate(&spaced(false)).unwrap_or_default();
-        assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");
-        assert_eq!(link_rate(&spaced(true)), None);
         assert!(all_gaps_closed(&spaced(false), true) && !all_gaps_closed(&spaced(true), true));
     }
 
@@ -143,41 +107,5 @@ mod tests {
             merged.push(at(begin + 35.0, 1500.0, false));
         }
         assert!(all_gaps_closed(&merged, false) && !all_gaps_closed(&merged, true));
-    }
-
-    /// Packets each 0.42 ms to a bucket of 30 kB at 1.5 MB/s and behind it a queue of `room` packets, as they leave.
-    fn behind(room: usize) -> Vec<PacketArrival> {
-        let (rate, burst) = (1.5e6f64, 30e3f64);
-        let (mut left, mut out) = (Vec::<f64>::new(), Vec::new());
-        let (mut tokens, mut last) = (burst, 0.0f64);
-        for i in 0..3000u32 {
-            let come = i as f64 * 0.42e-3;
-            let wait = left.iter().rev().take_while(|l| **l > come).count();
-            let at = left.last().map_or(come, |l| l.max(come));
-            let now = burst.min(tokens + rate * (at - last));
-            let lost = if room == 0 { now < 1500.0 } else { wait >= room };
-            let at = at + if room > 0 { ((1500.0 - now) / rate).max(0.0) } else { 0.0 };
-            if !lost {
-                (tokens, last) = (burst.min(tokens + rate * (at - last)) - 1500.0, at);
-                left.push(at);
-            }
-            let at = left.last().copied().unwrap_or(come);
-            out.push(PacketArrival {
-                at,
-                bytes: 1500.0,
-                size: 1500.0,
-                lost,
-                rtt: f32::NAN,
-                flow: 0,
-                entry: i,
-            });
-        }
-        out
-    }
-
-    #[test]
-    fn what_leaves_a_shaper_comes_one_right_behind_the_other() {
-        let b = TokenBucketFit { rate: 1.5e6, burst: 30e3, ..TokenBucketFit::default() };
-        assert!(back_to_back(&behind(20), &b) && !back_to_back(&behind(0), &b));
     }
 }

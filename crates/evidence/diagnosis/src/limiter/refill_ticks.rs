@@ -29,8 +29,6 @@ pub(super) struct RefillTicks {
     pub burst: f64,
     /// Greatest wait, seconds.
     pub most: f64,
-    /// Share of what other models leave unexplained that it explains.
-    pub sure: f64,
 }
 
 /// Finds it among packets that wait for longer than `floor`, seconds, where times differ by `noise` at least; the largest has `size` bytes.
@@ -50,9 +48,9 @@ pub(super) fn find_ticks(
     let ticks: Vec<usize> = holds.iter().filter(|h| h.1 > least).map(|h| h.0).collect();
     let times: Vec<f64> = ticks.iter().map(|i| departures.get(*i).at).collect();
     let told = told(seen, (&ticks, &times), interval(&times)?).into_iter();
-    let (RefilledModel { interval, refill, .. }, left) = told.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (RefilledModel { interval, refill, .. }, _) = told.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let mut waits: Vec<f32> = departures.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
-    Some(RefillTicks { interval, burst: refill, most: quantile(&mut waits, MOST) as f64, sure: 1.0 - left })
+    Some(RefillTicks { interval, burst: refill, most: quantile(&mut waits, MOST) as f64 })
 }
 
 /// The buckets of an interval that are told, with or without room for a second refill, and what each leaves. `ticks`: departures that held

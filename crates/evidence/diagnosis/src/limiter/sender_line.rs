@@ -28,14 +28,14 @@ const AT_ONCE: f64 = 0.5;
 const SHARE: f64 = 0.2;
 const SAME: f32 = 0.04;
 
-/// Rates that the line may have, bytes a second; and whether it is there for certain.
-pub(super) fn rates(arrivals: &[PacketArrival]) -> Vec<(f64, bool)> {
+/// Rates that the line may have, bytes a second.
+pub(super) fn rates(arrivals: &[PacketArrival]) -> Vec<f64> {
     let some = &arrivals[..arrivals.len().min(MOST)];
     match flattest(some) {
-        Some((rate, left)) if left < LEFT.0 => vec![(rate, true)],
+        Some((rate, left)) if left < LEFT.0 => vec![rate],
         flattest => {
             let shown = flattest.filter(|f| f.1 < LEFT.1).map(|f| f.0);
-            shown.into_iter().chain(of_bursts(some)).map(|rate| (rate, false)).collect()
+            shown.into_iter().chain(of_bursts(some)).collect()
         }
     }
 }
@@ -137,9 +137,9 @@ mod tests {
     fn rtts_of_bursts_tell_the_line_and_with_it_the_bucket() {
         let arrivals = bursts(true);
         let rates = rates(&arrivals);
-        assert!(matches!(rates[..], [(rate, true)] if (rate / LINE - 1.0).abs() < 0.02), "{rates:?}");
+        assert!(matches!(rates[..], [rate] if (rate / LINE - 1.0).abs() < 0.02), "{rates:?}");
         let plain = fit(&arrivals, 0.01, true).unwrap_or_default();
-        let b = fit(&behind_line(&arrivals, rates[0].0).collect::<Vec<_>>(), 0.01, true).unwrap_or_default();
+        let b = fit(&behind_line(&arrivals, rates[0]).collect::<Vec<_>>(), 0.01, true).unwrap_or_default();
         assert!((b.rate / RATE - 1.0).abs() < 0.06 && (b.burst / BURST - 1.0).abs() < 0.1, "{b:?}");
         assert!(b.score() > plain.score(), "{b:?} {plain:?}");
         assert_eq!(of_bursts(&arrivals).map(|r| (r / LINE * 50.0).round()), Some(50.0));
@@ -149,7 +149,7 @@ mod tests {
     fn a_line_behind_the_bucket_makes_nothing_clearer() {
         let arrivals = bursts(false);
         let plain = fit(&arrivals, 0.01, true).unwrap_or_default();
-        for (rate, _) in rates(&arrivals) {
+        for rate in rates(&arrivals) {
             let b = fit(&behind_line(&arrivals, rate).collect::<Vec<_>>(), 0.01, true).unwrap_or_default();
             assert!(b.score() < 0.95 * plain.score(), "{b:?} {plain:?}");
         }

@@ -194,23 +194,6 @@ pub(super) fn begin(arrivals: &[PacketArrival]) -> &[PacketArrival] {
     if enough < arrivals.len() { &arrivals[..enough] } else { arrivals }
 }
 
-/// Share of lost packets more than one packet below the limit, and of nearly lost ones that much above it,
-/// together: when packets came to the limiter is not known to less.
-pub(crate) fn misclassified_beyond_a_packet(arrivals: &[PacketArrival], b: &TokenBucketFit) -> f64 {
-    let arrivals = begin(arrivals);
-    let (mut sum, mut misclassified) = ([0.0f64; 2], [0.0f64; 2]);
-    for (a, depth) in arrivals.iter().zip(depths_of(arrivals, b)) {
-        let (depth, size) = (depth as f64, a.size as f64);
-        let (counts, strays) = match a.lost {
-            true => (true, depth < b.burst - size),
-            false => (depth > NEARLY * b.burst, depth > b.burst + size),
-        };
-        sum[usize::from(a.lost)] += f64::from(counts);
-        misclassified[usize::from(a.lost)] += f64::from(strays);
-    }
-    misclassified[0] / sum[0].max(1.0) + misclassified[1] / sum[1].max(1.0)
-}
-
 /// Packets that passed though the bucket lacked far more than a packet for them, to each that was lost. A policer lets none:
 /// who comes faster than its rate then loses what is too much, packet after packet. A window that is cut back at each loss
 /// (and no sooner than a round trip later) falls and grows about a limit too, but loses one.

@@ -198,7 +198,10 @@ pub fn proposed_buckets(tracks: &[Track]) -> Vec<ProposedLimiter> {
     let first = groups(tracks).into_iter().find(|members| members.contains(&0));
     let of = |members: Vec<usize>| proposed_of(tracks, &members, &silences(tracks), &[]);
     let all = first.map_or_else(Vec::new, |members| of(members).concat());
-    all.into_iter().filter(|p| p.source == LimiterSource::PolicerByLosses).collect()
+    let policer = |p: &ProposedLimiter| {
+        p.proposal.source == LimiterSource::Losses && p.proposal.kind == LimiterKind::Policer
+    };
+    all.into_iter().filter(policer).collect()
 }
 
 /// On either side of the capture, in the order in which they are asked.
