@@ -1,10 +1,15 @@
 //! Captures that lack something: what a capture of both directions becomes when it is taken or kept badly.
 //!
-//! A cut takes packets away, or parts of them. The truth stays what it was, so a verdict on what is left is right, or
-//! wrong, or says that it cannot tell.
+//! A cut takes packets away, or parts of them. What limited the flow in the time that is left is known, so a verdict on what is left
+//! is right, or wrong, or says that it cannot tell.
 
+use crate::judge::{Direct, Judge, lines};
+use crate::line::Line;
+use crate::truth::{FlowTruth, Truth};
 use crate::watch::Sink;
+use crate::{Case, play};
 use capture::{Addr, Frame, PacketOptions, TcpFlags, TcpPacket};
+use result::diagnosis::SURE;
 use std::collections::VecDeque;
 use units::{Span, Time};
 
@@ -45,7 +50,7 @@ pub enum Cut {
 
 impl Cut {
     /// All that are tried.
-    pub const ALL: [Cut; 22] = [
+    pub const ALL: [Cut; 25] = [
         Cut::Whole,
         Cut::OnlyFirst,
         Cut::OnlySecond,
@@ -60,8 +65,11 @@ impl Cut {
         Cut::Dropped(200),
         Cut::Options,
         Cut::Begun(10),
+        Cut::Prefix(1),
         Cut::Prefix(2),
         Cut::Prefix(4),
+        Cut::Prefix(8),
+        Cut::Prefix(16),
         Cut::Twice,
         Cut::TwoInterfaces,
         Cut::Joined(10),
@@ -77,6 +85,7 @@ impl Cut {
             Cut::OnlyFirst => "one direction, of the side that begins".into(),
             Cut::OnlySecond => "one direction, of the other side".into(),
             Cut::Sampled(n) => format!("1 packet in {n}, at random"),
+            Cut::Nth(2) => "every second packet".into(),
             Cut::Nth(n) => format!("every {n}th packet"),
             Cut::Dropped(n) => format!("{:.1} % of the packets missing", f64::from(n) / 10.0),
             Cut::Options => "options cut off".into(),
@@ -90,6 +99,40 @@ impl Cut {
             Cut::Disordered => "packets out of order".into(),
         }
     }
+}
+
+impl Cut {
+    /// The part of a capture's time that is left, seconds since its first packet.
+    fn span_s(self) -> (f64, f64) {
+        match self {
+            Cut::Begun(n) => (f64::from(n) / 10.0, f64::INFINITY),
+            Cut::Prefix(s) => (0.0, f64::from(s)),
+            _ => (0.0, f64::INFINITY),
+        }
+    }
+}
+
+/// The flows of a case with what is said of them in each of these cuts of its capture, cut by cut.
+///
+/// # Errors
+/// As [`play`].
+pub fn cut_lines(case: &Case, cuts: &[Cut]) -> Result<Vec<Vec<Line>>, String> {
+    let sinks = cuts.iter().map(|cut| CutSink::new(*cut, Direct::default()));
+    let mut each = EachSink(sinks.collect());
+    let truth = play(case, &mut each)?;
+    let of_cut = |sink: CutSink<Direct>| {
+        let truth = sink.truth(&truth);
+        lines(&truth, &Judge::said(sink.into_inner().0))
+    };
+    Ok(each.0.into_iter().map(of_cut).collect())
+}
+
+/// Whether the verdict on a longer prefix names another cause than the one on a shorter prefix did, both for sure, though what is
+/// true did not change: else both are right.
+pub fn flips(shorter: &Line, longer: &Line) -> bool {
+    let sure = |line: &Line| line.confidence >= SURE && line.is_right().is_some();
+    let changed = shorter.is_right() == Some(true) && longer.is_right() == Some(true);
+    sure(shorter) && sure(longer) && shorter.said != longer.said && !changed
 }
 
 /// Hands on what a cut leaves of a capture.
@@ -111,6 +154,14 @@ impl<S: Sink> CutSink<S> {
     /// Of `cut`, to `to`.
     pub fn new(cut: Cut, to: S) -> CutSink<S> {
         CutSink { cut, to, first: None, seen: 0, held: VecDeque::new() }
+    }
+
+    /// What is true of the time that the cut leaves.
+    pub fn truth(&self, whole: &Truth) -> Truth {
+        let began = self.first.map_or(0.0, |(_, at)| at.as_secs_f64());
+        let (from, to) = self.cut.span_s();
+        let of = |f: &FlowTruth| FlowTruth { right: f.right_between(began + from, began + to), ..f.clone() };
+        Truth { flows: whole.flows.iter().map(of).collect(), ..whole.clone() }
     }
 
     /// What took the packets.

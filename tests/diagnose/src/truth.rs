@@ -129,6 +129,40 @@ pub struct FlowTruth {
     pub to_s: f64,
 }
 
+impl FlowTruth {
+    /// The causes that are right for the part of its time that lies between these, seconds; none: it cannot be told.
+    pub fn right_between(&self, from_s: f64, to_s: f64) -> Vec<Name> {
+        let within = self.samples.iter().filter(|s| (from_s..=to_s).contains(&s.at_s));
+        let samples: Vec<TruthSample> = within.copied().collect();
+        right(&shares(&samples), &self.alike).iter().map(|c| c.name().into()).collect()
+    }
+}
+
+/// Shares of the samples, greatest first; where two causes held at once both have it.
+fn shares(samples: &[TruthSample]) -> Vec<(Cause, f64)> {
+    let mut counts = BTreeMap::<Cause, f64>::new();
+    for cause in samples.iter().flat_map(|s| s.causes).flatten() {
+        *counts.entry(cause).or_default() += 1.0;
+    }
+    let of = samples.len() as f64;
+    let mut shares: Vec<(Cause, f64)> = counts.into_iter().map(|(c, n)| (c, n / of)).collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    shares
+}
+
+/// The causes of these shares that are right, and those that look like one of them.
+fn right(shares: &[(Cause, f64)], alike: &[[Cause; 2]]) -> Vec<Cause> {
+    let most = shares.first().map_or(0.0, |s| s.1);
+    let is_right = |s: &&(Cause, f64)| most >= 0.4 && s.1 >= (most - 0.1).max(0.3);
+    let mut right: Vec<Cause> = shares.iter().filter(is_right).map(|s| s.0).collect();
+    for [is, looks] in alike {
+        if right.contains(is) && !right.contains(looks) {
+            right.push(*looks);
+        }
+    }
+    right
+}
+
 /// What held a flow at a sample.
 #[derive(Clone, Copy, Debug)]
 pub struct TruthSample {
@@ -269,7 +303,6 @@ impl Judge<'_> {
         let una_at = |s: f64| {
             moments.partition_point(|m| m.at.as_secs_f64() < s).checked_sub(1).map_or(0, |i| moments[i].una)
         };
-        let mut counts = BTreeMap::<Cause, f64>::new();
         let held = |m: &Moment| {
             let (one, other) = self.causes(m, &una_at);
             let causes = [one, other.filter(|_| one != other)];
@@ -277,21 +310,9 @@ impl Judge<'_> {
         };
         let within = moments.iter().filter(|m| m.at >= first && m.at <= end);
         let samples: Vec<TruthSample> = within.map(held).collect();
-        for cause in samples.iter().flat_map(|s| s.causes).flatten() {
-            *counts.entry(cause).or_default() += 1.0;
-        }
-        let of = samples.len() as f64;
-        let mut shares: Vec<(Cause, f64)> = counts.into_iter().map(|(c, n)| (c, n / of)).collect();
-        shares.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let most = shares.first().map_or(0.0, |s| s.1);
-        let is_right = |s: &&(Cause, f64)| most >= 0.4 && s.1 >= (most - 0.1).max(0.3);
-        let mut right: Vec<Cause> = shares.iter().filter(is_right).map(|s| s.0).collect();
+        let shares = shares(&samples);
         let alike = self.alike();
-        for [is, looks] in &alike {
-            if right.contains(is) && !right.contains(looks) {
-                right.push(*looks);
-            }
-        }
+        let right = right(&shares, &alike);
         let share = |cause| shares.iter().find(|s| s.0 == cause).map_or(0.0, |s| s.1);
         let mut lost = BTreeMap::new();
         for (_, stage) in &self.way.losses {

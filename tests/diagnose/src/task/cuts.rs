@@ -1,15 +1,22 @@
 //! `cuts SET COUNT [--from N] [--shown CUT]`: cases of the corpus, their captures cut in every way of
-//! `diagnose_test::cut`, and how often the verdict on what is left is right, says that it cannot tell, or is wrong. SET as for
-//! `corpus`; `--shown` prints each verdict on cuts whose name has CUT in it.
+//! `diagnose_test::cut`, and how often the verdict on what is left is right, says that it cannot tell, or is wrong; and how often the
+//! verdict on a longer prefix of a capture contradicts that on a shorter one. SET as for `corpus`; `--shown` prints each verdict on cuts
+//! whose name has CUT in it, and `--shown flips` the contradictions.
+//!
+//! `cuts ends SET COUNT [--from N]`: the same flows captured at the sender and at the receiver, and how often both verdicts are sure and
+//! name different causes.
 
-use super::corpus::{drawer, seed};
-use diagnose_test::cut::{Cut, CutSink, EachSink};
-use diagnose_test::judge::{Direct, Judge, lines};
+use super::corpus::{Drawer, drawer, seed};
+use diagnose_test::cut::{Cut, cut_lines, flips};
 use diagnose_test::line::Line;
-use diagnose_test::{each, play};
+use diagnose_test::{Case, Vantage, each};
 use result::diagnosis::{SURE, UNDECIDED};
 
-const USAGE: &str = "cuts SET COUNT [--from N] [--shown CUT]";
+const USAGE: &str = "cuts SET COUNT [--from N] [--shown CUT|flips]\ncuts ends SET COUNT [--from N]";
+
+/// Prefixes of captures, the whole last.
+const PREFIXES: [Cut; 6] =
+    [Cut::Prefix(1), Cut::Prefix(2), Cut::Prefix(4), Cut::Prefix(8), Cut::Prefix(16), Cut::Whole];
 
 /// How verdicts on one kind of cut turned out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,21 +57,92 @@ impl Outcomes {
     }
 }
 
+/// Of the cases `numbers` of a set what `work` makes.
+fn of_cases<T: Send>(
+    set: &str,
+    numbers: std::ops::Range<u64>,
+    work: impl Fn(&Case) -> Result<T, String> + Sync,
+) -> Result<Vec<T>, String> {
+    let (case, set): (Drawer, &str) = drawer(set);
+    let set = seed(set)?;
+    each(numbers, |n| work(&case(set, n)))
+}
+
+/// A verdict, as text.
+fn said(line: &Line) -> String {
+    let right = line.right.join("|");
+    format!(
+        "{} {} {}: right {right}; said {} ({:.2})",
+        line.case, line.vantage, line.from, line.said, line.confidence
+    )
+}
+
+/// How often verdicts on prefixes of a capture contradict each other.
+fn print_flips(all: &[Vec<Vec<Line>>], shown: bool) {
+    let at = PREFIXES.map(|cut| Cut::ALL.iter().position(|c| *c == cut));
+    let (mut flows, mut flipped, mut by_pair) = (0, 0, 0);
+    for case in all {
+        let prefixes: Vec<&Vec<Line>> = at.iter().flatten().map(|i| &case[*i]).collect();
+        for i in 0..prefixes.last().map_or(0, |whole| whole.len()) {
+            let lines: Vec<&Line> = prefixes.iter().map(|lines| &lines[i]).collect();
+            let sure = |l: &&&Line| l.confidence >= SURE && l.is_right().is_some();
+            if lines.iter().filter(sure).count() < 2 {
+                continue;
+            }
+            let pairs = (0..lines.len()).flat_map(|a| (a + 1..lines.len()).map(move |b| (a, b)));
+            let wrong: Vec<(usize, usize)> = pairs.filter(|(a, b)| flips(lines[*a], lines[*b])).collect();
+            (flows, flipped, by_pair) =
+                (flows + 1, flipped + usize::from(!wrong.is_empty()), by_pair + wrong.len());
+            for (a, b) in wrong.into_iter().filter(|_| shown) {
+                println!("{}: {}", PREFIXES[a].name(), said(lines[a]));
+                println!("    {}: {}", PREFIXES[b].name(), said(lines[b]));
+            }
+        }
+    }
+    println!(
+        "\nOf {flows} flows with sure verdicts on two prefixes or more, {flipped} have a longer one that contradicts a shorter one \
+         ({by_pair} pairs of prefixes)."
+    );
+}
+
+/// Verdicts from both ends of the same flows.
+fn ends(set: &str, numbers: std::ops::Range<u64>) -> Result<(), String> {
+    let all = of_cases(set, numbers, |case| {
+        let at = |vantage| cut_lines(&Case { vantage, ..case.clone() }, &[Cut::Whole]);
+        let [sender, receiver] = [at(Vantage::Sender)?, at(Vantage::Receiver)?].map(|lines| lines.concat());
+        let other = |line: &Line| receiver.iter().find(|l| l.from == line.from).cloned();
+        Ok(sender.iter().filter_map(|line| Some((line.clone(), other(line)?))).collect::<Vec<_>>())
+    })?;
+    let (mut sure, mut agree) = (0, 0);
+    let all: Vec<(Line, Line)> = all.concat();
+    for (here, there) in &all {
+        if here.confidence < SURE || there.confidence < SURE {
+            continue;
+        }
+        sure += 1;
+        agree += usize::from(here.said == there.said);
+        if here.said != there.said {
+            println!("{}\n    {}", said(here), said(there));
+        }
+    }
+    println!("\nOf {} flows both ends are sure in {sure}, and name the same cause in {agree}.", all.len());
+    Ok(())
+}
+
 pub fn run(args: &[String]) -> Result<(), String> {
     let value =
         |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).map(String::as_str);
-    let [set, count, ..] = args else { return Err(USAGE.into()) };
-    let (case, set) = drawer(set);
-    let (set, count) = (seed(set)?, count.parse::<u64>().map_err(|_| USAGE)?);
+    let (of_ends, rest) = match args {
+        [first, rest @ ..] if first == "ends" => (true, rest),
+        all => (false, all),
+    };
+    let [set, count, ..] = rest else { return Err(USAGE.into()) };
+    let count = count.parse::<u64>().map_err(|_| USAGE)?;
     let from = value("--from").map_or(Ok(0), str::parse::<u64>).map_err(|_| USAGE)?;
-    let all = each(from..from + count, |n| {
-        let case = case(set, n);
-        let sinks = Cut::ALL.map(|cut| CutSink::new(cut, Direct::default()));
-        let mut each = EachSink(sinks.into());
-        let truth = play(&case, &mut each)?;
-        let of_cut = |sink: CutSink<Direct>| lines(&truth, &Judge::said(sink.into_inner().0));
-        Ok(each.0.into_iter().map(of_cut).collect::<Vec<_>>())
-    })?;
+    if of_ends {
+        return ends(set, from..from + count);
+    }
+    let all = of_cases(set, from..from + count, |case| cut_lines(case, &Cut::ALL))?;
     println!(
         "| capture | flows | right | cannot tell | wrong, probably | wrong, sure | right one listed |\n\
          |---|---:|---:|---:|---:|---:|---:|"
@@ -107,5 +185,6 @@ pub fn run(args: &[String]) -> Result<(), String> {
         "\nOf {in_doubt} wrong verdicts in doubt the first alternative is right in {}, the second in {}.",
         alternative[0], alternative[1]
     );
+    print_flips(&all, value("--shown") == Some("flips"));
     Ok(())
 }
