@@ -230,10 +230,11 @@ impl Direction {
         self.log.passed(first, len, PackedSpan::UNKNOWN);
     }
 
-    /// The receiver sends no SACK: only cumulative ACKs say what arrived.
+    /// The receiver sends no SACK: only cumulative ACKs say what arrived. Where the snap length cut options off that is not known, and
+    /// nearly all receivers send it.
     #[inline]
     pub(super) fn is_without_sack(&self) -> bool {
-        self.counts.sacks == 0 && !self.handshake.sack
+        self.counts.sacks == 0 && !self.handshake.sack && self.counts.options_cut == 0
     }
 
     /// Whether a segment that was sent again had arrived the first time. `first`: the ACK echoes the packet that
