@@ -269,7 +269,8 @@ impl TrackedConnection {
     fn delay(&mut self, side: usize, p: &TcpPacket, now: Time) -> PackedSpan {
         match p.options.timestamps {
             Some((value, _)) if p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::RST.0) == 0 => {
-                self.halves[side].clock.delay(now, value)
+                let over = self.data[1 - side].as_ref().and_then(|d| d.last_down_over_least());
+                self.halves[side].clock.delay(now, value, over)
             }
             _ => PackedSpan::UNKNOWN,
         }

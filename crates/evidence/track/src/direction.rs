@@ -396,6 +396,12 @@ impl Direction {
         self.rtt.least_down
     }
 
+    /// How much longer than at least the last round trip took from the capture to the receiver and back.
+    pub fn last_down_over_least(&self) -> Option<Span> {
+        let (last, least) = self.rtt.last_down.zip(self.rtt.least_down)?;
+        Some(last.saturating_sub(least))
+    }
+
     /// The least time from the capture to the sender and back.
     pub fn least_up(&self) -> Option<Span> {
         self.rtt.up.min()

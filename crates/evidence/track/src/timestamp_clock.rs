@@ -12,6 +12,12 @@ use units::{Span, Time};
 const TICKS: [f64; 6] = [1e6, 1000.0, 250.0, 100.0, 10.0, 2.0];
 /// How long the clock is watched before its tick is taken as known, seconds.
 const WATCHED: f64 = 0.3;
+/// What a clock seems to tick is near to what stacks use within this share.
+const NEAR: f64 = 0.15;
+/// A queue that grows for as long as the clock is watched slows it down by no more than so much.
+const MOST_SLOWED: f64 = 20.0;
+/// What a packet was delayed is more than its round trip grew by this factor and time, ns: the clock was taken for one that ticks faster.
+const REFUTED: (u64, u64) = (2, 300_000_000);
 /// A clock this far (and an eighth) ahead of the time that passed ticks faster than was thought, ns.
 const AHEAD: i64 = 50_000_000;
 /// The least offset is forgotten after twice this long, ns: two clocks drift apart by up to 0.1 ms a second.
@@ -43,6 +49,8 @@ pub(crate) struct TimestampClock {
     last: Option<(Time, u32)>,
     /// Nanoseconds a tick, once that is known.
     tick_ns: Option<f64>,
+    /// It seemed to tick slower than that, as a queue grew meanwhile.
+    slowed: bool,
     /// Least offset of this horizon and of the one before, ns.
     least: [i64; 2],
     /// When this horizon ends, ns since the first packet.
@@ -77,27 +85,34 @@ impl TimestampClock {
         }
     }
 
-    /// Takes a packet's TSval; returns by how much it was delayed, once the clock's tick is known.
-    pub fn delay(&mut self, at: Time, value: u32) -> PackedSpan {
+    /// Takes a packet's TSval; returns by how much it was delayed, once the clock's tick is known. `over`: how much longer than at least
+    /// the last round trip took whose second half the packet's way is; no packet is delayed by more.
+    pub fn delay(&mut self, at: Time, value: u32, over: Option<Span>) -> PackedSpan {
         self.last = Some((at, value));
-        self.above_least(at, value).into()
+        let delay = self.above_least(at, value, over.unwrap_or_default());
+        let refuted = |d: &Span| over.is_some_and(|over| *d > over * REFUTED.0 + Span::from_nanos(REFUTED.1));
+        if self.slowed && delay.as_ref().is_some_and(refuted) {
+            *self = TimestampClock::default();
+            return PackedSpan::UNKNOWN;
+        }
+        delay.into()
     }
 
     #[inline(always)]
-    fn above_least(&mut self, at: Time, value: u32) -> Option<Span> {
+    fn above_least(&mut self, at: Time, value: u32, over: Span) -> Option<Span> {
         let (time, origin) = *self.first.get_or_insert((at, value));
         let ticks = value.wrapping_sub(origin) as i32 as f64;
         let elapsed = at.as_nanos() as i64 - time.as_nanos() as i64;
         let tick = match self.tick_ns {
             Some(tick) => tick,
-            None => self.learn(ticks, elapsed)?,
+            None => self.learn(ticks, elapsed, over)?,
         };
         let mut offset = elapsed - (ticks * tick) as i64;
         // A queue that grew while the clock was watched made it look slow.
         if offset < -(AHEAD + elapsed / 8) {
             (self.tick_ns, self.least) = (None, [0, 0]);
             self.steps.clear();
-            offset = elapsed - (ticks * self.learn(ticks, elapsed)?) as i64;
+            offset = elapsed - (ticks * self.learn(ticks, elapsed, over)?) as i64;
         }
         // A clock that jumped (another host behind the same address) begins anew.
         if (offset - self.least[0]).abs() > JUMP {
@@ -147,15 +162,18 @@ impl TimestampClock {
         Span::from_micros((more - drift).max(0) as u64 / 1000)
     }
 
-    /// Nanoseconds a tick, after `ticks` in `elapsed` nanoseconds; `None` while it is too early to say.
-    fn learn(&mut self, ticks: f64, elapsed: i64) -> Option<f64> {
+    /// Nanoseconds a tick, after `ticks` in `elapsed` nanoseconds; `None` while it is too early to say. A queue that grows meanwhile makes
+    /// the clock look slow: by as much as the round trip grew at most, which is `over`.
+    fn learn(&mut self, ticks: f64, elapsed: i64, over: Span) -> Option<f64> {
         let seconds = elapsed as f64 * 1e-9;
         if seconds < WATCHED || ticks < 3.0 {
             return None;
         }
-        let rate = ticks / seconds;
-        let near = TICKS.iter().copied().find(|t| (rate / t - 1.0).abs() < 0.15)?;
+        let at_least = (seconds - over.as_secs_f64()).max(seconds / MOST_SLOWED);
+        let near = |t: &f64| ticks / t < seconds * (1.0 + NEAR) && ticks / t > at_least * (1.0 - NEAR);
+        let near = TICKS.iter().copied().find(near)?;
         self.until = 0;
+        self.slowed = ticks / near < seconds * (1.0 - NEAR);
         self.tick_ns = Some(1e9 / near);
         self.tick_ns
     }
@@ -172,7 +190,7 @@ mod tests {
         // 80 ms of queue for 5 s, then none.
         let queued = |ms: u64| if ms < 5000 { 80 } else { 0 };
         let said: Vec<Option<Span>> =
-            (0..8000).map(|ms| s.delay(time(ms + queued(ms)), 5 + ms as u32).get()).collect();
+            (0..8000).map(|ms| s.delay(time(ms + queued(ms)), 5 + ms as u32, None).get()).collect();
         let early = said[3000].unwrap() + s.correction(time(3080));
         assert!((Span::from_millis(79)..=Span::from_millis(80)).contains(&early), "{early}");
         assert_eq!(s.correction(time(7000)), Span::ZERO);
@@ -188,6 +206,7 @@ mod tests {
             let seen = s.delay(
                 Time::from_nanos(1_700_000_000_000_000_000 + sent + queued),
                 77 + (sent / 4_000_000) as u32,
+                None,
             );
             if let Some(d) = seen.get() {
                 let wrong = (d.as_nanos() as i64 - queued as i64).unsigned_abs();
@@ -195,5 +214,43 @@ mod tests {
             }
         }
         assert!(s.tick_ns == Some(4e6) && worst <= 4_000_000, "{:?} {worst}", s.tick_ns);
+    }
+
+    /// ACKs of a clock of 1 kHz wait at a link that carries a tenth of them: they seem to come of one of 100 Hz.
+    #[test]
+    fn a_queue_of_acks_that_grows_from_the_first_on_does_not_slow_the_clock() {
+        let start = 1_700_000_000_000_000_000;
+        let run = |round_trip_known: bool| {
+            let (mut s, mut delay) = (TimestampClock::default(), PackedSpan::UNKNOWN);
+            for ms in 0..200u64 {
+                // Sent one each millisecond, they come one each ten.
+                let queued = 9 * ms;
+                let over = round_trip_known.then(|| Span::from_millis(queued.saturating_sub(9)));
+                delay = s.delay(Time::from_nanos(start + (ms + queued) * 1_000_000), 7 + ms as u32, over);
+            }
+            (s.tick_ns, delay.get())
+        };
+        let (tick, delay) = run(true);
+        assert_eq!(tick, Some(1e6));
+        assert!(delay.is_some_and(|d| d.as_millis_f64() > 1700.0), "{delay:?}");
+        // Without round trips nothing tells both apart.
+        assert_eq!(run(false).0, Some(1e7));
+    }
+
+    /// A clock of 250 Hz whose data waited in a queue that grew looks like one of 1 kHz whose ACKs did, at first.
+    #[test]
+    fn a_clock_that_was_taken_for_a_faster_one_is_found_out() {
+        let mut s = TimestampClock::default();
+        let mut last = PackedSpan::UNKNOWN;
+        for ms in 0..4000u64 {
+            let over = Span::from_millis((ms * 3 / 4).min(600));
+            last = s.delay(
+                Time::from_nanos(1_700_000_000_000_000_000 + ms * 1_000_000),
+                (ms / 4) as u32,
+                Some(over),
+            );
+        }
+        assert_eq!(s.tick_ns, Some(4e6));
+        assert!(last.get().is_some_and(|d| d < Span::from_millis(5)), "{last:?}");
     }
 }

@@ -368,6 +368,7 @@ impl Direction {
         let down = now.since(sent).max(LEAST_RTT);
         self.rtt.prompt |= !may_be_delayed || down < DELAYED_FROM || down >= DELAYED_UNTIL;
         let total = down + up.or_zero();
+        self.rtt.last_down = Some(down);
         self.rtt.down.record(down);
         self.rtt.estimate.sample(total);
         let known = self.knows_rtt(up);

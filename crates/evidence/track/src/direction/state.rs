@@ -160,6 +160,8 @@ pub struct RttState {
     pub estimate: RttEstimate,
     /// The least from capture to receiver and back.
     pub least_down: Option<Span>,
+    /// The last one.
+    pub last_down: Option<Span>,
     /// Some sample is of an ACK that no timer of delayed ACKs can have held back.
     pub prompt: bool,
     /// From capture to receiver and back.
