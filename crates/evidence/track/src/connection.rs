@@ -278,10 +278,39 @@ impl TrackedConnection {
 
     /// What the packet's sender says by its timestamps of a capture that was silent for `silence` until `now`.
     pub fn judge_silence(&self, side: usize, p: &TcpPacket, now: Time, silence: Span) -> SilenceJudgement {
-        match p.options.timestamps {
-            Some((value, _)) => self.halves[side].clock.judge_silence(now, value, silence),
-            None => SilenceJudgement::Unknown,
+        let clock = &self.halves[side].clock;
+        let by_clock = p.options.timestamps.map(|(value, _)| clock.judge_silence(now, value, silence));
+        match by_clock {
+            Some(known @ (SilenceJudgement::Passed | SilenceJudgement::Less)) => known,
+            _ => self.judge_by_timers(side, p, silence),
         }
+    }
+
+    /// What the sender's retransmission timer says of such a silence.
+    fn judge_by_timers(&self, side: usize, p: &TcpPacket, silence: Span) -> SilenceJudgement {
+        let [own, other] = [&self.data[side], &self.data[1 - side]];
+        if own.as_ref().is_some_and(|d| d.is_sent_again(p)) {
+            return SilenceJudgement::Passed;
+        }
+        match other.as_ref().is_some_and(|d| d.outwaited_its_timer(p, silence)) {
+            true => SilenceJudgement::Less,
+            false => SilenceJudgement::Unknown,
+        }
+    }
+
+    /// When the packet passed by its sender's clock, going by the sender's last packet before it; `None` where its timestamps do not tell.
+    pub fn time_by_sender(&self, side: usize, p: &TcpPacket) -> Option<Time> {
+        self.halves[side].clock.time_of(p.options.timestamps?.0)
+    }
+
+    /// The capture's clock was set, and now it is `now`: no time from before is held against one after that.
+    pub fn forget_times(&mut self, now: Time) {
+        for half in &mut self.halves {
+            half.clock.restart();
+            // Which SYN was answered when is as unknown as behind several.
+            half.syns += u32::from(half.syns > 0 && !half.acked);
+        }
+        self.data.iter_mut().flatten().for_each(|d| d.forget_times(now));
     }
 
     /// The packet acknowledges data from end `of`.

@@ -53,6 +53,10 @@ pub struct SentData {
 /// A sender without an RTT sample sends again after this (RFC 6298 section 2.1).
 const SENT_AGAIN_WITHIN: Span = Span::from_secs(1);
 
+/// No sender waits so many retransmission timeouts, as they are reckoned here: some round up to a second (RFC 6298 section 2.4), five
+/// times what Linux takes at least.
+const SURELY_EXPIRED: u64 = 5;
+
 /// One direction.
 #[derive(Debug)]
 pub struct Direction {
@@ -405,6 +409,27 @@ impl Direction {
     /// The least time from the capture to the sender and back.
     pub fn least_up(&self) -> Option<Span> {
         self.rtt.up.min()
+    }
+
+    /// The capture's clock was set, and now it is `now`: what was sent before gives no RTT, nor do ACKs that were not yet answered.
+    pub fn forget_times(&mut self, now: Time) {
+        self.rtt.from = now;
+        self.side.forget_marks();
+    }
+
+    /// Whether the packet, of this sender, brings again what is on its way.
+    pub fn is_sent_again(&self, p: &TcpPacket) -> bool {
+        p.len > 0 && self.outstanding() && unwrap(self.stream.nxt, p.seq) < self.stream.nxt
+    }
+
+    /// Whether the packet, of the receiver, acknowledges what was on its way for `silence` without being sent again, far longer than any
+    /// retransmission timer lets it (RFC 6298 section 5): by the sender's timer less time has passed.
+    pub fn outwaited_its_timer(&self, p: &TcpPacket, silence: Span) -> bool {
+        let ack = unwrap(self.stream.una, p.ack);
+        let oldest = self.board.list.front().filter(|s| s.sent == 1);
+        oldest.is_some_and(|s| ack > s.seq && ack <= self.stream.nxt)
+            && p.flags.has(TcpFlags::ACK)
+            && silence > self.rtt.estimate.timeout() * SURELY_EXPIRED
     }
 
     /// Whether data was seen that is not acknowledged.

@@ -12,6 +12,7 @@ mod log;
 mod packed;
 mod pipeline;
 pub mod qlog;
+mod record_order;
 mod retransmissions;
 mod row;
 mod rtt;

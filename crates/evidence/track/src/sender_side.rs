@@ -146,6 +146,11 @@ impl SenderSide {
         self.marked += 1;
     }
 
+    /// No ACK seen so far is waited for any more.
+    pub fn forget_marks(&mut self) {
+        self.marked = 0;
+    }
+
     #[inline]
     fn drop_mark(&mut self) {
         self.first_mark = (self.first_mark + 1) % MARKS as u8;

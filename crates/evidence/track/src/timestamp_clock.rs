@@ -85,6 +85,19 @@ impl TimestampClock {
         }
     }
 
+    /// When a packet with that TSval was sent, going by the last packet of the same sender: to a tick, and as if both had taken as long
+    /// to the capture. `None` while the tick is not known.
+    pub fn time_of(&self, value: u32) -> Option<Time> {
+        let ((time, last), tick) = self.last.zip(self.tick_ns)?;
+        let ticks = u32::try_from(value.wrapping_sub(last) as i32).ok()?;
+        Some(time + Span::from_nanos((f64::from(ticks) * tick) as u64))
+    }
+
+    /// The capture's clock was set: offsets from before say nothing of those after it. The tick stays known.
+    pub fn restart(&mut self) {
+        *self = TimestampClock { tick_ns: self.tick_ns, ..TimestampClock::default() };
+    }
+
     /// Takes a packet's TSval; returns by how much it was delayed, once the clock's tick is known. `over`: how much longer than at least
     /// the last round trip took whose second half the packet's way is; no packet is delayed by more.
     pub fn delay(&mut self, at: Time, value: u32, over: Option<Span>) -> PackedSpan {
@@ -155,6 +168,9 @@ impl TimestampClock {
     /// clocks may have drifted apart since does not count. Whole microseconds.
     pub fn correction(&self, at: Time) -> Span {
         let Some((first, _)) = self.first else { return Span::ZERO };
+        if at < first {
+            return Span::ZERO; // Before the clock was set.
+        }
         let at = at.as_nanos() as i64 - first.as_nanos() as i64;
         let after = &self.steps[self.steps.partition_point(|s| s.0 <= at)..];
         let more: i64 = after.iter().map(|s| s.1).sum();

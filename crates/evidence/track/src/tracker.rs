@@ -10,6 +10,7 @@ use crate::connection::TrackedConnection;
 use crate::direction::TrackLimits;
 use crate::doubles::{DoubleTable, sign};
 use crate::log::{MOST_LOGGED, PacketLog};
+use crate::record_order::{RecordOrder, RecordTime};
 use crate::spare::SpareStore;
 use crate::standstill::{HeldPacket, Silence, Standstill};
 use crate::table::{self, ConnectionTable};
@@ -22,7 +23,7 @@ use units::{Span, Time};
 const LINGER: Span = Span::from_secs(5);
 /// One that was silent so long gives back what its lists have in reserve.
 const REST: Span = Span::from_secs(1);
-/// Clocks that step back more than this were set anew.
+/// A capture that is silent for longer may have had its clock set.
 const STEP: Span = Span::from_secs(1);
 
 /// No connection that was silent for longer goes on with the timestamps that it had (RFC 7323 section 5.5): a capture that is
@@ -76,11 +77,13 @@ pub struct Tracker {
     forgotten: u64,
     /// Latest time.
     now: Time,
-    /// What is added to the records' times since the clock stepped back.
+    /// Records that are not in the order of time.
+    order: RecordOrder,
+    /// What is added to the records' times since the clock was set back.
     shift: Span,
-    /// What is taken off, since it jumped ahead.
+    /// What is taken off, since it was set ahead.
     ahead: Span,
-    /// How many times it was earlier than before, and the most by which.
+    /// Records earlier than one before them, and clocks set back; the most by which.
     backward: u64,
     most_back: Span,
     /// How many times it jumped ahead, and the most by which.
@@ -114,9 +117,9 @@ pub struct Totals {
     pub duplicate_records: u64,
     /// Tracks forgotten because there were more than [`TrackerOptions::most_tracks`].
     pub forgotten_tracks: u64,
-    /// TCP packets whose time was earlier than that of the one before.
+    /// TCP packets whose time was earlier than that of one before, and times that the capture's clock was set back.
     pub backward_times: u64,
-    /// The most by which one was.
+    /// The most by which one was, or it was.
     pub most_backward: Span,
     /// Times that the capture's clock jumped ahead; what it jumped over does not count.
     pub forward_jumps: u64,
@@ -139,6 +142,7 @@ impl Tracker {
             missed: 0,
             forgotten: 0,
             now: Time::ZERO,
+            order: RecordOrder::new(),
             shift: Span::ZERO,
             ahead: Span::ZERO,
             backward: 0,
@@ -164,6 +168,7 @@ impl Tracker {
 
     /// ICMP said something of a TCP packet.
     pub fn report(&mut self, report: &IcmpReport) {
+        self.take_rest();
         let (key, side) = table::key(report.from, report.to);
         let slot = self.table.find(&key);
         if let Some(connection) = slot.and_then(|slot| self.table.get(slot)) {
@@ -212,7 +217,7 @@ impl Tracker {
         std::hint::black_box(sum);
     }
 
-    /// A packet. Those of a capture should come in the order of time.
+    /// A packet. Those of a capture should come in the order of time; a few that do not are put in their places.
     #[inline]
     pub fn packet(&mut self, p: &TcpPacket) {
         self.packet_known(p, PacketBeyond::Unasked);
@@ -225,6 +230,70 @@ impl Tracker {
 
     #[inline]
     fn packet_signed(&mut self, p: &TcpPacket, sign: u64, beyond: PacketBeyond) {
+        if !self.order.passes(p.time + self.shift) {
+            return self.put_in_order((*p, sign, beyond));
+        }
+        self.in_order(p, sign, beyond);
+    }
+
+    /// Takes a packet that may not be in the order of time, and those that are due.
+    #[cold]
+    fn put_in_order(&mut self, packet: HeldPacket) {
+        match self.order.push(packet.0.time + self.shift, packet) {
+            RecordTime::Latest => {}
+            RecordTime::Early(by) => {
+                self.backward += 1;
+                self.most_back = self.most_back.max(by);
+            }
+            RecordTime::SetBack => return self.set_back(),
+        }
+        while let Some((p, sign, beyond)) = self.order.pop() {
+            self.in_order(&p, sign, beyond);
+        }
+    }
+
+    /// Takes all that is held back because of its order.
+    fn take_rest(&mut self) {
+        for (p, sign, beyond) in self.order.finish() {
+            self.in_order(&p, sign, beyond);
+        }
+    }
+
+    /// The clock was set back: time goes on from where it was.
+    #[cold]
+    fn set_back(&mut self) {
+        let run = self.order.take_run();
+        let Some((first, ..)) = run.first().copied() else { return };
+        self.take_rest();
+        self.judge_standstill(None);
+        let back = self.order.latest().since(first.time + self.shift);
+        self.most_back = self.most_back.max(back);
+        // All but the last of them were counted as early.
+        self.backward = self.backward + 2 - run.len() as u64;
+        let goes_on = self.goes_on_at(&first) + self.ahead;
+        self.shift += goes_on.since(first.time + self.shift);
+        self.forget_times();
+        for (p, sign, beyond) in run {
+            self.packet_signed(&p, sign, beyond);
+        }
+    }
+
+    /// When the packet passed that came first after the clock was set: by its sender's clock, or else at once.
+    fn goes_on_at(&mut self, p: &TcpPacket) -> Time {
+        let (key, side) = table::key(p.src, p.dst);
+        let known = self.table.find(&key).and_then(|slot| self.table.get(slot));
+        let by_sender = known.and_then(|c| c.time_by_sender(side, p));
+        by_sender.filter(|at| (self.now..=self.now + STEP).contains(at)).unwrap_or(self.now)
+    }
+
+    /// The clock was set: no time before that is held against one after it.
+    fn forget_times(&mut self) {
+        let now = self.now;
+        self.table.each(|c| c.forget_times(now));
+    }
+
+    #[inline]
+    fn in_order(&mut self, p: &TcpPacket, sign: u64, beyond: PacketBeyond) {
         if self.standstill.is_some() {
             return self.hold_back((*p, sign, beyond));
         }
@@ -288,25 +357,16 @@ impl Tracker {
         self.held += connection.held;
     }
 
-    /// Times never go back: a clock that was set back goes on from where it was.
+    /// Times never go back.
     #[inline]
     fn clock(&mut self, time: Time) -> Time {
-        let mut now = (time + self.shift) - self.ahead;
-        if now < self.now {
-            let back = self.now.since(now);
-            self.backward += 1;
-            self.most_back = self.most_back.max(back);
-            if back > STEP {
-                self.shift += back;
-            }
-            now = self.now;
-        }
-        self.now = now.min(LATEST);
+        self.now = self.now.max((time + self.shift) - self.ahead).min(LATEST);
         self.now
     }
 
     /// The capture was silent. If it was so for longer than a connection may be, its clock was set ahead, and time goes on from where
-    /// it was. Returns whether the packet's sender says by its own clock that less time has passed: then what comes next decides.
+    /// it was. Returns whether what comes next decides: the packet's sender says by its own clock that less time has passed, or data was
+    /// on its way and nothing says that it had to be sent again.
     #[cold]
     fn watch_silence(&mut self, p: &TcpPacket) -> bool {
         let silence = self.at(p).since(self.now);
@@ -314,11 +374,22 @@ impl Tracker {
             self.step_ahead(silence);
             return false;
         }
-        let less = self.judge_silence(p, silence) == SilenceJudgement::Less;
-        if less {
+        let decides = match self.judge_silence(p, silence) {
+            SilenceJudgement::Less => true,
+            SilenceJudgement::Passed => false,
+            SilenceJudgement::Unknown => self.is_on_its_way(p),
+        };
+        if decides {
             self.standstill = Some(Box::new(Standstill::new(silence, self.at(p))));
         }
-        less
+        decides
+    }
+
+    /// Whether data of the packet's connection is on its way.
+    fn is_on_its_way(&mut self, p: &TcpPacket) -> bool {
+        let slot = self.table.find(&table::key(p.src, p.dst).0);
+        let known = slot.and_then(|slot| self.table.get(slot));
+        known.is_some_and(|c| c.directions().any(|d| d.outstanding()))
     }
 
     fn judge_silence(&mut self, p: &TcpPacket, silence: Span) -> SilenceJudgement {
@@ -342,7 +413,7 @@ impl Tracker {
         // Another silence: what has been seen must do.
         if self.standstill.as_ref().is_some_and(|s| now > s.last() + STEP) {
             self.judge_standstill(None);
-            return self.packet_signed(&packet.0, packet.1, packet.2);
+            return self.in_order(&packet.0, packet.1, packet.2);
         }
         let Some(silence) = self.standstill.as_ref().map(|s| s.silence) else { return };
         let judgement = self.judge_silence(&packet.0, silence);
@@ -356,8 +427,13 @@ impl Tracker {
     #[cold]
     fn judge_standstill(&mut self, judged: Option<Silence>) {
         let Some(standstill) = self.standstill.take() else { return };
-        if judged.unwrap_or_else(|| standstill.so_far()) == Silence::ClockStep {
-            self.step_ahead(standstill.silence);
+        let first = standstill.held.first().map(|held| held.0);
+        if let Some(first) = first
+            && judged.unwrap_or_else(|| standstill.so_far()) == Silence::ClockStep
+        {
+            let passed = self.goes_on_at(&first).since(self.now);
+            self.step_ahead(standstill.silence.saturating_sub(passed));
+            self.forget_times();
         }
         standstill.held.iter().for_each(|(p, sign, beyond)| self.take(p, *sign, *beyond));
     }
@@ -481,6 +557,7 @@ impl Tracker {
 
     /// Ends all connections: the rest of the tracks, and the totals.
     pub fn finish(mut self, out: &mut Vec<Track>) -> Totals {
+        self.take_rest();
         self.judge_standstill(None);
         self.sweep(|_| true);
         self.save();

@@ -195,7 +195,7 @@ impl Direction {
         let mut rtt = PackedSpan::UNKNOWN;
         if s.is_unseen() {
             self.counts.missed_bytes += s.len as u64;
-        } else if s.sent == 1 {
+        } else if s.sent == 1 && s.time >= self.rtt.from {
             // Karn's algorithm (RFC 6298 section 3): of what was sent twice it is not known which arrived.
             if samples.oldest.is_none_or(|(time, _)| s.time < time) {
                 samples.oldest = Some((s.time, s.up));

@@ -156,6 +156,8 @@ impl RecoveryState {
 /// Round-trip times.
 #[derive(Debug, Default)]
 pub struct RttState {
+    /// What was sent before gives no RTT: the capture's clock was set then.
+    pub from: Time,
     /// The sender's own.
     pub estimate: RttEstimate,
     /// The least from capture to receiver and back.

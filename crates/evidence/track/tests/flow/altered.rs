@@ -1,9 +1,9 @@
 //! The same run as worse captures show it: what must not change does not, the rest is told.
 
 use crate::vantage::{Run, one, tracks};
-use crate::{LOSS, POLICER, RECEIVER, SENDER, check, transfer};
+use crate::{BLOAT, KEPT, LOSS, MIDDLE, POLICER, RECEIVER, SENDER, check, close, mean_ms, ms, transfer};
 use capture::TcpPacket;
-use track::Track;
+use track::{PauseKind, Track};
 use units::Span;
 
 fn policed() -> Run {
@@ -161,4 +161,78 @@ fn a_port_used_again_is_another_connection() {
     tracks.sort_by_key(|t| t.connection);
     assert_eq!(tracks.iter().map(|t| t.connection).collect::<Vec<_>>(), [0, 1]);
     assert_eq!(key(&tracks[0]), key(&tracks[1]));
+}
+
+/// The same packets with the clock moved by so many milliseconds from the middle on.
+fn clock_set(packets: &[TcpPacket], by_ms: i64) -> Vec<TcpPacket> {
+    let span = Span::from_millis(by_ms.unsigned_abs());
+    let moved = |(i, p): (usize, &TcpPacket)| {
+        // No time lies before the first.
+        let later = if by_ms < 0 { i < packets.len() / 2 } else { i >= packets.len() / 2 };
+        TcpPacket { time: if later { p.time + span } else { p.time }, ..*p }
+    };
+    packets.iter().enumerate().map(moved).collect()
+}
+
+#[test]
+fn a_clock_that_is_set_changes_no_count_and_no_round_trip() {
+    for stage in [POLICER, BLOAT] {
+        let r = transfer(stage, true, "", "", 1);
+        for host in [SENDER, MIDDLE, RECEIVER] {
+            let plain = r.at(host);
+            for by_ms in [5_000, -5_000, -300] {
+                let t = one(&clock_set(&r.captures.hosts[host], by_ms));
+                check(&t);
+                let label = format!("{stage} at {host}, {by_ms} ms");
+                assert_eq!(key(&t), key(&plain), "{label}");
+                close(
+                    &label,
+                    t.rtt.min().unwrap().as_millis_f64(),
+                    plain.rtt.min().unwrap().as_millis_f64(),
+                    1.0,
+                );
+                close(&label, mean_ms(&t), mean_ms(&plain), 1.0);
+                let lasted = |t: &Track| t.last.since(t.first).as_secs_f64();
+                assert!((lasted(&t) - lasted(&plain)).abs() < 0.1, "{label}: {} s", lasted(&t));
+                assert!(ms(&t, PauseKind::Silence) + ms(&t, PauseKind::Idle) < 100.0, "{label}");
+            }
+        }
+    }
+}
+
+/// Without timestamps the sender's retransmission timer, which did not expire, shows that less time has passed.
+#[test]
+fn without_timestamps_a_clock_set_ahead_shows_by_data_that_is_not_sent_again() {
+    let stack = "stack = { timestamps = false }";
+    let r = transfer(BLOAT, true, stack, stack, 1);
+    let (t, plain) = (one(&clock_set(&r.captures.hosts[SENDER], 5_000)), r.at(SENDER));
+    assert_eq!(key(&t), key(&plain));
+    let lasted = |t: &Track| t.last.since(t.first).as_secs_f64();
+    assert!((lasted(&t) - lasted(&plain)).abs() < 0.1, "{} s", lasted(&t));
+    // A path that holds all back for as long is one that the sender's timer sees.
+    let kept = KEPT.replace("600ms", "5s");
+    let t = transfer(&kept, true, stack, stack, 1).at(SENDER);
+    assert!(lasted(&t) > 8.0, "{} s", lasted(&t));
+}
+
+/// A network card with several queues: now and then a record stands behind the next one, or behind three.
+#[test]
+fn records_out_of_order_are_put_back() {
+    for (stage, stack) in [(POLICER, ""), (BLOAT, "stack = { timestamps = false }")] {
+        let r = transfer(stage, true, stack, stack, 1);
+        for host in [SENDER, RECEIVER] {
+            let mut packets = r.captures.hosts[host].clone();
+            // Records of one time are in the order in which they passed, which nothing could restore.
+            packets.dedup_by(|b, a| a.time == b.time);
+            let plain = one(&packets);
+            let mut disordered = packets.clone();
+            for i in (0..packets.len() - 4).step_by(8) {
+                disordered[i..i + 2 + 2 * (i % 16 / 8)].rotate_left(1);
+            }
+            let t = one(&disordered);
+            assert_eq!(t.counts, plain.counts, "{stage} at {host}");
+            assert_eq!(t.log, plain.log, "{stage} at {host}");
+            assert_eq!(t.rtt.mean(), plain.rtt.mean());
+        }
+    }
 }
