@@ -126,7 +126,7 @@ fn windows(g: &FlowGroup) -> Named {
 
 fn counts(g: &FlowGroup) -> Named {
     let (lead, m) = (g.lead(), &g.lead().measures);
-    let rounds = || format!("{:.0}", (lead.duration_s * 1e3 / m.rtt_ms.min).ceil());
+    let rounds = lead.round_trips().filter(|_| shows(m.rtt_ms.min));
     let cut = m.fragmented_packets as f64;
     let more = m.fragments.saturating_sub(m.fragmented_packets) as f64 * IPV4_HEADER;
     vec![
@@ -139,7 +139,8 @@ fn counts(g: &FlowGroup) -> Named {
         ("held_each", (m.held_segments > 0).then(|| millis(m.held_s * 1e3 / m.held_segments as f64))),
         // Bytes of the largest flow, and its round trips.
         ("bytes", Some(bytes(m.bytes as f64))),
-        ("rounds", shows(m.rtt_ms.min).then(rounds)),
+        ("rounds", rounds.map(|n| format!("{:.0}", n.ceil()))),
+        ("mean", rounds.map(|_| millis(m.rtt_ms.mean))),
         // The path's MTU, payload of a full segment and what it was before it fell, bytes; timeouts.
         ("mtu", m.path_mtu_bytes.map(|n| n.to_string())),
         ("mss", (m.mss_bytes > 0).then(|| m.mss_bytes.to_string())),
@@ -177,6 +178,7 @@ pub(super) fn of_remedies(remedies: &[Remedy], lang: Lang) -> SentenceValues {
     for r in remedies {
         let kind = r.kind.name();
         values.extend(place(r.place, lang).map(|p| (format!("{kind}.place"), p.to_string())));
+        values.extend(r.name.iter().map(|name| (format!("{kind}.name"), name.clone())));
         if let Some(s) = r.setting {
             values.push((kind.clone(), number(s.to, s.unit)));
             values.extend(s.now.map(|now| (format!("{kind}.now"), number(now, s.unit))));

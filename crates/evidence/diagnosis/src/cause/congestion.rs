@@ -26,7 +26,9 @@ fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
     // No advice to use what it uses.
     let fewer = (!a.all_use("bbr")).then(|| bbr("it keeps less in the queue, and so loses fewer packets"));
     let mark = "senders slow down by a mark, without a loss (RFC 3168)";
-    let marked = Remedy::new(RemedyKind::Ecn, RemedyPlace::Limiter, mark).named("tcp_ecn");
+    let marked = Remedy::new(RemedyKind::Ecn, RemedyPlace::Limiter, mark);
+    // Of QUIC ECN is the stack's own (RFC 9000 section 13.4), whatever the kernel's TCP is set to.
+    let marked = if a.is_quic() { marked } else { marked.named("tcp_ecn") };
     // It is managed already: neither longer nor under another law would it lose fewer.
     if a.is_managed() {
         return [Some(marked), fewer].into_iter().flatten().collect();

@@ -17,11 +17,12 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     (part == RoundPart::Moving && grows).then_some(ClaimOrder::Growth)
 }
 
-fn remedies(_: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
     let reuse = "a connection that was used before has its window already";
     let initial = "each doubling of the first window saves a round trip (RFC 6928)";
+    let name = if a.is_quic() { "the QUIC stack's initial window, RFC 9002 section 7.2" } else { "initcwnd" };
     vec![
         Remedy::new(RemedyKind::ReuseConnections, RemedyPlace::BothEnds, reuse),
-        Remedy::new(RemedyKind::InitialWindow, RemedyPlace::Sender, initial).named("initcwnd"),
+        Remedy::new(RemedyKind::InitialWindow, RemedyPlace::Sender, initial).named(name),
     ]
 }
