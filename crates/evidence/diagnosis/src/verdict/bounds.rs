@@ -21,6 +21,9 @@ const NEED_ACKS: [Cause; 5] =
 /// capture.
 const NEED_BEGINNING: [Cause; 1] = [Cause::SendBuffer];
 
+/// Causes that only a known receive window shows: what stays the same in flight may be all that it lets out.
+const NEED_WINDOW: [Cause; 1] = [Cause::SendBuffer];
+
 /// The split of every round among the causes that what was measured does not refute.
 pub(crate) fn consistent_split(
     rounds: &[RoundTripSpan],
@@ -31,6 +34,9 @@ pub(crate) fn consistent_split(
     let mut refuted = if facts.one_way { NEED_ACKS.to_vec() } else { Vec::new() };
     if facts.begun_late {
         refuted.extend(NEED_BEGINNING);
+    }
+    if facts.window_unknown {
+        refuted.extend(NEED_WINDOW);
     }
     loop {
         let splits = split(measured, &refuted);

@@ -54,6 +54,8 @@ pub(crate) struct FlowFacts {
     pub one_way: bool,
     /// The capture has no SYN of the connection.
     pub begun_late: bool,
+    /// The scale of the receiver's windows is not known.
+    pub window_unknown: bool,
     /// Data goes the other way too, through whose queue the ACKs must pass.
     pub both_ways: bool,
     /// The application waits for room in the send buffer.

@@ -80,6 +80,7 @@ impl FlowView {
             inflight_unknown: t.rtt_up.samples() == 0 && !sender_side(t),
             one_way: measures::is_one_way(t) && !outages::is_unanswered(t),
             begun_late: !t.handshake.syn && !t.handshake.syn_ack,
+            window_unknown: t.handshake.wscale.is_none(),
             both_ways: beside.both_ways,
             send_buffer_full: is_send_buffer_full(t, &rounds),
             held_again: t.held.total() >= HELD_AGAIN,

@@ -199,7 +199,9 @@ impl Direction {
         let sent = now - self.delay.or_zero();
         if let Some(before) = self.app.last_write {
             let before = self.continued_at_once(before, p, sent);
-            let late = before.low_from.is_some_and(|from| sent > from + self.answer_time());
+            // Of a window with an unknown scale it is not known whether it had room.
+            let late = self.window.is_known()
+                && before.low_from.is_some_and(|from| sent > from + self.answer_time());
             let new_before = self.app.new_before.map(|new| new.time);
             let free = self.pauses.full_from.is_none() && self.pauses.explained_until <= new_before;
             if self.waited_for_ack(p, now, sent) {
