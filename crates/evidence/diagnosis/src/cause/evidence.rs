@@ -153,6 +153,9 @@ pub(crate) struct RoundEvidence {
     pub limiter_queues: bool,
     /// For more than half of the round the limiter's flows together took all of its rate.
     pub limiter_full: bool,
+    /// The limiter is before the capture and was full, nothing shows how long packets wait there, and what the flow sent last was not the
+    /// end of what its application had written: what is not outstanding at the capture may wait in that queue.
+    pub waits_unseen: bool,
     /// The flow took its whole share of the limiter's rate, and did not keep the same amount in flight by itself.
     pub share_taken: bool,
     /// The least RTT of the round is above the path's by more than a tenth.
@@ -176,6 +179,7 @@ impl RoundEvidence {
         }
         let queues = self.limiter_queues && self.waits;
         match part {
+            RoundPart::Idle => self.waits_unseen.then_some(ClaimOrder::Queue),
             RoundPart::WindowFull => queues.then_some(ClaimOrder::WindowAtQueue),
             RoundPart::Timeout => {
                 (self.last_loss != Cause::Outage && self.limiter_full).then_some(ClaimOrder::Queue)

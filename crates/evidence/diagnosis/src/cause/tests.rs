@@ -47,6 +47,7 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
             held_again: is(22),
             overfills: is(23),
             recovered: is(24),
+            waits_unseen: is(25),
             // Where the flight does not show, nothing may be left to say.
             inflight_unknown: false,
         };

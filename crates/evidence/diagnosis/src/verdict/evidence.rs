@@ -190,6 +190,7 @@ fn evidence(
         // Rather than not: else what looks like a queue may be ACKs that were delayed.
         limiter_queues: facts.limiter.is_some_and(|l| l.delay_fit.is_some() && l.confidence > 0.5),
         limiter_full,
+        waits_unseen: waits_unseen(rounds, i, facts),
         share_taken: share_is_taken(rounds, i, facts) || waits_for_refill(r, facts),
         waits: waits(rounds, i, facts),
         queue_stands: queue_stands(rounds, i, facts),
@@ -328,6 +329,14 @@ fn burst_ends_pause(from: f64, r: &RoundTripSpan, facts: &FlowFacts) -> bool {
 /// For most of the round the limiter's flows together took all of its rate.
 fn limiter_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     mostly_full(&facts.full, r)
+}
+
+/// What is not outstanding at the capture may wait before it, in the queue of a limiter that is full: nothing shows how long packets
+/// take to the capture, and the flow's last data was no end of what its application had written.
+fn waits_unseen(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
+    let before_capture = facts.inflight_unknown && facts.limiter.is_some_and(|l| !l.behind);
+    let sent_last = || rounds[..=i].iter().rev().find(|r| r.packets > 0);
+    before_capture && limiter_is_full(&rounds[i], facts) && sent_last().is_some_and(|r| r.short == 0)
 }
 
 fn mostly_full(full: &[(f64, f64)], r: &RoundTripSpan) -> bool {
