@@ -269,7 +269,9 @@ impl TrackedConnection {
     fn delay(&mut self, side: usize, p: &TcpPacket, now: Time) -> PackedSpan {
         match p.options.timestamps {
             Some((value, _)) if p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::RST.0) == 0 => {
-                let over = self.data[1 - side].as_ref().and_then(|d| d.last_down_over_least());
+                let data =
+                    self.data[1 - side].as_ref().filter(|_| self.halves[side].clock.needs_round_trips());
+                let over = data.and_then(|d| d.down_over_least(p.ack, now));
                 self.halves[side].clock.delay(now, value, over)
             }
             _ => PackedSpan::UNKNOWN,
@@ -288,14 +290,16 @@ impl TrackedConnection {
 
     /// What the sender's retransmission timer says of such a silence.
     fn judge_by_timers(&self, side: usize, p: &TcpPacket, silence: Span) -> SilenceJudgement {
-        let [own, other] = [&self.data[side], &self.data[1 - side]];
-        if own.as_ref().is_some_and(|d| d.is_sent_again(p)) {
-            return SilenceJudgement::Passed;
-        }
-        match other.as_ref().is_some_and(|d| d.outwaited_its_timer(p, silence)) {
+        match self.data[1 - side].as_ref().is_some_and(|d| d.outwaited_its_timer(p, silence)) {
             true => SilenceJudgement::Less,
             false => SilenceJudgement::Unknown,
         }
+    }
+
+    /// Whether data is on its way which the packet, the first behind a silence, does not bring again: no timer ended the silence.
+    pub fn is_on_its_way(&self, side: usize, p: &TcpPacket) -> bool {
+        let again = self.data[side].as_ref().is_some_and(|d| d.is_sent_again(p));
+        !again && self.directions().any(|d| d.outstanding())
     }
 
     /// When the packet passed by its sender's clock, going by the sender's last packet before it; `None` where its timestamps do not tell.

@@ -400,10 +400,13 @@ impl Direction {
         self.rtt.least_down
     }
 
-    /// How much longer than at least the last round trip took from the capture to the receiver and back.
-    pub fn last_down_over_least(&self) -> Option<Span> {
-        let (last, least) = self.rtt.last_down.zip(self.rtt.least_down)?;
-        Some(last.saturating_sub(least))
+    /// How much longer than at least the round trip took from the capture to the receiver and back of the data that is acknowledged up to
+    /// `ack` at `now`, or of what was acknowledged last.
+    pub fn down_over_least(&self, ack: u32, now: Time) -> Option<Span> {
+        let behind = self.board.find(unwrap(self.stream.una, ack));
+        let newest = behind.checked_sub(1).and_then(|i| self.board.list.get(i)).filter(|s| s.sent == 1);
+        let down = newest.map(|s| now.since(s.time)).or(self.rtt.last_down)?;
+        Some(down.saturating_sub(self.rtt.least_down.or(self.handshake.down)?))
     }
 
     /// The least time from the capture to the sender and back.

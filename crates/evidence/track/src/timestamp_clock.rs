@@ -46,6 +46,8 @@ pub(crate) enum SilenceJudgement {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TimestampClock {
     first: Option<(Time, u32)>,
+    /// How much longer than at least its round trip took.
+    over_first: Span,
     last: Option<(Time, u32)>,
     /// Nanoseconds a tick, once that is known.
     tick_ns: Option<f64>,
@@ -98,6 +100,12 @@ impl TimestampClock {
         *self = TimestampClock { tick_ns: self.tick_ns, ..TimestampClock::default() };
     }
 
+    /// Whether round trips tell more of its tick.
+    #[inline]
+    pub fn needs_round_trips(&self) -> bool {
+        self.tick_ns.is_none() || self.slowed
+    }
+
     /// Takes a packet's TSval; returns by how much it was delayed, once the clock's tick is known. `over`: how much longer than at least
     /// the last round trip took whose second half the packet's way is; no packet is delayed by more.
     pub fn delay(&mut self, at: Time, value: u32, over: Option<Span>) -> PackedSpan {
@@ -113,6 +121,10 @@ impl TimestampClock {
 
     #[inline(always)]
     fn above_least(&mut self, at: Time, value: u32, over: Span) -> Option<Span> {
+        if self.first.is_none() {
+            self.over_first = over;
+        }
+        let over = over.saturating_sub(self.over_first);
         let (time, origin) = *self.first.get_or_insert((at, value));
         let ticks = value.wrapping_sub(origin) as i32 as f64;
         let elapsed = at.as_nanos() as i64 - time.as_nanos() as i64;
@@ -241,7 +253,7 @@ mod tests {
             for ms in 0..200u64 {
                 // Sent one each millisecond, they come one each ten.
                 let queued = 9 * ms;
-                let over = round_trip_known.then(|| Span::from_millis(queued.saturating_sub(9)));
+                let over = round_trip_known.then(|| Span::from_millis(queued));
                 delay = s.delay(Time::from_nanos(start + (ms + queued) * 1_000_000), 7 + ms as u32, over);
             }
             (s.tick_ns, delay.get())

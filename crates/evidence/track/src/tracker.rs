@@ -385,11 +385,11 @@ impl Tracker {
         decides
     }
 
-    /// Whether data of the packet's connection is on its way.
+    /// Whether data of the packet's connection is on its way, and the packet does not bring it again.
     fn is_on_its_way(&mut self, p: &TcpPacket) -> bool {
-        let slot = self.table.find(&table::key(p.src, p.dst).0);
-        let known = slot.and_then(|slot| self.table.get(slot));
-        known.is_some_and(|c| c.directions().any(|d| d.outstanding()))
+        let (key, side) = table::key(p.src, p.dst);
+        let known = self.table.find(&key).and_then(|slot| self.table.get(slot));
+        known.is_some_and(|c| c.is_on_its_way(side, p))
     }
 
     fn judge_silence(&mut self, p: &TcpPacket, silence: Span) -> SilenceJudgement {
