@@ -124,3 +124,30 @@ fn a_window_that_stays_as_it_was_is_the_buffers() {
     let f = t.client();
     assert_eq!((f.cause, f.share(Cause::ReceiverStalled)), (Cause::ReceiveWindow, 0.0));
 }
+
+/// A hole fills the window, at whose receiver the capture is. Its repair opens the window, and nothing comes for long: the sender learns
+/// of both at the same time.
+#[test]
+fn a_window_that_a_repair_opened_is_not_shut_in_the_pause_behind_it() {
+    let way = 20_000;
+    let mut t = Talk { window: [512, 100], ..Talk::default() };
+    t.open(2 * way, [Some(7); 2], [1460; 2]);
+    for (i, at) in [0, 20, 2 * way + 20].into_iter().enumerate() {
+        t.packets[i].time = units::Time::ZERO + units::Span::from_micros(t.start + at);
+    }
+    let mut at = 100_000;
+    for _ in 0..6 {
+        // The first of eight segments is lost before the capture.
+        t.sent[CLIENT] += MSS;
+        for i in 0..7 {
+            t.data(at + i * 100, CLIENT, MSS, false);
+            t.announce(at + i * 100 + 20, SERVER, 100);
+        }
+        t.again(at + 2 * way, CLIENT, 8 * MSS, MSS);
+        t.ack(at + 2 * way + 20, SERVER);
+        at += 700_000;
+    }
+    let f = t.client();
+    assert_eq!(f.share(Cause::ReceiverStalled), 0.0, "{:?}", f.causes);
+    assert!(f.share(Cause::Application) > 0.5, "{:?}", f.causes);
+}

@@ -58,3 +58,30 @@ fn a_window_that_stays_is_no_application_and_no_link() {
         );
     }
 }
+
+/// A window that is no whole number of segments ends in a small pushed one each round trip. Without the SYNs its scale is not known, and
+/// whether it was full.
+#[test]
+fn the_small_end_of_an_unknown_window_is_no_end_of_a_write() {
+    use crate::talk::{CLIENT, MSS, SERVER, Talk, client, read};
+    let rtt = 50_000;
+    let mut t = Talk::opened(rtt);
+    t.window[SERVER] = ((20 * MSS + 500) / 128) as u16;
+    let mut at = 100_000;
+    for _ in 0..60 {
+        for i in 0..20 {
+            t.data(at + i * 20, CLIENT, MSS, false);
+        }
+        t.data(at + 400, CLIENT, 500, true);
+        for i in 0..10 {
+            t.ack_but(at + rtt - 500 + i * 40, SERVER, (18 - 2 * i as u32) * MSS + 500);
+        }
+        t.ack(at + rtt - 100, SERVER);
+        at += rtt;
+    }
+    let whole = t.client();
+    assert_eq!(whole.cause, Cause::ReceiveWindow, "{:?}", whole.causes);
+    let begun = t.packets[3].time + units::Span::from_millis(500);
+    let late = client(&read(t.pcap(|p| p.time > begun)));
+    assert!(late.share(Cause::Application) + late.share(Cause::SendBuffer) < 0.1, "{:?}", late.causes);
+}

@@ -11,6 +11,9 @@ use units::{Span, Time};
 /// What a sender takes to answer an ACK, at most.
 const ANSWERS_WITHIN: Span = Span::from_millis(1);
 
+/// Segments: a flight of fewer is small writes rather than a window that is full.
+const LEAST_WINDOW: u32 = 4;
+
 /// Shorter pauses a network makes within a flight.
 const LEAST_WINDOW_WAIT: Span = Span::from_millis(2);
 
@@ -85,9 +88,14 @@ impl Direction {
         if let Some(idle) = self.pauses.idle_from.filter(|idle| now > *idle) {
             let from = from.max(idle);
             let asked = self.pauses.shut.is_some_and(|shut| shut.asked && shut.to >= from);
-            let opened = self.window.opened.filter(|opened| *opened > from);
-            let to = opened.map_or(now, |opened| now.min(opened + self.side.rtt_or_zero()));
-            self.pauses.shut = Some(ShutWindow { from, to, asked });
+            // The sender learns later that it opened; that may have been before all was acknowledged.
+            let to = match self.window.opened.filter(|_| !self.has_no_room(self.window.end)) {
+                Some(opened) => now.min(opened + self.side.rtt_or_zero()),
+                None => now,
+            };
+            if to > from {
+                self.pauses.shut = Some(ShutWindow { from, to, asked });
+            }
         }
     }
 
@@ -260,13 +268,16 @@ impl Direction {
         p.flags.has(TcpFlags::PSH) && !self.sizes.is_full(p.len) && !self.may_window_be_full(now)
     }
 
-    /// Whether the window may have had no room for another segment, as the sender saw it: by the last ACK that it certainly had.
+    /// Whether the window may have had no room for another segment, as the sender saw it: by the last ACK that it certainly had. One with
+    /// an unknown scale may have had none when as much was in flight as ever, and more than a few small writes make.
     #[cold]
     fn may_window_be_full(&mut self, now: Time) -> bool {
-        self.window.is_known() && {
+        if self.window.is_known() {
             let end = self.side.least_window_end(now);
-            self.has_no_room(end)
+            return self.has_no_room(end);
         }
+        let (segment, most) = (self.sizes.or_one(), self.app.most);
+        most / segment >= LEAST_WINDOW && self.inflight(now).saturating_add(segment) > most
     }
 
     /// Whether full segments, `sent` then, followed an ACK at once, far sooner than that ACK the one before. (What

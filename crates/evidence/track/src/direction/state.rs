@@ -221,6 +221,8 @@ pub struct AppState {
     pub new_before: Option<NewData>,
     /// The last of the stream.
     pub last_write: Option<LastWrite>,
+    /// The most bytes that were in flight.
+    pub most: u32,
 }
 
 /// A packet of new data.
@@ -270,6 +272,7 @@ impl AppState {
     /// So many bytes are in flight with the last write.
     #[inline]
     pub fn in_flight(&mut self, bytes: u32) {
+        self.most = self.most.max(bytes);
         if let Some(write) = &mut self.last_write {
             write.low = (bytes as f32 * LEFT_AFTER_LOSS) as u32;
         }
