@@ -10,7 +10,7 @@ use super::words::{bytes, place, seconds};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, filled, placeholders};
 use crate::width::printable;
-use result::diagnosis::{Aqm, Limiter, Measures, SetupEnd};
+use result::diagnosis::{Aqm, ConnectionEnd, Limiter, Measures, SetupEnd};
 use result::remedy::{Remedy, RemedyUnit};
 use result::{Cause, FlowDiagnosis};
 
@@ -37,7 +37,7 @@ pub(super) fn first_known(texts: &[&'static str], values: &SentenceValues) -> St
 
 /// What was measured of the group.
 pub(super) fn of_group(g: &FlowGroup) -> SentenceValues {
-    let all = [always(g), limiter(g), windows(g), counts(g), setup(g)];
+    let all = [always(g), limiter(g), windows(g), counts(g), setup(g), no_data(g)];
     all.into_iter().flatten().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
 }
 
@@ -168,6 +168,21 @@ fn setup(g: &FlowGroup) -> Named {
         ("syn_acks", ended(SetupEnd::Unfinished).then(|| s.syn_acks.to_string())),
         ("refused_after", s.refused_after_ms.map(millis)),
         ("unreachable", s.unreachable.as_deref().map(printable)),
+    ]
+}
+
+/// Of a largest flow none of whose data passed: data packets, and seconds until the client or the server reset it.
+fn no_data(g: &FlowGroup) -> Named {
+    let lead = g.lead();
+    if lead.measures.bytes > 0 || lead.measures.data_packets > 0 {
+        return Vec::new();
+    }
+    let by =
+        |end| lead.reset.as_ref().filter(|r| r.by == end).map(|r| seconds((r.at_s - lead.start_s).max(0.0)));
+    vec![
+        ("client_reset", by(ConnectionEnd::Client)),
+        ("server_reset", by(ConnectionEnd::Server)),
+        ("no_data", lead.reset.is_none().then(|| count(0))),
     ]
 }
 
