@@ -14,6 +14,9 @@ use track::{LoggedPacket, PacketFate, Track};
 const LONG: f32 = 0.5;
 /// Shorter delays, seconds, jitter makes too, however short the path ([`super::evidence`] holds delays against the same).
 const STANDS: f64 = super::evidence::LEAST_STANDING;
+/// A queue that never delayed packets by so much, seconds and share of the path's round trip, shows in no capture: what they wait for is
+/// as well the line in front of a policer.
+const VISIBLE: (f64, f64) = (1e-3, 0.02);
 /// Where half of the packets are cut in two and each fragment is lost alike, two of three lost packets were cut.
 const MOSTLY_FRAGMENTS: f64 = 0.5;
 /// A delay measured this share of a round trip ago still holds, and losses within it are of one queue.
@@ -63,6 +66,18 @@ pub(crate) fn losses(
     out
 }
 
+/// How many times packets were lost, those within a round trip of each other counted once: congestion control answers them once (RFC
+/// 5681 section 4.3).
+pub(super) fn episodes(t: &Track) -> usize {
+    let rtt = t.rtt.mean().unwrap_or_default();
+    let (mut count, mut until) = (0, None);
+    for s in t.log.iter().filter(|s| s.fate != PacketFate::Passed) {
+        count += usize::from(until.is_none_or(|until| s.time > until));
+        until = Some(s.time + rtt);
+    }
+    count
+}
+
 /// A packet of the log is larger than those that come whole, of a flow most of whose packets come in fragments.
 fn comes_in_fragments(t: &Track, s: &LoggedPacket) -> bool {
     let most = t.counts.fragmented_packets as f64 > MOSTLY_FRAGMENTS * t.counts.data_packets as f64;
@@ -85,8 +100,10 @@ struct LossDelay {
 }
 
 impl LossDelay {
-    fn of(losses: &mut [f32], passed: &mut [f32]) -> Option<LossDelay> {
-        let delay = delay_at_losses(losses, passed)?;
+    /// On a path of a round trip of `base` seconds.
+    fn of(losses: &mut [f32], passed: &mut [f32], base: f64) -> Option<LossDelay> {
+        let visible = VISIBLE.0.min(VISIBLE.1 * base);
+        let delay = delay_at_losses(losses, passed).filter(|d| f64::from(*d) >= visible)?;
         let long = losses.iter().filter(|d| **d > LONG * delay).count();
         Some(LossDelay { delay, all: 2 * long > losses.len() })
     }
@@ -109,7 +126,7 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
             let delay = delays(t, fate, base);
             beside(t, fate, &delay, t.rtt.mean().unwrap_or_default().as_secs_f64(), &mut losses, &mut passed);
         }
-        (LossDelay::of(&mut losses, &mut passed), !losses.is_empty())
+        (LossDelay::of(&mut losses, &mut passed, base), !losses.is_empty())
     };
     let (before, told) = of(PacketFate::LostUp);
     QueueLossSigns { behind: of(PacketFate::LostDown).0, before: before.or_else(|| by_gaps(tracks, told)) }
@@ -144,7 +161,7 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<
             let stands = fate == PacketFate::LostDown && f64::from(delay[i]) > base.max(STANDS);
             full[i] |= s.fate == fate && stands;
         }
-        let Some(usual) = LossDelay::of(&mut losses, &mut passed).or(of_all) else { continue };
+        let Some(usual) = LossDelay::of(&mut losses, &mut passed, base).or(of_all) else { continue };
         for (i, s) in t.log.iter().enumerate() {
             full[i] |= s.fate == fate && usual.is_full(delay[i]);
         }
@@ -202,4 +219,51 @@ fn ways(t: &Track) -> Vec<f32> {
         last
     };
     t.log.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use track::PackedSpan;
+    use units::{Span, Time};
+
+    /// Bursts of ten packets on a path of 11 ms: each waits for those before it, and the last one is lost.
+    fn bursts(each: Span) -> Track {
+        let packet = |i: u64| {
+            let (burst, place) = (i / 10, i % 10);
+            let rtt = Span::from_millis(11) + each * place;
+            LoggedPacket {
+                time: Time::ZERO + Span::from_millis(100 * burst) + Span::from_micros(place),
+                bytes: 1500,
+                rtt: if place < 9 { PackedSpan::known(rtt) } else { PackedSpan::UNKNOWN },
+                segments: 1,
+                again: false,
+                delay: PackedSpan::UNKNOWN,
+                fate: if place < 9 { PacketFate::Passed } else { PacketFate::LostDown },
+                number: i as u32,
+            }
+        };
+        Track { log: (0..400).map(packet).collect(), ..Track::default() }
+    }
+
+    #[test]
+    fn losses_go_with_a_queue_only_if_it_delays_more_than_a_line_does() {
+        let causes = |each: Span| {
+            let t = bursts(each);
+            let all = losses(&t, 0.011, 0.011, (&[], Cause::Congestion), (&[], &[]), full(&[&t], 0.011));
+            all.into_iter().map(|l| l.1).collect::<BTreeSet<Cause>>()
+        };
+        assert_eq!(causes(Span::from_micros(200)), BTreeSet::from([Cause::Congestion]));
+        // The line in front of a policer: 12 us a packet.
+        assert_eq!(causes(Span::from_micros(12)), BTreeSet::from([Cause::RandomLoss]));
+    }
+
+    #[test]
+    fn losses_within_a_round_trip_are_one_episode() {
+        let mut t = bursts(Span::ZERO);
+        t.rtt.record(Span::from_millis(50));
+        assert_eq!(episodes(&t), 40);
+        t.rtt.record(Span::from_millis(350));
+        assert_eq!(episodes(&t), 1);
+    }
 }
