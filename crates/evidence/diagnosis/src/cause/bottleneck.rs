@@ -21,8 +21,8 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     }
     // A queue that is longer than the path is a full link's, though nothing tells its rate; and so is one that grows with the window
     // while delivery does not.
-    let fills = e.queue_stands || e.overfills;
-    if part == RoundPart::Moving && fills && e.limiter.is_none() && !e.both_ways {
+    let overfills = e.overfills && e.limiter.is_none() && !e.both_ways;
+    if part == RoundPart::Moving && (e.is_unnamed_queue() || overfills) {
         return Some(ClaimOrder::StandingQueue);
     }
     e.claim_of_queue(part, LimiterKind::Bottleneck)

@@ -192,6 +192,11 @@ impl RoundEvidence {
         }
     }
 
+    /// A queue stands that is longer than the path, and no limiter was found.
+    pub(super) fn is_unnamed_queue(&self) -> bool {
+        self.queue_stands && self.limiter.is_none() && !self.both_ways
+    }
+
     /// The claim of a `cause` that loses packets on what came after such a loss.
     pub(super) fn claim_after_loss(&self, part: RoundPart, cause: Cause) -> Option<ClaimOrder> {
         if self.last_loss != cause {
@@ -203,6 +208,8 @@ impl RoundEvidence {
             RoundPart::Idle => self.back_with_loss.then_some(ClaimOrder::AfterLoss),
             RoundPart::Moving if self.window_full && self.repairs_slowly => Some(ClaimOrder::WindowAtLoss),
             RoundPart::Moving if self.before_loss => None,
+            // A link behind a queue that is longer than the path is full, whatever its end loses.
+            RoundPart::Moving if cause == Cause::Congestion && self.is_unnamed_queue() => None,
             RoundPart::Moving if cause == Cause::Policed && self.recovered && !self.limiter_full => None,
             // Losses do not hold back who does not answer them and writes no more.
             RoundPart::Moving if self.unanswered && self.small_writes && cause == Cause::RandomLoss => None,
