@@ -41,8 +41,8 @@ use limiters::{FlowLimiter, LimiterAnswer, TimeSpans};
 pub use limiters::{ProposedLimiters, proposed_buckets, proposed_limiters};
 pub(crate) use measures::rtt_summary;
 use outages::AckSilence;
-use result::Diagnosis;
 use result::diagnosis::{CaptureInfo, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, SURE};
+use result::{Cause, Diagnosis};
 use std::collections::BTreeMap;
 use takers::takers;
 pub(crate) use timeline::MOST_SPANS;
@@ -100,9 +100,9 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     let mut flows: Vec<FlowDiagnosis> =
         tracks.iter().zip(&of_flow).map(|(t, l)| flow(t, l.as_ref(), &beside(t), &info)).collect();
     let refer = limiters::keep_those_that_limit(&mut limiters, &flows);
-    for f in &mut flows {
+    for (f, t) in flows.iter_mut().zip(&tracks) {
         f.limiter = f.limiter.and_then(|l| refer[l]);
-        judge_certainty(f, &limiters, 1.0);
+        judge_certainty(f, &limiters, most_certain(f, t));
     }
     limiters.iter_mut().enumerate().for_each(|(i, l)| l.takers = takers(&flows, i));
     flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
@@ -113,20 +113,32 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     diagnosis
 }
 
-/// Of flows whose beginning is not in the capture, and which seem to fill a link, so many do; the others have emptied a shaper's bucket
-/// before the capture began (7 of 14 with `longfat-diagnose-test cuts build 60`).
-const LINK_WITHOUT_BEGINNING: f64 = 0.55;
+/// Of flows that seem to fill a link so many do, where a shaper leaves the same marks: its bucket had been emptied before the capture
+/// began, or a queue stands and nothing shows how it is served (7 of 14 that began before the capture with
+/// `longfat-diagnose-test cuts build 60`).
+const LINK_OR_SHAPER: f64 = 0.55;
+/// The most that losses say of their cause by one or two episodes: a bucket that was full at first, a queue that slow start overfilled,
+/// and chance lose the same once.
+const FEW_EPISODES: (usize, f64) = (2, 0.75);
 
-/// The most that the capture of a flow lets be known of its cause. A shaper is a link once its bucket is empty, and a bucket empties
-/// when a flow begins.
-fn most_certain(f: &FlowDiagnosis) -> f64 {
-    let unknown = f.cause == result::Cause::Bottleneck && f.has_note("no-handshake");
-    if unknown { LINK_WITHOUT_BEGINNING } else { 1.0 }
+/// The most that losses before the capture say of their cause where nothing shows how long packets waited before it: a full queue, a
+/// policer and chance differ in that.
+const WAITS_UNSEEN: f64 = 0.75;
+
+/// The most that a capture of a flow lets be known of its cause, 0 to 1.
+fn most_certain(f: &FlowDiagnosis, t: &Track) -> f64 {
+    let lost_unseen = || t.counts.lost_up > t.counts.lost_down && vantage::are_waits_unseen(t);
+    match f.cause {
+        Cause::Bottleneck if f.limiter.is_none() || f.has_note("no-handshake") => LINK_OR_SHAPER,
+        Cause::RandomLoss | Cause::Policed if lost_unseen() => WAITS_UNSEEN,
+        Cause::Congestion | Cause::RandomLoss if losses::episodes(t) <= FEW_EPISODES.0 => FEW_EPISODES.1,
+        _ => 1.0,
+    }
 }
 
 /// How sure the cause of a flow is (at most `most`), and where that is not very, what fits too and what would decide.
 fn judge_certainty(f: &mut FlowDiagnosis, limiters: &[Limiter], most: f64) {
-    f.confidence = confidence(f, limiters).min(most_certain(f)).min(most);
+    f.confidence = confidence(f, limiters).min(most);
     let doubtful = f.confidence < SURE;
     f.alternatives = if doubtful { alternatives::of(f) } else { Vec::new() };
     f.needs = if doubtful { alternatives::needs(f) } else { None };
@@ -219,4 +231,51 @@ fn pair(t: &Track) -> (Addr, Addr) {
 
 fn number(t: &Track) -> u32 {
     FlowDiagnosis::number(t.connection, t.opened)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use track::{LoggedPacket, PackedSpan, PacketFate, TrackCounts};
+    use units::{Span, Time};
+
+    /// A flow of which a packet was lost at each of these times, seconds.
+    fn lossy(at: &[u64]) -> Track {
+        let lost = |s: &u64| LoggedPacket {
+            time: Time::ZERO + Span::from_secs(*s),
+            bytes: 1500,
+            rtt: PackedSpan::UNKNOWN,
+            segments: 1,
+            again: false,
+            delay: PackedSpan::UNKNOWN,
+            fate: PacketFate::LostUp,
+            number: 1,
+        };
+        let counts = TrackCounts { lost_up: at.len() as u64, ..TrackCounts::default() };
+        let mut t = Track { log: at.iter().map(lost).collect(), counts, ..Track::default() };
+        t.rtt.record(Span::from_millis(50));
+        t
+    }
+
+    #[test]
+    fn what_a_capture_leaves_open_is_not_sure() {
+        let flow = |cause, note: Option<&str>, limiter| FlowDiagnosis {
+            cause,
+            limiter,
+            notes: note.iter().map(|n| n.to_string()).collect(),
+            ..FlowDiagnosis::default()
+        };
+        let (often, once) = (lossy(&[1, 2, 3, 4]), lossy(&[1, 1, 2]));
+        let most = |f: &FlowDiagnosis, t: &Track| most_certain(f, t);
+        assert_eq!(most(&flow(Cause::Bottleneck, None, Some(0)), &often), 1.0);
+        assert!(most(&flow(Cause::Bottleneck, Some("no-handshake"), Some(0)), &often) < SURE);
+        assert!(most(&flow(Cause::Bottleneck, None, None), &often) < SURE);
+        assert_eq!(most(&flow(Cause::Congestion, None, None), &often), 1.0);
+        assert!(most(&flow(Cause::Congestion, None, None), &once) < SURE);
+        // Nothing shows whether packets waited before the capture.
+        assert!(most(&flow(Cause::Policed, None, Some(0)), &often) < SURE);
+        let mut shown = often.clone();
+        shown.rtt_up.record(Span::from_millis(20));
+        assert_eq!(most(&flow(Cause::Policed, None, Some(0)), &shown), 1.0);
+    }
 }

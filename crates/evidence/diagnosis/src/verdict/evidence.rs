@@ -445,6 +445,7 @@ fn flat(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use result::diagnosis::LimiterKind;
 
     const MSS: f64 = 1448.0;
 
@@ -534,5 +535,37 @@ mod tests {
         );
         assert_eq!(main(MSS, Cause::Congestion, false), Some(Cause::Application));
         assert_eq!(main(0.0, Cause::RandomLoss, true), Some(Cause::SendBuffer));
+    }
+
+    /// Four flows fill a link before a capture without timestamps; each comes in bursts, and in between nothing of it is outstanding there.
+    #[test]
+    fn a_pause_of_a_flow_before_whose_capture_a_link_is_full_may_be_the_links() {
+        let main = |short: u32, behind: bool, full: bool| {
+            let burst = |i: usize| i.is_multiple_of(4);
+            let round = |i: usize| RoundTripSpan {
+                from: i as f64 * 0.1,
+                width: 0.1,
+                packets: if burst(i) { 40 } else { 0 },
+                short: if burst(i) { short } else { 0 },
+                idle: if burst(i) { 0.0 } else { 0.1 },
+                ..RoundTripSpan::default()
+            };
+            let rounds: Vec<RoundTripSpan> = (0..20).map(round).collect();
+            let link =
+                FoundLimiter { kind: LimiterKind::Bottleneck, rate: 1e6, behind, ..FoundLimiter::default() };
+            let facts = FlowFacts {
+                mss: MSS,
+                limiter: Some(link),
+                full: if full { vec![(0.0, 2.0)] } else { Vec::new() },
+                inflight_unknown: true,
+                near_receiver: true,
+                ..FlowFacts::default()
+            };
+            split(&measured(&rounds, &facts), &[])[6][RoundPart::Idle as usize].0
+        };
+        assert_eq!(main(0, false, true), Cause::Bottleneck);
+        assert_eq!(main(1, false, true), Cause::Application, "what the application had written had ended");
+        assert_eq!(main(0, true, true), Cause::Application, "behind the capture it delays what was seen");
+        assert_eq!(main(0, false, false), Cause::Application, "nothing waits at a link that is not full");
     }
 }

@@ -5,7 +5,7 @@ use super::full_link::LinkFills;
 use super::limiters::FlowLimiter;
 use super::round_trips::{self, rounds};
 use super::too_big::SizeStall;
-use super::vantage::{receiver_side, sender_side, vantage, waits_before_capture};
+use super::vantage::{are_waits_unseen, receiver_side, sender_side, vantage, waits_before_capture};
 use super::{
     PathContext, UNKNOWN_RTT, between, bounds, cc, few_packets, gaps, losses, measures, number, outages,
     proof, responses, setup, timeline,
@@ -77,7 +77,7 @@ impl FlowView {
             bursts: outages::bursts(t, rtt).iter().map(|b| b - limiter::seconds(t.first)).collect(),
             near_receiver: receiver_side(t),
             waits_before_capture: waits_before_capture(t),
-            inflight_unknown: t.rtt_up.samples() == 0 && !sender_side(t),
+            inflight_unknown: are_waits_unseen(t),
             one_way: measures::is_one_way(t) && !outages::is_unanswered(t),
             begun_late: !t.handshake.syn && !t.handshake.syn_ack,
             window_unknown: t.handshake.wscale.is_none(),

@@ -14,6 +14,11 @@ pub(super) fn sender_side(t: &Track) -> bool {
     vantage(t).place == CapturePlace::Sender
 }
 
+/// Nothing shows how long packets wait between sender and capture: they have no timestamps, and the capture is not at the sender.
+pub(super) fn are_waits_unseen(t: &Track) -> bool {
+    t.rtt_up.samples() == 0 && !sender_side(t)
+}
+
 /// What round trips take too long, they take mostly between sender and capture.
 pub(super) fn waits_before_capture(t: &Track) -> bool {
     let over = |h: &track::SpanHistogram| {
