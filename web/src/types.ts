@@ -128,7 +128,7 @@ export interface CaptureFlow {
   /** What the sender's qlog says of its congestion control; absent where the flow is not from a sender's qlog, or that states no congestion window. */
   qlog?: QlogAccount;
   /** What would help, the most likely first. */
-  remedies?: Remedy[];
+  remedies?: Change[];
   /** How the connection was reset, where it was. */
   reset?: ConnectionReset;
   /** How long the sender took to answer what it was asked; absent where it was asked nothing. */
@@ -208,7 +208,7 @@ export interface CapturePage {
   causes: string[];
   /** Most bytes first. */
   flows: CaptureFlow[];
-  /** `longfat-diagnosis/2`. */
+  /** `longfat-diagnosis/3`. */
   format: string;
   /** Names of packets' kinds, by number. */
   kinds: string[];
@@ -305,8 +305,77 @@ export interface CauseSpan {
   to_s: number;
 }
 
+/** A change that would help. */
+export interface Change {
+  /** What to type, with its undo; of several for one host one is enough. Empty where no command makes the change, or where what is there now could not be read and so could not be restored. */
+  commands?: CommandSet[];
+  /** What is expected to change; empty where no bound is known. */
+  effects?: ChangeEffect[];
+  /** What to change. */
+  kind: ChangeKind;
+  /** The name to choose, where one is chosen by name: `bbr`, `fq_codel`; or what holds the value: `tcp_rmem`. */
+  name?: string;
+  /** Where. */
+  place: ChangePlace;
+  /** The number to set, where it is one. */
+  setting?: ChangeSetting;
+  /** Why it helps, in a sentence; empty where what the change belongs to says why. */
+  why?: string;
+}
+
+/** A change of something measured. */
+export interface ChangeEffect {
+  /** What that is: a bound or an estimate. */
+  bound: EffectBound;
+  /** How `then` is computed, and where that is from; or what was simulated. */
+  formula: string;
+  /** Of what. */
+  measure: EffectMeasure;
+  /** As measured or simulated; absent where the capture does not show it. */
+  now?: number;
+  /** As expected with the change. */
+  then: number;
+  /** Of both numbers. */
+  unit: ChangeUnit;
+}
+
+/** What is changed. */
+export type ChangeKind = "shape" | "congestion-control" | "pacing" | "pacing-cap" | "small-bursts" | "bucket-size" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "flow-control" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "more-connections" | "split-proxy" | "initial-window" | "idle-restart" | "loss-recovery" | "retransmission-timeout" | "saved-metrics" | "link-log" | "return-path" | "mss-clamp" | "allow-icmp" | "mtu-probing" | "no-delay" | "write-at-once" | "accept-queue" | "backlog" | "tcp-memory" | "offloads" | "host-setting" | "service" | "reachability" | "capture-again";
+
+/** Where a change is made. Also names who must be able to make it: those who run that place. */
+export type ChangePlace = "sender" | "receiver" | "both-ends" | "sender-edge" | "limiter" | "before-capture" | "behind-capture" | "path" | "return-path";
+
+/** A number to set. */
+export interface ChangeSetting {
+  /** What it is now, as far as that was seen; absent where it is unknown. */
+  now?: number;
+  /** What it should be. */
+  to: number;
+  /** Of both. */
+  unit: ChangeUnit;
+}
+
+/** What a number of a change counts. */
+export type ChangeUnit = "Mbit/s" | "bytes" | "ms" | "s" | "times";
+
 /** Which clock drove the run. */
 export type Clock = "sim" | "kernel";
+
+/** One way to make a change on one platform. */
+export interface CommandSet {
+  /** Lines that make the change. On Linux a shell reads them; `$DEV` is the interface. */
+  apply: string[];
+  /** The host of the scenario, or the network namespace, that they are for. */
+  at: string;
+  /** Versions and modules that they need. */
+  needs: string;
+  /** For what it is written. */
+  platform: Platform;
+  /** The next host, towards which `$DEV` or the interface leads, or the peer that `$PEER` is; absent where none is named. */
+  towards?: string;
+  /** Lines that undo it. A line that begins with `#` says what is not known of what was there before. */
+  undo: string[];
+}
 
 /** Which end of a connection. */
 export type ConnectionEnd = "client" | "server";
@@ -392,10 +461,10 @@ export interface Diagnosis {
 }
 
 /** How an expected value bounds what will be measured. */
-export type EffectBound = "at-most" | "about";
+export type EffectBound = "at-most" | "about" | "simulated";
 
 /** What is expected to change. */
-export type EffectMeasure = "goodput" | "total-goodput" | "queue-delay" | "zero-windows";
+export type EffectMeasure = "goodput" | "total-goodput" | "queue-delay" | "zero-windows" | "answer-time";
 
 /** A path element's summary. */
 export interface ElementResult {
@@ -600,7 +669,7 @@ export interface FlowDiagnosis {
   /** What the sender's qlog says of its congestion control; absent where the flow is not from a sender's qlog, or that states no congestion window. */
   qlog?: QlogAccount;
   /** What would help, the most likely first. */
-  remedies?: Remedy[];
+  remedies?: Change[];
   /** How the connection was reset, where it was. */
   reset?: ConnectionReset;
   /** How long the sender took to answer what it was asked; absent where it was asked nothing. */
@@ -1155,6 +1224,9 @@ export interface PathStage {
   settings?: Record<string, string>;
 }
 
+/** What commands are written for. */
+export type Platform = "linux" | "networkd" | "application" | "longfat" | "nginx" | "haproxy" | "cni" | "cisco-ios" | "cisco-ios-xe";
+
 /** What packets have to do with what they show. */
 export type ProofKind = "lost" | "waited" | "pauses" | "zero-windows" | "held" | "setup" | "resets" | "response";
 
@@ -1255,57 +1327,6 @@ export interface RealTime {
   /** Transmission rating R of the E-model (ITU-T G.107), for `voice` flows; packets that are lost or late are what it counts as loss, and codec, fastest packet and jitter buffer together are its delay. Absent where the codec is not in ITU-T G.113. */
   r_factor?: number;
 }
-
-/** A change that would help. */
-export interface Remedy {
-  /** What is expected to change; empty where no bound is known. */
-  effects?: RemedyEffect[];
-  /** What to change. */
-  kind: RemedyKind;
-  /** The name to choose, where one is chosen by name: `bbr`, `fq_codel`. */
-  name?: string;
-  /** Where. */
-  place: RemedyPlace;
-  /** The number to set, where it is one. */
-  setting?: RemedySetting;
-  /** Why it helps, in a sentence. */
-  why: string;
-}
-
-/** A change of something measured. */
-export interface RemedyEffect {
-  /** What that is: a bound or an estimate. */
-  bound: EffectBound;
-  /** How `then` is computed, and where that is from. */
-  formula: string;
-  /** Of what. */
-  measure: EffectMeasure;
-  /** As measured; absent where the capture does not show it. */
-  now?: number;
-  /** As expected with the remedy. */
-  then: number;
-  /** Of both numbers. */
-  unit: RemedyUnit;
-}
-
-/** What a remedy changes. */
-export type RemedyKind = "shape" | "congestion-control" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "flow-control" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "initial-window" | "link-log" | "return-path" | "pacing" | "mss-clamp" | "allow-icmp" | "mtu-probing" | "no-delay" | "write-at-once" | "service" | "reachability" | "capture-again";
-
-/** Where a remedy is applied. */
-export type RemedyPlace = "sender" | "sender-edge" | "limiter" | "before-capture" | "behind-capture" | "path" | "return-path" | "receiver" | "both-ends";
-
-/** A number to set. */
-export interface RemedySetting {
-  /** What it is now, as far as the capture shows. */
-  now?: number;
-  /** What it should be. */
-  to: number;
-  /** Of both. */
-  unit: RemedyUnit;
-}
-
-/** What a number of a remedy counts. */
-export type RemedyUnit = "Mbit/s" | "bytes" | "ms" | "times";
 
 /** A variant over its repeats, each with a seed of its own. */
 export interface Repeats {

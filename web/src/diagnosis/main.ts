@@ -21,7 +21,7 @@ import { flows } from "./plots";
 import { udp, udpState } from "./udp";
 import { footer, header, story, why } from "./view";
 
-export const FORMAT = "longfat-diagnosis/2";
+export const FORMAT = "longfat-diagnosis/3";
 
 /** Where the columns of a flow's packets are. */
 type DataOf = (packets: Packets) => Data<Packets>;

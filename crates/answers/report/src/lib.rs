@@ -2,6 +2,7 @@
 //! `longfat diagnose` says of a capture. What every command shows is made of the same parts: [`Table`], [`plot`],
 //! [`PlainPage`].
 
+mod advice;
 mod bands;
 mod both;
 pub mod diagnosis;
@@ -25,6 +26,7 @@ mod trust;
 mod warnings;
 mod width;
 
+pub use advice::advice;
 pub use bands::{Band, Bands, PlottedSeries};
 pub use figures::GroupBy;
 pub use page::{PageData, PlainPage, Shown, packed, page, page_data};

@@ -98,6 +98,22 @@ pub(crate) fn filled(text: &str, values: &[(&str, &str)]) -> String {
     filled + rest
 }
 
+/// Names of placeholders and what stands there.
+pub(crate) type SentenceValues = Vec<(String, String)>;
+
+/// The texts of `key.1`, `key.2` and so on.
+pub(crate) fn numbered(key: &str, lang: Lang) -> Vec<&'static str> {
+    (1..).map_while(|n| find(&format!("{key}.{n}"), lang)).collect()
+}
+
+/// The first of the texts all of whose placeholders are known, filled; the last as it is where none is.
+pub(crate) fn first_known(texts: &[&'static str], values: &SentenceValues) -> String {
+    let known = |text: &str| placeholders(text).all(|name| values.iter().any(|(n, _)| n == name));
+    let text = texts.iter().find(|t| known(t)).or(texts.last()).copied().unwrap_or_default();
+    let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    filled(text, &values)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

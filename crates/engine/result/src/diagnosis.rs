@@ -3,13 +3,13 @@
 use crate::RttSummary;
 pub use crate::both_ends::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, LostBetween, UdpBetweenEnds};
 pub use crate::cause::Cause;
+use crate::change::Change;
 pub use crate::qlog::{QlogAccount, QlogPoint, QlogStateSpan};
-use crate::remedy::Remedy;
 pub use crate::udp::{QuicFacts, RtpFacts, SpinBit, UdpFlowDiagnosis, UdpLoss, UdpRate};
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version, first key of every diagnosis.
-pub const DIAGNOSIS_SCHEMA: &str = "longfat-diagnosis/2";
+pub const DIAGNOSIS_SCHEMA: &str = "longfat-diagnosis/3";
 
 /// The diagnosis of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -358,7 +358,7 @@ pub struct FlowDiagnosis {
     pub timeline: Vec<CauseSpan>,
     /// What would help, the most likely first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub remedies: Vec<Remedy>,
+    pub remedies: Vec<Change>,
     /// Index into [`Diagnosis::limiters`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limiter: Option<usize>,

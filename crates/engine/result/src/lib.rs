@@ -5,8 +5,10 @@
 
 mod both_ends;
 pub mod cause;
+pub mod change;
 mod column;
 mod combine;
+pub mod command;
 pub mod diagnosis;
 mod fault;
 mod holder;
@@ -16,18 +18,20 @@ mod model;
 mod over_time;
 mod packed;
 mod qlog;
-pub mod remedy;
 #[cfg(feature = "schema")]
 mod schema;
 mod series;
+pub mod sizes;
 pub mod topology;
 mod trust;
 mod udp;
 pub mod varints;
 
 pub use cause::Cause;
+pub use change::{Change, ChangeKind, ChangePlace, ChangeUnit};
 pub use column::{Cells, CellsMut, Clocks, Column, ColumnKind, Columns, Growth, Unit};
 pub use combine::{combine, concat, estimate, paired};
+pub use command::{CommandSet, LinuxSetting, Platform};
 pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 pub use fault::{FaultResult, FlowOutage};
 pub use holder::{

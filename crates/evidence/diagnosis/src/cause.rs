@@ -28,8 +28,7 @@ pub use affected::{AffectedFlows, remedies, remedies_of};
 pub use evidence::ClaimOrder;
 pub(crate) use evidence::{RoundEvidence, RoundPart};
 
-use result::Cause;
-use result::remedy::Remedy;
+use result::{Cause, Change};
 
 /// What must hold of a flow if a cause is named (checked in `crates/evidence/diagnosis/src/verdict/bounds.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +54,7 @@ pub(crate) struct CauseRules {
     /// Whether a part of a round trip is the cause's, and how strong that claim is.
     pub claim: fn(RoundPart, &RoundEvidence) -> Option<ClaimOrder>,
     /// What would help the flows that it holds.
-    pub remedies: fn(&AffectedFlows) -> Vec<Remedy>,
+    pub remedies: fn(&AffectedFlows) -> Vec<Change>,
 }
 
 /// The rules of a cause.

@@ -1,16 +1,12 @@
-//! What a cause is called, and its sentences: the numbers that show it, and what to do. The texts are the block `cause.NAME`
-//! of `strings.json`; the numbers are the group's ([`super::values`]) and those of its remedies.
-//!
-//! Of `cause.NAME.why.1`, `.2` and so on the first is printed that has a number for each of its placeholders; likewise of
-//! `cause.NAME.advice.KINDS.1` and so on, where KINDS are the remedies joined by `+`. `advice.KINDS` holds what several causes
-//! advise.
+//! What a cause is called, and what shows that it was it. The texts are the block `cause.NAME` of `strings.json`; the numbers are
+//! the group's ([`super::values`]). Of `cause.NAME.why.1`, `.2` and so on the first is printed that has a number for each of its
+//! placeholders.
 
 use super::group::{Certainty, FlowGroup};
-use super::values::{first_known, of_group, of_remedies};
+use super::values::of_group;
 use super::words::share;
-use crate::strings::{Lang, find, text};
+use crate::strings::{Lang, first_known, numbered, text};
 use result::Cause;
-use result::remedy::Remedy;
 
 /// Its name in a table.
 pub fn cause_label(cause: Cause, lang: Lang) -> &'static str {
@@ -29,8 +25,7 @@ pub(super) fn why(g: &FlowGroup, lang: Lang) -> String {
 
 /// What to do about it.
 pub(super) fn advice(g: &FlowGroup, lang: Lang) -> String {
-    let remedies = diagnosis::cause::remedies(&g.affected());
-    first_known(&advice_texts(g.cause, &remedies, lang), &of_remedies(&remedies, lang))
+    crate::advice::advice(&diagnosis::cause::remedies(&g.affected()), lang)
 }
 
 /// What may have held the largest flow, each with its probability, the likeliest first; none where nothing is known.
@@ -40,19 +35,6 @@ pub(super) fn possible(g: &FlowGroup, lang: Lang) -> Vec<String> {
         .then_some((g.cause, lead.confidence));
     let others = lead.alternatives.iter().map(|a| (a.cause, a.probability));
     own.into_iter().chain(others).map(|(c, p)| format!("{} {} %", cause_label(c, lang), share(p))).collect()
-}
-
-fn advice_texts(cause: Cause, remedies: &[Remedy], lang: Lang) -> Vec<&'static str> {
-    let kinds: Vec<String> = remedies.iter().map(|r| r.kind.name()).collect();
-    let kinds = format!("advice.{}", kinds.join("+"));
-    let mut texts = numbered(&format!("cause.{}.{kinds}", cause.name()), lang);
-    texts.extend(numbered(&kinds, lang));
-    texts
-}
-
-/// The texts of `key.1`, `key.2` and so on.
-fn numbered(key: &str, lang: Lang) -> Vec<&'static str> {
-    (1..).map_while(|n| find(&format!("{key}.{n}"), lang)).collect()
 }
 
 #[cfg(test)]

@@ -143,7 +143,7 @@ fn flight(g: &FlowGroup, lang: Lang) -> Option<String> {
 
 /// On which side of the capture the limiter is.
 fn place(g: &FlowGroup, lang: Lang) -> Option<String> {
-    let key = if g.limiter?.before_capture { "diag.where.up" } else { "diag.where.down" };
+    let key = if g.limiter?.before_capture { "place.before-capture" } else { "place.behind-capture" };
     Some(said("where", &[("where", text(key, lang).into())], lang))
 }
 

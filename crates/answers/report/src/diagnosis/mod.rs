@@ -14,7 +14,7 @@ mod table;
 mod told;
 mod udp;
 mod values;
-mod words;
+pub(crate) mod words;
 
 pub use cause::cause_label;
 pub use page::{page, page_data};

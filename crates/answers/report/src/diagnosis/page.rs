@@ -32,7 +32,7 @@ const KINDS: [PacketKind; 6] = [
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "CapturePage"))]
 pub(crate) struct CapturePage<'a> {
-    /// `longfat-diagnosis/2`.
+    /// `longfat-diagnosis/3`.
     format: &'static str,
     /// Version of longfat.
     longfat: &'static str,

@@ -2,16 +2,15 @@
 //! largest flow, but for those of a limiter, which are of all flows that it holds: so no sentence mixes the numbers of several
 //! flows.
 //!
-//! Of a cause, the first text is told whose placeholders are all known; so a value that makes no sense for these flows is
+//! Of a cause, the first text is printed whose placeholders are all known; so a value that makes no sense for these flows is
 //! not in the list, rather than odd.
 
 use super::group::FlowGroup;
-use super::words::{bytes, place, seconds};
+use super::words::{bytes, seconds};
 use crate::number::{count, millis, percent, short};
-use crate::strings::{Lang, filled, placeholders};
+use crate::strings::SentenceValues;
 use crate::width::printable;
 use result::diagnosis::{Aqm, ConnectionEnd, Limiter, Measures, SetupEnd};
-use result::remedy::{Remedy, RemedyUnit};
 use result::{Cause, FlowDiagnosis};
 
 /// A buffer that would carry so many times what was ever delivered in an RTT is not kept full: it is filled in bursts.
@@ -23,17 +22,6 @@ const MATHIS: f64 = 1.2247;
 
 /// Each fragment but the first has one more (RFC 791 section 3.1), bytes.
 const IPV4_HEADER: f64 = 20.0;
-
-/// Names and how they are told.
-pub(super) type SentenceValues = Vec<(String, String)>;
-
-/// The first of the texts all of whose placeholders are known, filled; the last as it is where none is.
-pub(super) fn first_known(texts: &[&'static str], values: &SentenceValues) -> String {
-    let known = |text: &str| placeholders(text).all(|name| values.iter().any(|(n, _)| n == name));
-    let text = texts.iter().find(|t| known(t)).or(texts.last()).copied().unwrap_or_default();
-    let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-    filled(text, &values)
-}
 
 /// What was measured of the group.
 pub(super) fn of_group(g: &FlowGroup) -> SentenceValues {
@@ -184,34 +172,6 @@ fn no_data(g: &FlowGroup) -> Named {
         ("server_reset", by(ConnectionEnd::Server)),
         ("no_data", lead.reset.is_none().then(|| count(0))),
     ]
-}
-
-/// What remedies set, change and are applied to: `{shape}` is the setting of the remedy `shape`, `{send-buffer.now}` what it is
-/// now, `{queue-management.queue-delay}` the effect's measure now, `{repair-link.place}` the place.
-pub(super) fn of_remedies(remedies: &[Remedy], lang: Lang) -> SentenceValues {
-    let mut values = Vec::new();
-    for r in remedies {
-        let kind = r.kind.name();
-        values.extend(place(r.place, lang).map(|p| (format!("{kind}.place"), p.to_string())));
-        values.extend(r.name.iter().map(|name| (format!("{kind}.name"), name.clone())));
-        if let Some(s) = r.setting {
-            values.push((kind.clone(), number(s.to, s.unit)));
-            values.extend(s.now.map(|now| (format!("{kind}.now"), number(now, s.unit))));
-        }
-        for e in &r.effects {
-            values.extend(e.now.map(|now| (format!("{kind}.{}", e.measure.name()), number(now, e.unit))));
-        }
-    }
-    values
-}
-
-fn number(x: f64, unit: RemedyUnit) -> String {
-    match unit {
-        RemedyUnit::Mbps => short(x),
-        RemedyUnit::Bytes => bytes(x),
-        RemedyUnit::Millis => millis(x),
-        RemedyUnit::Times => format!("{x:.0}"),
-    }
 }
 
 /// The share of the packets that the limiter dropped; of the largest flow's packets that were lost where there is none.

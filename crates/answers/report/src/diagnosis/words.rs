@@ -3,10 +3,9 @@
 use crate::number::{count, short};
 use crate::strings::{Lang, fill, text};
 use result::diagnosis::LimiterKind;
-use result::remedy::RemedyPlace;
 
 /// `847 B`, `64.0 kB`, `1.25 MB` (k = 1000).
-pub(super) fn bytes(n: f64) -> String {
+pub(crate) fn bytes(n: f64) -> String {
     match n {
         n if !n.is_finite() => "–".into(),
         n if n < 999.5 => format!("{n:.0} B"),
@@ -39,15 +38,6 @@ pub(super) fn kind(kind: LimiterKind, lang: Lang) -> &'static str {
         LimiterKind::Bottleneck => "diag.kind.bottleneck",
     };
     text(key, lang)
-}
-
-/// On which side of the capture, where that is what a place says.
-pub(super) fn place(place: RemedyPlace, lang: Lang) -> Option<&'static str> {
-    match place {
-        RemedyPlace::BeforeCapture => Some(text("diag.where.up", lang)),
-        RemedyPlace::BehindCapture => Some(text("diag.where.down", lang)),
-        _ => None,
-    }
 }
 
 /// Items as the language separates them.

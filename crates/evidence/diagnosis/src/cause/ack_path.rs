@@ -2,7 +2,7 @@
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::{Remedy, RemedyKind, RemedyPlace};
+use result::change::{Change, ChangeKind, ChangePlace};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
@@ -21,11 +21,11 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     }
 }
 
-fn remedies(_: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(_: &AffectedFlows) -> Vec<Change> {
     let relieve = "the sender goes on only when ACKs come";
     let pace = "paced packets leave evenly however ACKs are bunched";
     vec![
-        Remedy::new(RemedyKind::ReturnPath, RemedyPlace::ReturnPath, relieve),
-        Remedy::new(RemedyKind::Pacing, RemedyPlace::Sender, pace).named("fq, bbr"),
+        Change::new(ChangeKind::ReturnPath, ChangePlace::ReturnPath, relieve),
+        Change::new(ChangeKind::Pacing, ChangePlace::Sender, pace).named("fq"),
     ]
 }

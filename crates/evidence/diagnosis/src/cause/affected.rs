@@ -1,8 +1,8 @@
 //! The flows that a cause holds, as its remedies need them.
 
 use super::rules;
+use result::change::Change;
 use result::diagnosis::{Diagnosis, Limiter, UNDECIDED};
-use result::remedy::Remedy;
 use result::{Cause, FlowDiagnosis};
 
 /// Flows that one cause holds at one limiter.
@@ -59,7 +59,7 @@ impl<'a> AffectedFlows<'a> {
 }
 
 /// What would help flows that one cause holds at one limiter.
-pub fn remedies(affected: &AffectedFlows) -> Vec<Remedy> {
+pub fn remedies(affected: &AffectedFlows) -> Vec<Change> {
     let lead = affected.lead();
     // Of a cause that is one of several nothing follows but to look closer.
     let cause = if lead.confidence < UNDECIDED { Cause::Unknown } else { lead.cause };
@@ -67,7 +67,7 @@ pub fn remedies(affected: &AffectedFlows) -> Vec<Remedy> {
 }
 
 /// What would help this flow of the diagnosis.
-pub fn remedies_of(diagnosis: &Diagnosis, flow: &FlowDiagnosis) -> Vec<Remedy> {
+pub fn remedies_of(diagnosis: &Diagnosis, flow: &FlowDiagnosis) -> Vec<Change> {
     let limiter = flow.limiter.filter(|_| flow.cause.is_of_limiter());
     let limiter = limiter.and_then(|i| diagnosis.limiters.get(i));
     remedies(&AffectedFlows { flows: &[flow], limiter })

@@ -2,7 +2,7 @@
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace};
+use result::change::{Change, ChangeKind, ChangePlace, EffectMeasure};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
@@ -24,11 +24,11 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     }
 }
 
-fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let m = &a.lead().measures;
     let formula = "the greatest delivery rate over a round trip, which the path carried when there was data";
     let why = "the network waited for the application";
-    vec![Remedy::new(RemedyKind::SendingApplication, RemedyPlace::Sender, why).up_to(
+    vec![Change::new(ChangeKind::SendingApplication, ChangePlace::Sender, why).up_to(
         EffectMeasure::Goodput,
         m.goodput_mbps,
         m.max_delivery_mbps,

@@ -3,7 +3,7 @@
 use super::remedies::mss_clamp;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::{Remedy, RemedyKind, RemedyPlace};
+use result::change::{Change, ChangeKind, ChangePlace};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
@@ -22,12 +22,12 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     e.claim_after_loss(part, Cause::BlackHole)
 }
 
-fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let told = "the sender learns at once what fits (RFC 1191; RFC 2979 section 3.1.1)";
     let found = "after timeouts the sender tries smaller segments (RFC 4821)";
     vec![
-        Remedy::new(RemedyKind::AllowIcmp, RemedyPlace::Path, told),
+        Change::new(ChangeKind::AllowIcmp, ChangePlace::Path, told),
         mss_clamp(a, "connections then begin with segments that fit, and nothing has to be told"),
-        Remedy::new(RemedyKind::MtuProbing, RemedyPlace::Sender, found),
+        Change::new(ChangeKind::MtuProbing, ChangePlace::Sender, found).named("tcp_mtu_probing"),
     ]
 }

@@ -3,7 +3,7 @@
 use super::remedies::bbr;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::{Remedy, RemedyKind, RemedyPlace, RemedyUnit};
+use result::change::{Change, ChangeKind, ChangePlace, ChangeUnit};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Loss,
@@ -21,12 +21,12 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 /// reduction to 0.7 (RFC 9438 section 4.6).
 const SHORT_QUEUE: f64 = 0.5;
 
-fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let bdp = a.lead().measures.bdp_bytes as f64;
     // No advice to use what it uses.
     let fewer = (!a.all_use("bbr")).then(|| bbr("it keeps less in the queue, and so loses fewer packets"));
     let mark = "senders slow down by a mark, without a loss (RFC 3168)";
-    let marked = Remedy::new(RemedyKind::Ecn, RemedyPlace::Limiter, mark);
+    let marked = Change::new(ChangeKind::Ecn, ChangePlace::Limiter, mark);
     // Of QUIC ECN is the stack's own (RFC 9000 section 13.4), whatever the kernel's TCP is set to.
     let marked = if a.is_quic() { marked } else { marked.named("tcp_ecn") };
     // It is managed already: neither longer nor under another law would it lose fewer.
@@ -35,11 +35,11 @@ fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
     }
     if let Some(queue) = a.limiter.and_then(|l| l.queue_bytes).filter(|&q| q < SHORT_QUEUE * bdp) {
         let why = "a queue shorter than the path's bandwidth-delay product runs empty after each loss (RFC 9438 section 4.6)";
-        let longer = Remedy::new(RemedyKind::QueueLength, RemedyPlace::Limiter, why);
-        let longer = longer.set(Some(queue), bdp, RemedyUnit::Bytes);
+        let longer = Change::new(ChangeKind::QueueLength, ChangePlace::Limiter, why);
+        let longer = longer.set(Some(queue), bdp, ChangeUnit::Bytes);
         return [Some(longer), fewer].into_iter().flatten().collect();
     }
     let early = "it drops few packets early instead of many when the queue is full (RFC 8290)";
-    let managed = Remedy::new(RemedyKind::QueueManagement, RemedyPlace::Limiter, early).named("fq_codel");
+    let managed = Change::new(ChangeKind::QueueManagement, ChangePlace::Limiter, early).named("fq_codel");
     [Some(managed), Some(marked), fewer].into_iter().flatten().collect()
 }

@@ -3,7 +3,7 @@
 use super::remedies::mss_clamp;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::Remedy;
+use result::change::Change;
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Loss,
@@ -17,7 +17,7 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     e.claim_after_loss(part, Cause::Fragmented)
 }
 
-fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(a: &AffectedFlows) -> Vec<Change> {
     vec![mss_clamp(
         a,
         "packets that are not cut are lost by one loss in as many as they had fragments (RFC 8900)",

@@ -3,7 +3,7 @@
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::{Remedy, RemedyKind, RemedyPlace};
+use result::change::{Change, ChangeKind, ChangePlace};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
@@ -17,11 +17,11 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     (part == RoundPart::Held && e.held_again).then_some(ClaimOrder::Writer)
 }
 
-fn remedies(_: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(_: &AffectedFlows) -> Vec<Change> {
     let once = "one write makes one segment, and none has to wait";
     let now = "small segments are sent though others are not acknowledged (RFC 9293 section 3.7.4)";
     vec![
-        Remedy::new(RemedyKind::WriteAtOnce, RemedyPlace::Sender, once),
-        Remedy::new(RemedyKind::NoDelay, RemedyPlace::Sender, now).named("TCP_NODELAY"),
+        Change::new(ChangeKind::WriteAtOnce, ChangePlace::Sender, once),
+        Change::new(ChangeKind::NoDelay, ChangePlace::Sender, now).named("TCP_NODELAY"),
     ]
 }

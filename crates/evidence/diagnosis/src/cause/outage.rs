@@ -2,7 +2,7 @@
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::{Remedy, RemedyKind, RemedyPlace};
+use result::change::{Change, ChangeKind, ChangePlace};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
@@ -19,7 +19,7 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     }
 }
 
-fn remedies(_: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(_: &AffectedFlows) -> Vec<Change> {
     let why = "it says whether a handover, the radio or a new route was it";
-    vec![Remedy::new(RemedyKind::LinkLog, RemedyPlace::Path, why)]
+    vec![Change::new(ChangeKind::LinkLog, ChangePlace::Path, why)]
 }

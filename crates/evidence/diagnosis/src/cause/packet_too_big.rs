@@ -3,7 +3,7 @@
 use super::remedies::mss_clamp;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::Remedy;
+use result::change::Change;
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
@@ -18,6 +18,6 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     (waits && e.last_loss == Cause::PacketTooBig).then_some(ClaimOrder::TooBig)
 }
 
-fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(a: &AffectedFlows) -> Vec<Change> {
     vec![mss_clamp(a, "connections then begin with segments that fit, and nothing has to be told")]
 }

@@ -3,7 +3,8 @@
 use super::remedies::{at_a_full_rate, bbr};
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
+use result::change::{Change, ChangeEffect, ChangeKind, ChangePlace, ChangeUnit, EffectBound, EffectMeasure};
+use result::sizes::SHAPED_SHARE;
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Loss,
@@ -22,17 +23,15 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     e.claim_after_loss(part, Cause::Policed)
 }
 
-/// Where to shape before a policer: what leaves the shaper in bursts must still find tokens.
-const SHAPE_AT: f64 = 0.98;
 /// The least headers of IPv4 (RFC 791) and TCP (RFC 9293), bytes.
 const LEAST_HEADERS: f64 = 40.0;
 
 /// Goodput of this share of what the rate carries leaves nothing to gain.
 const FULL: f64 = 0.95;
 
-fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let why = "a shaper delays what a policer would drop";
-    let shape = Remedy::new(RemedyKind::Shape, RemedyPlace::SenderEdge, why);
+    let shape = Change::new(ChangeKind::Shape, ChangePlace::SenderEdge, why);
     // No advice to use what it uses.
     let follows = (!a.all_use("bbr")).then(|| bbr("its rate follows what is delivered, not single losses"));
     let Some(rate) = a.rate_mbps() else {
@@ -43,15 +42,15 @@ fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
     if a.sum(|f| f.measures.goodput_mbps) >= FULL * payload_of(rate) {
         return at_a_full_rate(a).into_iter().take(1).collect();
     }
-    let payload = |rate: f64| RemedyEffect {
+    let payload = |rate: f64| ChangeEffect {
         measure: EffectMeasure::TotalGoodput,
-        unit: RemedyUnit::Mbps,
+        unit: ChangeUnit::Mbps,
         now: None,
         then: payload_of(rate),
         bound: EffectBound::AtMost,
         formula: "rate × mss / (mss + 40 bytes of headers)".into(),
     };
-    let at = SHAPE_AT * rate;
-    let shape = shape.set(None, at, RemedyUnit::Mbps).with(payload(at));
+    let at = SHAPED_SHARE * rate;
+    let shape = shape.set(None, at, ChangeUnit::Mbps).with(payload(at));
     [Some(shape), follows.map(|f| f.with(payload(rate)))].into_iter().flatten().collect()
 }

@@ -3,7 +3,7 @@
 use super::remedies::bbr;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::{Remedy, RemedyKind, RemedyPlace};
+use result::change::{Change, ChangeKind, ChangePlace};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::LossWithoutQueue,
@@ -17,11 +17,11 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     e.claim_after_loss(part, Cause::RandomLoss)
 }
 
-fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let [before, behind] = [a.sum(|f| f.measures.lost_up as f64), a.sum(|f| f.measures.lost_down as f64)];
-    let place = if before > behind { RemedyPlace::BeforeCapture } else { RemedyPlace::BehindCapture };
+    let place = if before > behind { ChangePlace::BeforeCapture } else { ChangePlace::BehindCapture };
     let repair = "at a quarter of the loss CUBIC and Reno carry twice as much (Mathis et al. 1997)";
-    let mut list = vec![Remedy::new(RemedyKind::RepairLink, place, repair)];
+    let mut list = vec![Change::new(ChangeKind::RepairLink, place, repair)];
     // No advice to use what it uses.
     if !a.all_use("bbr") {
         list.push(bbr("its rate follows what is delivered, not single losses"));

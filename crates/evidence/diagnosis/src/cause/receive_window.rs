@@ -3,7 +3,8 @@
 use super::remedies::WINDOW_RATE;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace, RemedyUnit};
+use result::change::{Change, ChangeKind, ChangePlace, ChangeUnit, EffectMeasure};
+use result::sizes::BUFFER_PER_PAYLOAD;
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Window,
@@ -24,30 +25,29 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 /// The largest window without scaling (RFC 9293 section 3.1).
 const UNSCALED: u64 = 65_535;
 
-fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let m = &a.lead().measures;
     let why = "a window a round trip is all that passes";
-    let (kind, name) = if a.is_quic() {
-        (RemedyKind::FlowControl, "initial_max_data, initial_max_stream_data")
-    } else {
-        (RemedyKind::ReceiveBuffer, "tcp_rmem, SO_RCVBUF")
-    };
-    let larger = Remedy::new(kind, RemedyPlace::Receiver, why).named(name);
-    match m.max_window_bytes {
-        // Without scaling, twice as much is more than a window can be.
-        Some(window) if !a.is_quic() && m.window_scaling == Some(false) && 2 * window > UNSCALED => {
-            let why = "without it no window is larger than 64 KiB";
-            vec![
-                Remedy::new(RemedyKind::WindowScaling, RemedyPlace::BothEnds, why)
-                    .named("tcp_window_scaling"),
-            ]
-        }
-        Some(window) => {
-            let twice = 2 * window;
-            let then = a.window_rate_mbps(twice).unwrap_or(0.0);
-            let larger = larger.set(Some(window as f64), twice as f64, RemedyUnit::Bytes);
-            vec![larger.up_to(EffectMeasure::Goodput, m.goodput_mbps, then, WINDOW_RATE)]
-        }
-        None => vec![larger],
+    // Without scaling, twice as much is more than a window can be.
+    let unscaled = |window| m.window_scaling == Some(false) && 2 * window > UNSCALED;
+    if !a.is_quic() && m.max_window_bytes.is_some_and(unscaled) {
+        let why = "without it no window is larger than 64 KiB";
+        let scale = Change::new(ChangeKind::WindowScaling, ChangePlace::BothEnds, why);
+        return vec![scale.named("tcp_window_scaling")];
     }
+    let larger = if a.is_quic() {
+        let credit = Change::new(ChangeKind::FlowControl, ChangePlace::Receiver, why);
+        credit.named("initial_max_data, initial_max_stream_data")
+    } else {
+        Change::new(ChangeKind::ReceiveBuffer, ChangePlace::Receiver, why).named("tcp_rmem")
+    };
+    let Some(window) = m.max_window_bytes else { return vec![larger] };
+    let twice = 2 * window;
+    let larger = match a.is_quic() {
+        true => larger.set(Some(window as f64), twice as f64, ChangeUnit::Bytes),
+        // The capture shows the window that is offered, not the buffer that is behind it.
+        false => larger.set(None, (BUFFER_PER_PAYLOAD * twice) as f64, ChangeUnit::Bytes),
+    };
+    let then = a.window_rate_mbps(twice).unwrap_or(0.0);
+    vec![larger.up_to(EffectMeasure::Goodput, m.goodput_mbps, then, WINDOW_RATE)]
 }

@@ -2,7 +2,7 @@
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::{EffectBound, EffectMeasure, Remedy, RemedyEffect, RemedyKind, RemedyPlace, RemedyUnit};
+use result::change::{Change, ChangeEffect, ChangeKind, ChangePlace, ChangeUnit, EffectBound, EffectMeasure};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
@@ -23,16 +23,16 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     }
 }
 
-fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let why = "a buffer that is read in time never fills";
-    let read = Remedy::new(RemedyKind::ReceivingApplication, RemedyPlace::Receiver, why);
+    let read = Change::new(ChangeKind::ReceivingApplication, ChangePlace::Receiver, why);
     let zero = a.lead().measures.zero_windows;
     if zero == 0 {
         return vec![read];
     }
-    vec![read.with(RemedyEffect {
+    vec![read.with(ChangeEffect {
         measure: EffectMeasure::ZeroWindows,
-        unit: RemedyUnit::Times,
+        unit: ChangeUnit::Times,
         now: Some(zero as f64),
         then: 0.0,
         bound: EffectBound::About,

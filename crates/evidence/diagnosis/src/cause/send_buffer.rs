@@ -3,7 +3,8 @@
 use super::remedies::WINDOW_RATE;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::{EffectMeasure, Remedy, RemedyKind, RemedyPlace, RemedyUnit};
+use result::change::{Change, ChangeKind, ChangePlace, ChangeUnit, EffectMeasure};
+use result::sizes::BUFFER_PER_PAYLOAD;
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
@@ -21,19 +22,20 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     }
 }
 
-fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let m = &a.lead().measures;
-    let twice = 2 * m.max_inflight_bytes;
-    let then = a.window_rate_mbps(twice).unwrap_or(0.0);
     let why = "what the buffer holds a round trip is all that passes";
     if a.is_quic() {
         // QUIC has no socket buffer that holds what is in flight.
-        return vec![Remedy::new(RemedyKind::SendingApplication, RemedyPlace::Sender, why)];
+        return vec![Change::new(ChangeKind::SendingApplication, ChangePlace::Sender, why).named("QUIC")];
     }
+    let twice = 2 * m.max_inflight_bytes;
+    let then = a.window_rate_mbps(twice).unwrap_or(0.0);
     vec![
-        Remedy::new(RemedyKind::SendBuffer, RemedyPlace::Sender, why)
-            .named("tcp_wmem, SO_SNDBUF")
-            .set(Some(m.max_inflight_bytes as f64), twice as f64, RemedyUnit::Bytes)
+        // The capture shows what is in flight, not the buffer that holds it.
+        Change::new(ChangeKind::SendBuffer, ChangePlace::Sender, why)
+            .named("tcp_wmem")
+            .set(None, (BUFFER_PER_PAYLOAD * twice) as f64, ChangeUnit::Bytes)
             .up_to(EffectMeasure::Goodput, m.goodput_mbps, then, WINDOW_RATE),
     ]
 }

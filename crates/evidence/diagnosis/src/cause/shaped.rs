@@ -3,8 +3,8 @@
 use super::remedies::at_a_full_rate;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
+use result::change::Change;
 use result::diagnosis::LimiterKind;
-use result::remedy::Remedy;
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
@@ -18,6 +18,6 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     e.claim_of_queue(part, LimiterKind::Shaper)
 }
 
-fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(a: &AffectedFlows) -> Vec<Change> {
     at_a_full_rate(a)
 }

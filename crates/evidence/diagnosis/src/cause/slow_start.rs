@@ -2,7 +2,7 @@
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
-use result::remedy::{Remedy, RemedyKind, RemedyPlace};
+use result::change::{Change, ChangeKind, ChangePlace};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Growth,
@@ -17,12 +17,12 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     (part == RoundPart::Moving && grows).then_some(ClaimOrder::Growth)
 }
 
-fn remedies(a: &AffectedFlows) -> Vec<Remedy> {
+fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let reuse = "a connection that was used before has its window already";
     let initial = "each doubling of the first window saves a round trip (RFC 6928)";
     let name = if a.is_quic() { "the QUIC stack's initial window, RFC 9002 section 7.2" } else { "initcwnd" };
     vec![
-        Remedy::new(RemedyKind::ReuseConnections, RemedyPlace::BothEnds, reuse),
-        Remedy::new(RemedyKind::InitialWindow, RemedyPlace::Sender, initial).named(name),
+        Change::new(ChangeKind::ReuseConnections, ChangePlace::BothEnds, reuse),
+        Change::new(ChangeKind::InitialWindow, ChangePlace::Sender, initial).named(name),
     ]
 }

@@ -67,8 +67,8 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
 #[test]
 fn a_policer_that_carries_its_rate_needs_a_higher_one() {
     use result::FlowDiagnosis;
+    use result::change::ChangeKind::{CongestionControl, HigherRate, Shape};
     use result::diagnosis::{Limiter, Measures};
-    use result::remedy::RemedyKind::{CongestionControl, HigherRate, Shape};
     let limiter = Limiter { kind: LimiterKind::Policer, rate_mbps: 20.0, ..Limiter::default() };
     let kinds = |goodputs: &[f64]| {
         let flow = |goodput: &f64| FlowDiagnosis {

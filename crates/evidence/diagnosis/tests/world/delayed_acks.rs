@@ -2,8 +2,8 @@
 
 use crate::talk::{CLIENT, MSS, SERVER, Talk, client, read};
 use crate::tshark;
+use result::change::ChangeKind;
 use result::diagnosis::ProofKind;
-use result::remedy::RemedyKind;
 use result::{Cause, FlowDiagnosis};
 
 const RTT: u64 = 30_000;
@@ -105,8 +105,8 @@ fn messages_of_a_segment_and_a_half_wait_all_the_time() {
     }
     let f = client(&t.said());
     assert_eq!(f.cause, Cause::Nagle, "{:?}", f.causes);
-    let kinds: Vec<RemedyKind> = f.remedies.iter().map(|r| r.kind).collect();
-    assert_eq!(kinds, [RemedyKind::WriteAtOnce, RemedyKind::NoDelay]);
+    let kinds: Vec<ChangeKind> = f.remedies.iter().map(|r| r.kind).collect();
+    assert_eq!(kinds, [ChangeKind::WriteAtOnce, ChangeKind::NoDelay]);
 }
 
 /// ACKs that are not delayed, and writers that go by a clock, hold nothing.

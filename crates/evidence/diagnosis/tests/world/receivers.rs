@@ -28,7 +28,7 @@ fn is_the_receiver(t: &Talk) {
     assert!(f.share(Cause::ReceiverStalled) > 0.9, "{:?}", f.causes);
     let m = &f.measures;
     assert_eq!((m.retransmitted_packets, m.timeouts, m.lost_up + m.lost_down), (0, 0, 0));
-    assert!(f.remedies.iter().any(|r| r.kind == result::remedy::RemedyKind::ReceivingApplication));
+    assert!(f.remedies.iter().any(|r| r.kind == result::change::ChangeKind::ReceivingApplication));
 }
 
 /// RFC 9293 section 3.8.6.1; Linux probes with an empty packet before the next byte (`tcp_xmit_probe_skb`).

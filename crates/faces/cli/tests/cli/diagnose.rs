@@ -273,7 +273,7 @@ fn quic_is_told_of_and_its_losses_by_a_qlog() {
         assert_eq!(told, (&60_000.into(), &30_000.into(), &6_000.into(), &1.into()));
     }
     done(&place.longfat(&["diagnose", "--qlog", "client.sqlog", "--report", "qlog.html", "--json"]));
-    assert!(String::from_utf8_lossy(&place.read("qlog.html")).contains("longfat-diagnosis/2"));
+    assert!(String::from_utf8_lossy(&place.read("qlog.html")).contains("longfat-diagnosis/3"));
     place.file("bad.qlog", "{}");
     for (args, said) in [
         (&["--qlog", "bad.qlog"][..], "bad.qlog: not a qlog: line 1"),
