@@ -147,8 +147,8 @@ def plan(
 ) -> Plan:
     """Tries cures and ranks them by what they gain; what `longfat plan` does.
 
-    `scenario`: as `run` takes it, or a `Fit`. `only`: who can act (`sender`, `receiver`, `near-edge`, `provider`,
-    `in-between`); `keep`: stages that stay as they are; `max_delay`: the largest 95th percentile of round trips that is
+    `scenario`: as `run` takes it, or a `Fit`. `only`: where something can be changed (`sender`, `receiver`, `sender-edge`, `limiter`,
+    `path`); `keep`: stages that stay as they are; `max_delay`: the largest 95th percentile of round trips that is
     accepted, seconds; `no_loss_for`: flows that must lose nothing; `objective`: what cures are ranked by. Raises
     `PlanError`, `ScenarioError`, `UsageError`.
     """

@@ -2,7 +2,7 @@
 
 use crate::errors::{of_command, raise};
 use crate::load::LoadedScenario;
-use advise::{Actor, PlanError, PlanWish};
+use advise::{PlanError, PlanWish};
 use app::diagnose::{CaptureSource, diagnosed, joined};
 use app::fit::observed;
 use app::plan::Planned;
@@ -10,6 +10,7 @@ use capture::{CaptureReader, FilterTime, HostPrefix, PacketFilter};
 use experiment::Progress;
 use fit::{FitError, FitWish, MadeFit};
 use pyo3::prelude::*;
+use result::ChangePlace;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -191,8 +192,8 @@ impl PlanAsked {
     fn wish(&self, py: Python<'_>, goal: Goal) -> PyResult<PlanWish> {
         let refused = |text: String| raise(py, "UsageError", &text);
         let actor = |name: &String| {
-            let known = || Actor::ALL.map(|a| a.name()).join(", ");
-            Actor::named(name).ok_or_else(|| refused(format!("only={name:?}: there are: {}", known())))
+            let known = || ChangePlace::ACTORS.map(|p| p.name()).join(", ");
+            ChangePlace::actor(name).ok_or_else(|| refused(format!("only={name:?}: there are: {}", known())))
         };
         let objective = match &self.objective {
             Some(text) => {

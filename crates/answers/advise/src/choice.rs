@@ -1,20 +1,20 @@
 //! Chooses the cure that is advised: one that the user can follow.
 //!
-//! 1. A cure that ruins a flow of the scenario ([`crate::measure::Change::ruins`]) is never advised, and neither is one that no
+//! 1. A cure that ruins a flow of the scenario ([`crate::measure::FigureChange::ruins`]) is never advised, and neither is one that no
 //!    released kernel has: it is named in a fact, for users who build their own.
 //! 2. The goal decides where it gains more than a twentieth ([`BAND`]). Cures within that band of the best one are equally
 //!    good (delays also within 5 ms).
-//! 3. Of equally good ones the first by: the provider need not act, unless the wish says that it can; fewer parties; fewer
+//! 3. Of equally good ones the first by: the limiter stays as it is, unless the wish says that it can change; fewer parties; fewer
 //!    steps; what it does to everything else ([`crate::measure::merit`], by half a doubling); fewer changes.
 //! 4. Where the goal gains no more than a twentieth, that gain is not worth a change, but something else may be: of cures that
 //!    do not harm the goal and make something noticeably better, those with the most merit, then as in 3. Fewer packets sent
 //!    again are not such a thing: no user notices them.
 //! 5. Where the goal is all that the path can carry ([`FULL`]), only a cure as in 4 is left.
 
-use crate::Actor;
 use crate::cure;
 use crate::model::{CureEffect, RankedCure};
 use crate::search::CureTrial;
+use result::ChangePlace;
 use units::Goal;
 
 /// What is no more than this share of the goal's figure apart is equally good.
@@ -48,7 +48,7 @@ pub struct Chooser {
     pub now: f64,
     /// The goal is all that the path can carry.
     pub is_full: bool,
-    /// The wish names who can act: the provider, if it is among them, is as near as the others.
+    /// The wish names who can act: the limiter, if it is among them, is as near as the others.
     pub actors_are_given: bool,
 }
 
@@ -95,8 +95,8 @@ impl Chooser {
 
     /// What decides between equals, in this order; smaller is better.
     fn effort(&self, cure: &RankedCure) -> [usize; 3] {
-        let provider = !self.actors_are_given && cure.by.contains(&Actor::Provider);
-        [usize::from(provider), cure.parties, cure.steps.len()]
+        let limiter = !self.actors_are_given && cure.by.contains(&ChangePlace::Limiter);
+        [usize::from(limiter), cure.parties, cure.steps.len()]
     }
 
     fn first(
@@ -120,7 +120,7 @@ impl Chooser {
 
     /// Why `chosen` and not `other`, which is equally good.
     pub fn reason(&self, chosen: &(RankedCure, CureTrial), other: &(RankedCure, CureTrial)) -> &'static str {
-        let why = ["the provider would have to act", "it takes more parties", "it takes more steps"];
+        let why = ["the limiter would have to change", "it takes more parties", "it takes more steps"];
         let [a, b] = [self.effort(&chosen.0), self.effort(&other.0)];
         if let Some(i) = (0..why.len()).find(|&i| a[i] != b[i]) {
             return why[i];
@@ -135,7 +135,7 @@ impl Chooser {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{self, Change, RunFigures};
+    use crate::measure::{self, FigureChange, RunFigures};
     use crate::model::{CureStep, PlanFigures, PlanRange};
     use result::{Measure, Quantity, Statistic};
 
@@ -170,8 +170,8 @@ mod tests {
         chooser.choose(all).map(|c| (all[c.index].0.name.as_str(), c.is_aside))
     }
 
-    fn better(measure: Measure) -> Change {
-        Change { measure, user: String::new(), now: 1.0, then: 2.0, is_better: true, ruins: false }
+    fn better(measure: Measure) -> FigureChange {
+        FigureChange { measure, user: String::new(), now: 1.0, then: 2.0, is_better: true, ruins: false }
     }
 
     #[test]
@@ -204,17 +204,17 @@ mod tests {
     }
 
     #[test]
-    fn the_provider_is_bothered_only_where_it_gains_more_or_is_who_asks() {
-        let with_provider = |x: f64| {
+    fn the_limiter_changes_only_where_that_gains_more_or_the_wish_says_so() {
+        let at_the_limiter = |x: f64| {
             let mut cure = finalist(&["wfq"], 1, [x; 3], 3.0);
-            cure.0.by = vec![Actor::Provider];
+            cure.0.by = vec![ChangePlace::Limiter];
             cure
         };
         let own = finalist(&["bbr"], 1, [195.0; 3], -1.0);
-        assert_eq!(chosen(&[with_provider(200.0), own.clone()]), Some(("bbr", false)));
-        assert_eq!(chosen(&[with_provider(220.0), own.clone()]), Some(("wfq", false)));
+        assert_eq!(chosen(&[at_the_limiter(200.0), own.clone()]), Some(("bbr", false)));
+        assert_eq!(chosen(&[at_the_limiter(220.0), own.clone()]), Some(("wfq", false)));
         let given = Chooser { actors_are_given: true, ..PLAIN };
-        assert_eq!(chosen_by(given, &[with_provider(200.0), own]), Some(("wfq", false)));
+        assert_eq!(chosen_by(given, &[at_the_limiter(200.0), own]), Some(("wfq", false)));
     }
 
     #[test]

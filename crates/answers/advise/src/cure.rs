@@ -1,10 +1,11 @@
 //! Cures: one file each, with its `mod` line and a line in the registry below.
 //!
 //! A [`Cure`] looks at a [`Situation`] and offers what it could do there: [`CureOption`]s, each a change of the scenario
-//! with its settings worked out, who must be able to make it, and what to type. One that would make no sense there
+//! with its settings worked out, who must be able to make it, and the changes that make it on a real path, with their commands. One that would make no sense there
 //! offers nothing.
 
-use crate::{Actor, CommandSet, Situation};
+use crate::Situation;
+use result::{Change, ChangePlace, CommandSet};
 use scenario::Scenario;
 use std::fmt;
 use std::sync::Arc;
@@ -100,14 +101,14 @@ pub struct CureOption {
     pub name: String,
     /// What it does, in a few words.
     pub title: String,
-    /// Who must be able to do it: all of these.
-    pub by: Vec<Actor>,
+    /// Who must be able to do it: those who run these places, all of them.
+    pub by: Vec<ChangePlace>,
     /// Stages that it changes or takes away, as `link.direction.stage`, and their kinds.
     pub touches: Vec<String>,
     /// What it changes.
     pub change: ScenarioChange,
-    /// What to type.
-    pub commands: Vec<CommandSet>,
+    /// The changes that make it on a real path, with their commands.
+    pub remedies: Vec<Change>,
     /// What the scenario is like where the commands are run as well, if it is not left as it is: without the policer that a
     /// shaper on Linux takes the place of.
     pub beneath: Option<ScenarioChange>,
@@ -127,7 +128,7 @@ impl CureOption {
     fn new(
         cure: &dyn Cure,
         title: impl Into<String>,
-        by: &[Actor],
+        by: &[ChangePlace],
         change: impl Fn(&mut Scenario) + Send + Sync + 'static,
     ) -> CureOption {
         CureOption {
@@ -137,7 +138,7 @@ impl CureOption {
             by: by.to_vec(),
             touches: Vec::new(),
             change: Arc::new(change),
-            commands: Vec::new(),
+            remedies: Vec::new(),
             beneath: None,
         }
     }
@@ -152,11 +153,9 @@ impl CureOption {
         CureOption { touches, ..self }
     }
 
-    /// The same with what to type.
-    fn with(mut self, commands: impl IntoIterator<Item = CommandSet>) -> CureOption {
-        let cure = self.cure;
-        let known = |c: CommandSet| if c.purpose.is_empty() { c.purpose(cure) } else { c };
-        self.commands.extend(commands.into_iter().map(known));
+    /// The same with the changes that make it on a real path.
+    fn with(mut self, remedies: impl IntoIterator<Item = Change>) -> CureOption {
+        self.remedies.extend(remedies);
         self
     }
 
@@ -165,12 +164,19 @@ impl CureOption {
         CureOption { beneath: Some(Arc::new(change)), ..self }
     }
 
+    /// The commands of all its changes.
+    pub fn commands(&self) -> impl Iterator<Item = &CommandSet> {
+        self.remedies.iter().flat_map(|r| &r.commands)
+    }
+
     /// Hosts at which something has to be typed, each once.
     pub fn hosts(&self) -> Vec<&str> {
-        let Some(first) = self.commands.first() else { return Vec::new() };
         let one = named(self.cure).is_some_and(|c| c.is_at_one_host());
-        let same =
-            self.commands.iter().filter(|c| if one { *c == first } else { c.platform == first.platform });
+        let same = self.remedies.iter().flat_map(|r| {
+            let first = r.commands.first();
+            let like_first = move |c: &&CommandSet| first.is_some_and(|first| c.platform == first.platform);
+            r.commands.iter().filter(like_first).take(if one { 1 } else { usize::MAX })
+        });
         let mut hosts: Vec<&str> = same.map(|c| c.at.as_str()).collect();
         hosts.sort_unstable();
         hosts.dedup();

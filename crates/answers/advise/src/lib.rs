@@ -8,10 +8,8 @@
 //! Several scenarios that are equally likely to be the truth go in together; a gain's interval then covers all of them.
 //! Pure: no clock and no file; what runs is [`experiment`]'s.
 
-mod actor;
 mod chart;
 mod choice;
-mod command;
 mod cure;
 mod error;
 mod measure;
@@ -26,9 +24,7 @@ mod text;
 mod voice;
 mod wish;
 
-pub use actor::Actor;
 pub use chart::pareto_svg;
-pub use command::{CommandSet, Platform};
 pub use cure::{CURES, Cure, CureOption, Lever, ScenarioChange, cured, named};
 pub use error::PlanError;
 pub use model::{

@@ -216,7 +216,7 @@ fn ruined(q: Quantity) -> [f64; 2] {
 
 /// A change of a figure that somebody notices.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct FigureChange {
     /// Of what.
     pub measure: Measure,
     /// Whose; empty: of all flows together.
@@ -231,7 +231,7 @@ pub struct Change {
     pub ruins: bool,
 }
 
-impl Change {
+impl FigureChange {
     /// Whether it is of the goal's own figure.
     pub fn is_of_goal(&self, goal: Goal) -> bool {
         let own = match goal {
@@ -255,7 +255,7 @@ fn change(
     now: &Samples,
     then: &Samples,
     f: impl Fn(&RunFigures) -> Option<f64>,
-) -> Option<Change> {
+) -> Option<FigureChange> {
     let quantity = measure.quantity;
     let user = if let Subject::Flow(name) = &measure.subject { name.clone() } else { String::new() };
     let (before, after) = (known(now, &f)?.mean, known(then, &f)?.mean);
@@ -268,11 +268,11 @@ fn change(
     }
     let is_better = (by.mean > 0.0) == measure.is_better_large();
     let ruins = !user.is_empty() && !is_better && exceeds(ruined(quantity));
-    Some(Change { measure, user, now: before, then: after, is_better, ruins })
+    Some(FigureChange { measure, user, now: before, then: after, is_better, ruins })
 }
 
 /// All that somebody notices between two options: users first, then what is of all flows.
-pub fn changes(yardstick: &Yardstick, now: &Samples, then: &Samples) -> Vec<Change> {
+pub fn changes(yardstick: &Yardstick, now: &Samples, then: &Samples) -> Vec<FigureChange> {
     let mut all = Vec::new();
     for (u, user) in yardstick.users.iter().enumerate() {
         for (m, measure) in user.notices.iter().enumerate() {

@@ -1,11 +1,11 @@
 //! A plan as data, as `longfat plan --json` prints it.
 
-use crate::{Actor, CommandSet};
+use result::{Change, ChangePlace};
 use serde::{Deserialize, Serialize};
 use units::Goal;
 
 /// The schema's name and version, first key of every plan.
-pub const PLAN_SCHEMA: &str = "longfat-plan/1";
+pub const PLAN_SCHEMA: &str = "longfat-plan/2";
 
 /// What would help, ranked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -146,8 +146,8 @@ pub struct RankedCure {
     pub name: String,
     /// What it does, in a few words.
     pub title: String,
-    /// Who must be able to do it.
-    pub by: Vec<Actor>,
+    /// Who must be able to do it: those who run these places.
+    pub by: Vec<ChangePlace>,
     /// How many have to act: as many as there are hosts to change, and at least those of `by`.
     #[serde(default)]
     pub parties: usize,
@@ -191,11 +191,11 @@ pub struct CureStep {
     /// What it does, in a few words.
     pub title: String,
     /// Who must be able to do it.
-    pub by: Vec<Actor>,
+    pub by: Vec<ChangePlace>,
     /// When it hurts.
     pub hurts: String,
-    /// What to type; of several of one platform at one host one is enough.
-    pub commands: Vec<CommandSet>,
+    /// The changes that make it on a real path, with their commands.
+    pub remedies: Vec<Change>,
 }
 
 /// A cure that was not tried.

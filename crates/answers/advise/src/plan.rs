@@ -3,7 +3,7 @@
 use crate::choice::{self, Chooser};
 use crate::cure::{self, CURES};
 use crate::error::PlanError;
-use crate::measure::{self, Change, Yardstick};
+use crate::measure::{self, FigureChange, Yardstick};
 use crate::model::{
     CureEffect, CureStep, LeftOutCure, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure, SimulatedRuns,
     VoiceCost,
@@ -281,12 +281,13 @@ impl Teller<'_> {
             title: s.title.clone(),
             by: s.by.clone(),
             hurts: cure::named(s.cure).map(|c| c.hurts().to_string()).unwrap_or_default(),
-            commands: s.commands.clone(),
+            remedies: s.remedies.clone(),
         };
         // The goal's own figure is said apart.
         let noticed = || trial.changes.iter().filter(|c| !c.is_of_goal(self.yardstick.goal));
-        let phrases =
-            |wanted: &dyn Fn(&Change) -> bool| noticed().filter(|c| wanted(c)).map(story::phrase).collect();
+        let phrases = |wanted: &dyn Fn(&FigureChange) -> bool| {
+            noticed().filter(|c| wanted(c)).map(story::phrase).collect()
+        };
         RankedCure {
             name: trial.name(),
             title: titles.join("; "),

@@ -2,7 +2,7 @@
 
 use crate::cure::{CURES, CureOption};
 use crate::error::PlanError;
-use crate::measure::{self, Change, ROUND_TRIP, RunFigures, Yardstick};
+use crate::measure::{self, FigureChange, ROUND_TRIP, RunFigures, Yardstick};
 use crate::model::PlanRange;
 use crate::runner::{Runner, for_runs};
 use crate::situation::Situation;
@@ -24,7 +24,7 @@ pub struct CureTrial {
     /// How much better the goal's figure is.
     pub gain: PlanRange,
     /// What somebody notices of it.
-    pub changes: Vec<Change>,
+    pub changes: Vec<FigureChange>,
     /// How much better all is but the goal ([`measure::merit`]).
     pub merit: f64,
     /// Why it breaks a constraint; empty where it breaks none.

@@ -1,12 +1,11 @@
 //! What is said of a plan: one sentence, what to do, and the facts that it rests on.
 
-use crate::Actor;
 use crate::choice::{self, Choice, Chooser};
-use crate::measure::{Change, User, Yardstick, larger_is_better};
+use crate::measure::{FigureChange, User, Yardstick, larger_is_better};
 use crate::model::{CureEffect, Plan, PlanFigures, RankedCure};
 use crate::search::CureTrial;
 use print::three_digits;
-use result::Quantity;
+use result::{ChangePlace, Quantity};
 use units::Goal;
 
 /// How many facts there are at most, and how many names or phrases one of them lists.
@@ -20,7 +19,7 @@ pub fn advised(plan: &Plan) -> Option<&RankedCure> {
 }
 
 /// A change as a phrase: "call-up: p95 one-way delay 13.0 ms instead of 431 ms".
-pub fn phrase(change: &Change) -> String {
+pub fn phrase(change: &FigureChange) -> String {
     let [label, _] = change.measure.label();
     let value = |x: f64| match change.measure.quantity {
         Quantity::Mos => format!("{x:.1}"),
@@ -75,7 +74,7 @@ pub fn write(told: &Told<'_>) -> Story {
         return Story { advice: nothing(told), facts };
     };
     let (cure, trial) = &finalists[choice.index];
-    let who: Vec<&str> = cure.by.iter().map(|a| a.name()).collect();
+    let who: Vec<String> = cure.by.iter().map(|p| p.name()).collect();
     let goal = plan.objective;
     let [now, then] = [&plan.now, &cure.figures].map(|f| figure(goal, f));
     let seeds = plan.simulated.final_seeds;
@@ -102,7 +101,7 @@ pub fn write(told: &Told<'_>) -> Story {
         format!("Do this ({}): {}: {what} {then} instead of {now}.", who.join(", "), cure.title)
     };
     // What the sentence says already is not said again.
-    let is_said = |c: &&Change| {
+    let is_said = |c: &&FigureChange| {
         let figure = (cure.figures.judged.mean - c.then).abs() <= 1e-9 * c.then.abs();
         if choice.is_aside { most(trial, goal) == Some(*c) } else { figure }
     };
@@ -121,7 +120,7 @@ pub fn write(told: &Told<'_>) -> Story {
     }
     facts.extend(ruinous(plan, finalists, if choice.is_aside { 0.0 } else { cure.gain.mean }));
     if !choice.is_aside {
-        facts.extend(without_provider(told, cure));
+        facts.extend(without_the_limiter(told, cure));
         facts.extend(own_kernel(told, cure.gain.mean));
     }
     facts.extend(equals(told, choice));
@@ -142,8 +141,8 @@ fn what(yardstick: &Yardstick) -> String {
 }
 
 /// The change for the better that counts most, the goal's own left out: a user's first.
-fn most(trial: &CureTrial, goal: Goal) -> Option<&Change> {
-    let ratio = |c: &Change| match c.measure.quantity {
+fn most(trial: &CureTrial, goal: Goal) -> Option<&FigureChange> {
+    let ratio = |c: &FigureChange| match c.measure.quantity {
         Quantity::Mos => (c.then - c.now).abs(),
         Quantity::Jain => 4.0 * (c.then - c.now).abs(),
         // Fewer packets sent again is never an aim in itself.
@@ -152,7 +151,7 @@ fn most(trial: &CureTrial, goal: Goal) -> Option<&Change> {
     };
     let better = trial.changes.iter().filter(|c| c.is_better && !c.is_of_goal(goal));
     better.max_by(|a, b| {
-        let is_user = |c: &Change| !c.user.is_empty();
+        let is_user = |c: &FigureChange| !c.user.is_empty();
         is_user(a).cmp(&is_user(b)).then(ratio(a).total_cmp(&ratio(b)))
     })
 }
@@ -176,19 +175,19 @@ fn ruinous(plan: &Plan, finalists: &[(RankedCure, CureTrial)], least: f64) -> Op
     Some(format!("Not advised: {} ({reached}), for it ruins {}.", best.name, list(&best.ruins)))
 }
 
-/// What the user can do where the advised cure is the provider's to make.
-fn without_provider(told: &Told<'_>, chosen: &RankedCure) -> Option<String> {
-    if told.chooser.actors_are_given || !chosen.by.contains(&Actor::Provider) {
+/// What the user can do where the advised cure changes the limiter, which is often a provider's.
+fn without_the_limiter(told: &Told<'_>, chosen: &RankedCure) -> Option<String> {
+    if told.chooser.actors_are_given || !chosen.by.contains(&ChangePlace::Limiter) {
         return None;
     }
     let own = |c: &&RankedCure| {
-        let is_own = !c.by.contains(&Actor::Provider);
+        let is_own = !c.by.contains(&ChangePlace::Limiter);
         is_own && c.ruins.is_empty() && c.effect == CureEffect::Gains && choice::is_released(c)
     };
     let all = told.finalists.iter().map(|(c, _)| c).filter(own);
     let best = all.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
     let reached = figure(told.plan.objective, &best.figures);
-    Some(format!("Without the provider: {} ({reached}): {}.", best.name, best.title))
+    Some(format!("With the limiter as it is: {} ({reached}): {}.", best.name, best.title))
 }
 
 /// What no released kernel has and is as good as a gain of `gain` or better.

@@ -114,7 +114,7 @@ fn unit(goal: Goal) -> &'static str {
 }
 
 fn row(c: &RankedCure) -> [TableCell; 8] {
-    let who: Vec<&str> = c.by.iter().map(|a| a.name()).collect();
+    let who: Vec<String> = c.by.iter().map(|p| p.name()).collect();
     let (mark, tone) = match c.effect {
         CureEffect::Gains => ("", Tone::Plain),
         CureEffect::NoDifference => ("= ", Tone::Dim),
@@ -168,7 +168,7 @@ pub fn commands(plan: &Plan, name: Option<&str>) -> Option<String> {
     }
     for step in &cure.steps {
         let _ = writeln!(out, "it hurts: {}", step.hurts);
-        for set in &step.commands {
+        for set in step.remedies.iter().flat_map(|r| &r.commands) {
             let towards = set.towards.as_ref().map(|t| format!(", towards {t}")).unwrap_or_default();
             let _ = writeln!(out, "\n{} at {}{towards} ({}):", set.platform.label(), set.at, set.needs);
             for line in &set.apply {

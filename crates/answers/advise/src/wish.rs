@@ -1,6 +1,7 @@
 //! What is wanted: an objective, constraints, and how much may be simulated.
 
-use crate::{Actor, CureOption};
+use crate::CureOption;
+use result::ChangePlace;
 use std::num::NonZeroUsize;
 use units::{Goal, Span};
 
@@ -10,7 +11,7 @@ pub struct PlanWish {
     /// What cures are ranked by.
     pub objective: Goal,
     /// Who can act; empty: everybody.
-    pub only: Vec<Actor>,
+    pub only: Vec<ChangePlace>,
     /// Kinds or names (`link.direction.stage`) of stages that stay as they are.
     pub keep: Vec<String>,
     /// The largest 95th percentile of round trips that is accepted.
@@ -43,8 +44,8 @@ impl Default for PlanWish {
 impl PlanWish {
     /// Why an option is out of the question before anything is simulated; `None` where it is not.
     pub fn refuses(&self, option: &CureOption) -> Option<String> {
-        if let Some(actor) = option.by.iter().find(|a| !self.only.is_empty() && !self.only.contains(a)) {
-            return Some(format!("{actor} would have to act"));
+        if let Some(place) = option.by.iter().find(|p| !self.only.is_empty() && !self.only.contains(p)) {
+            return Some(format!("the {} would have to change", place.name()));
         }
         let kept = self.keep.iter().find(|k| option.touches.contains(k));
         kept.map(|kept| format!("it changes {kept}, which is to be kept"))

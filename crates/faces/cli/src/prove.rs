@@ -3,9 +3,9 @@
 
 use crate::escape::tell;
 use crate::problem::CliProblem;
-use advise::{CureOption, CureProof, Lever, MadePlan, Platform};
+use advise::{CureOption, CureProof, Lever, MadePlan};
 use lab::{LabError, LabOptions, LabScript};
-use result::{Outcome, VariantResult};
+use result::{LinuxSetting, Outcome, Platform, VariantResult};
 use scenario::Scenario;
 use units::Span;
 
@@ -152,13 +152,13 @@ fn scripts(base: &Scenario, option: &CureOption) -> Result<Result<Vec<LabScript>
         return Ok(Err(why.to_string()));
     }
     let index = |name: &str| base.hosts.iter().position(|h| h.name == name);
-    let linux = option.commands.iter().filter(|c| c.platform == Platform::Linux);
-    let mut hosts: Vec<((usize, &str), Vec<LabScript>)> = Vec::new();
-    for set in linux {
+    let sets = option.remedies.iter().enumerate().flat_map(|(i, r)| r.commands.iter().map(move |c| (i, c)));
+    let mut hosts: Vec<((usize, usize), Vec<LabScript>)> = Vec::new();
+    for (remedy, set) in sets.filter(|(_, c)| c.platform == Platform::Linux) {
         let Some(host) = index(&set.at) else { continue };
         let towards = set.towards.as_deref().and_then(index);
         let script = LabScript { host, towards, lines: set.apply.clone() };
-        let key = (host, set.purpose.as_str());
+        let key = (host, remedy);
         match hosts.iter_mut().find(|(k, _)| *k == key) {
             Some((_, sets)) => sets.push(script),
             None => hosts.push((key, vec![script])),
@@ -187,11 +187,9 @@ fn controls_of_others(made: &mut Made) {
         if made.scripts.iter().any(|s| s.host == flow.from && s.lines[0].contains("congestion_control")) {
             continue;
         }
-        let line = format!(
-            "ip route replace $(ip -o route show to match $PEER | tail -n 1) congctl {}",
-            flow.cc.name()
-        );
-        made.scripts.push(LabScript { host: flow.from, towards: Some(flow.to), lines: vec![line] });
+        let v6 = made.scenario.address(flow.to).is_ipv6();
+        let route = LinuxSetting::Route { name: "congctl", to: flow.cc.name().into(), v6 };
+        made.scripts.push(LabScript { host: flow.from, towards: Some(flow.to), lines: route.apply() });
     }
 }
 

@@ -2,9 +2,10 @@
 //! overrun by 64 KiB at once.
 
 use super::{Cure, CureOption, Lever, pace, tune};
-use crate::command::lines;
-use crate::{Actor, CommandSet, Platform, Situation};
+use crate::Situation;
 use path::Stage;
+use result::command::lines;
+use result::{ChangePlace, CommandSet, LinuxSetting, Platform};
 use scenario::Scenario;
 use transport::Profile;
 
@@ -58,42 +59,32 @@ impl Cure for SmallBursts {
             return Vec::new();
         }
         let title = format!("no segmentation offload {}", tune::at(s, &hosts));
-        let commands: Vec<CommandSet> =
-            hosts.iter().flat_map(|&h| commands(s.host(h), pace::next_of(s, h))).collect();
+        let commands = hosts.iter().flat_map(|&h| commands(s.host(h), pace::next_of(s, h)));
+        let remedy = SEGMENTS.change().by(commands.collect::<Vec<_>>());
         let change = move |s: &mut Scenario| hosts.iter().for_each(|&h| s.hosts[h].stack.tso = Some(false));
-        vec![CureOption::new(self, title, &[Actor::Sender], change).with(commands)]
+        vec![CureOption::new(self, title, &[ChangePlace::Sender], change).with([remedy])]
     }
 }
 
-fn commands(host: &str, towards: &str) -> Vec<CommandSet> {
-    vec![
-        CommandSet::linux(
-            host,
-            "iproute2 4.17",
-            lines("ip link set dev $DEV gso_max_segs 1"),
-            lines("ip link set dev $DEV gso_max_segs 65535"),
-        )
-        .towards(towards),
-        CommandSet::linux(
-            host,
-            "ethtool",
-            lines("ethtool -K $DEV tso off gso off"),
-            lines("ethtool -K $DEV tso on gso on"),
-        )
-        .towards(towards),
-        CommandSet::linux(
-            host,
-            "Linux 2.6.9; bursts of half a window instead of a third are allowed with 2, of a tenth with 10",
-            lines("sysctl -w net.ipv4.tcp_tso_win_divisor=10"),
-            lines("sysctl -w net.ipv4.tcp_tso_win_divisor=3"),
-        ),
-        CommandSet::on(
-            Platform::Networkd,
-            host,
-            "systemd 248",
-            lines("# the .link file of the interface\n[Link]\nGenericSegmentOffloadMaxSegments=1"),
-            lines("remove the line\nudevadm trigger --action=add"),
-        )
-        .towards(towards),
+/// One segment at a time.
+const SEGMENTS: LinuxSetting = LinuxSetting::Segments { device: None, from: None, to: 1 };
+
+fn commands(host: &str, towards: &str) -> [CommandSet; 4] {
+    let offloads = LinuxSetting::Offloads { device: None, names: vec!["tso", "gso"], on: false };
+    let shorter = LinuxSetting::sysctl("net.ipv4.tcp_tso_win_divisor", 10);
+    let needs =
+        "Linux 2.6.9; bursts of half a window instead of a third are allowed with 2, of a tenth with 10";
+    let link = CommandSet::on(
+        Platform::Networkd,
+        host,
+        "systemd 248",
+        lines("# the .link file of the interface\n[Link]\nGenericSegmentOffloadMaxSegments=1"),
+        lines("remove the line\nudevadm trigger --action=add"),
+    );
+    [
+        SEGMENTS.at(host, "").towards(towards),
+        offloads.at(host, "").towards(towards),
+        shorter.at(host, needs),
+        link.towards(towards),
     ]
 }

@@ -1,18 +1,14 @@
 //! CoDel at the slowest line: packets that have waited too long are dropped early, so that no queue stands.
 
-use super::tune::{self, QueuedAt};
+use super::tune;
 use super::{Cure, CureOption, Lever};
+use crate::Situation;
 use crate::situation::{self, StagePlace};
-use crate::{CommandSet, Situation};
 use path::QueueConfig;
 use path::queue::CoDel;
-use units::Bytes;
 
 /// CoDel.
 pub struct CoDelQueueing;
-
-/// A bucket of HTB below which Linux's timers no longer keep the rate.
-pub const HTB_BURST: Bytes = Bytes::new(15_000);
 
 impl Cure for CoDelQueueing {
     fn name(&self) -> &'static str {
@@ -41,17 +37,9 @@ impl Cure for CoDelQueueing {
             };
             tune::queue(self, s, "CoDel", new, |at| {
                 let leaf = format!("codel limit {}", at.queue.limits().packets);
-                commands(at, &leaf, "Linux 3.5 with sch_codel")
+                let commands = tune::queue_commands(at, &leaf, "Linux 3.5 with sch_codel");
+                tune::queue_management("codel").by([commands])
             })
         })
     }
-}
-
-/// HTB at the line's rate with this queue discipline below it.
-pub fn commands(at: &QueuedAt<'_>, leaf: &str, needs: &str) -> Vec<CommandSet> {
-    let Some(rate) = at.rate() else { return vec![tune::root_commands(at, leaf, needs)] };
-    // A little below the line's own rate: else packets wait in its queue and not in this one.
-    let rate = tune::share(rate, if matches!(at.stage, path::Stage::Link(_)) { 0.98 } else { 1.0 });
-    let [apply, undo] = tune::htb_over(rate, HTB_BURST, leaf);
-    vec![CommandSet::linux(at.at, &format!("{needs} and sch_htb"), apply, undo).towards(at.towards)]
 }

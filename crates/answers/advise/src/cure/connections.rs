@@ -1,8 +1,9 @@
 //! Several connections for what one did: each loss costs one of them its window and not all.
 
 use super::{Cure, CureOption, Lever};
-use crate::command::lines;
-use crate::{Actor, CommandSet, Platform, Situation};
+use crate::Situation;
+use result::command::lines;
+use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, Platform};
 use scenario::Scenario;
 use transport::App;
 use units::Bytes;
@@ -74,6 +75,9 @@ impl Cure for MoreConnections {
             }
         };
         let title = format!("{TIMES} connections for each");
-        vec![CureOption::new(self, title, &[Actor::Sender], change).with(commands)]
+        let remedy = Change::new(ChangeKind::MoreConnections, ChangePlace::Sender, "")
+            .set(Some(1.0), TIMES.into(), ChangeUnit::Times)
+            .by(commands);
+        vec![CureOption::new(self, title, &[ChangePlace::Sender], change).with([remedy])]
     }
 }

@@ -1,11 +1,12 @@
 //! FQ-CoDel at the slowest line: each flow has a queue of its own, and none stands.
 
-use super::{Cure, CureOption, Lever, codel, shaper_instead::networkd_rate, tune, tune::QueuedAt};
-use crate::command::lines;
+use super::{Cure, CureOption, Lever, tune, tune::QueuedAt};
+use crate::Situation;
 use crate::situation::{self, StagePlace};
-use crate::{CommandSet, Platform, Situation};
 use path::QueueConfig;
 use path::queue::FqCoDel;
+use result::Change;
+use result::sizes::SHAPED_SHARE;
 
 /// FQ-CoDel.
 pub struct FqCoDelQueueing;
@@ -28,32 +29,19 @@ impl Cure for FqCoDelQueueing {
     }
     fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
         let is_other = |p: StagePlace| !matches!(situation::queue(s.stage(p)), Some(QueueConfig::FqCoDel(_)));
-        let commands = |at: &QueuedAt<'_>| {
+        let remedy = |at: &QueuedAt<'_>| -> Change {
             let leaf = format!("fq_codel limit {}", at.queue.limits().packets);
-            let mut all = codel::commands(at, &leaf, "Linux 3.5 with sch_fq_codel");
-            if let Some(rate) = at.rate() {
-                let rate = networkd_rate(tune::share(rate, 0.98));
-                all.push(
-                    CommandSet::on(
-                        Platform::Networkd,
-                        at.at,
-                        "systemd 246; Linux 4.19 with sch_cake",
-                        lines(&format!(
-                            "# the .network file of the interface\n[CAKE]\nParent=root\nBandwidth={rate}"
-                        )),
-                        lines("remove the section\nnetworkctl reload"),
-                    )
-                    .towards(at.towards),
-                );
-            }
-            all
+            let commands = tune::queue_commands(at, &leaf, "Linux 3.5 with sch_fq_codel");
+            let cake =
+                at.rate().map(|rate| tune::cake(at.at, tune::share(rate, SHAPED_SHARE)).towards(at.towards));
+            tune::queue_management("fq_codel").by(std::iter::once(commands).chain(cake))
         };
         tune::at_depths(s, FqCoDel::default().packets, |depth| {
             let new = |p| {
                 let packets = depth(p).filter(|_| is_other(p))?;
                 Some(QueueConfig::FqCoDel(FqCoDel { packets, ..FqCoDel::default() }))
             };
-            tune::queue(self, s, "FQ-CoDel", new, commands)
+            tune::queue(self, s, "FQ-CoDel", new, remedy)
         })
     }
 }

@@ -2,10 +2,11 @@
 //! nothing exceeds.
 
 use super::{Cure, CureOption, Lever, pace, tune};
-use crate::command::lines;
 use crate::situation::{self, StagePlace};
-use crate::{Actor, CommandSet, DataWay, Platform, Situation};
+use crate::{DataWay, Situation};
 use path::StageLimit;
+use result::command::lines;
+use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, LinuxSetting, Platform};
 use scenario::Scenario;
 use units::Rate;
 
@@ -97,13 +98,20 @@ impl Cure for MaxPacingRate {
                 commands.push(at_interface(s.host(host), pace::next_of(s, host), rate));
             }
         }
+        let remedy = Change::new(ChangeKind::PacingCap, ChangePlace::Sender, "").by(commands);
+        let remedy = match &rates[..] {
+            [(_, first), rest @ ..] if rest.iter().all(|(_, rate)| rate == first) => {
+                remedy.set(None, first.as_mbps(), ChangeUnit::Mbps)
+            }
+            _ => remedy,
+        };
         let mut told: Vec<String> = rates.iter().map(|(_, rate)| rate.to_string()).collect();
         told.dedup();
         let title = format!("SO_MAX_PACING_RATE of {} a connection", told.join(" and "));
         let change = move |s: &mut Scenario| {
             rates.iter().for_each(|&(f, rate)| s.flows[f].max_pacing_rate = Some(rate))
         };
-        vec![CureOption::new(self, title, &[Actor::Sender], change).with(commands)]
+        vec![CureOption::new(self, title, &[ChangePlace::Sender], change).with([remedy])]
     }
 }
 
@@ -129,11 +137,7 @@ fn in_program(host: &str, rate: Rate) -> [CommandSet; 2] {
 
 /// The cap of every connection that leaves by an interface: `maxrate` is a flow's (tc-fq(8)).
 fn at_interface(host: &str, towards: &str, rate: Rate) -> CommandSet {
-    CommandSet::linux(
-        host,
-        "Linux 3.13 with sch_fq; it caps each connection that leaves by the interface, whatever it goes to",
-        lines(&format!("tc qdisc replace dev $DEV root fq maxrate {}", tune::tc_rate(rate))),
-        lines("tc qdisc del dev $DEV root"),
-    )
-    .towards(towards)
+    let needs =
+        "Linux 3.13 with sch_fq; it caps each connection that leaves by the interface, whatever it goes to";
+    LinuxSetting::qdisc(format!("fq maxrate {}", tune::tc_rate(rate))).at(host, needs).towards(towards)
 }

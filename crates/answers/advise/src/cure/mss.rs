@@ -1,9 +1,10 @@
 //! Segments that fit into a tunnel: nothing is refused, cut up or lost as a fragment on the way.
 
 use super::{Cure, CureOption, Lever};
-use crate::command::lines;
+use crate::Situation;
 use crate::situation::headers;
-use crate::{Actor, CommandSet, Platform, Situation};
+use result::command::lines;
+use result::{Change, ChangePlace, CommandSet, LinuxSetting, Platform};
 use scenario::Scenario;
 
 /// A clamped MSS.
@@ -56,8 +57,7 @@ impl Cure for SegmentSize {
         let clamps = SegmentSize::clamps(s);
         let Some(&(_, least)) = clamps.first() else { return Vec::new() };
         let least = clamps.iter().map(|(_, mss)| *mss).min().unwrap_or(least);
-        let commands: Vec<CommandSet> =
-            clamps.iter().flat_map(|(ends, mss)| commands(s, *ends, *mss)).collect();
+        let remedies: Vec<Change> = clamps.iter().map(|(ends, mss)| remedy(s, *ends, *mss)).collect();
         let change = move |s: &mut Scenario| {
             for (ends, mss) in &clamps {
                 for &host in ends {
@@ -67,44 +67,27 @@ impl Cure for SegmentSize {
             }
         };
         let title = format!("MSS clamped to {least}");
-        vec![CureOption::new(self, title, &[Actor::NearEdge], change).with(commands)]
+        vec![CureOption::new(self, title, &[ChangePlace::SenderEdge], change).with(remedies)]
     }
 }
 
-fn commands(s: &Situation<'_>, ends: [usize; 2], mss: u32) -> Vec<CommandSet> {
+fn remedy(s: &Situation<'_>, ends: [usize; 2], mss: u32) -> Change {
     let [from, to] = ends.map(|host| s.host(host));
-    let v6 = s.reference().address(ends[1]).is_ipv6();
-    let (tables, ip) = if v6 { ("ip6tables", "ip -6") } else { ("iptables", "ip") };
-    let rule = |verb: &str| {
-        lines(&format!(
-            "{tables} -t mangle -{verb} FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss {mss}"
-        ))
-    };
-    let route = format!("{ip} route replace $({ip} -o route show to match $PEER | tail -n 1");
+    let router = "the router that both directions pass";
+    let v6 = s.reference().address(ends[0]).is_ipv6();
     let cisco = |platform, needs| {
         let on = format!("interface TUNNEL\n ip tcp adjust-mss {mss}");
         let off = "interface TUNNEL\n no ip tcp adjust-mss";
-        CommandSet::on(platform, "the router that both directions pass", needs, lines(&on), lines(off))
+        CommandSet::on(platform, router, needs, lines(&on), lines(off))
     };
-    let mut sets = vec![
-        CommandSet::linux(
-            "the router that both directions pass",
-            "Linux 2.6 with xt_TCPMSS; it clamps both directions",
-            rule("A"),
-            rule("D"),
-        ),
-        CommandSet::linux(
-            to,
-            &format!("iproute2; at the receiver, for connections with {from} alone"),
-            lines(&format!("{route}) advmss {mss}")),
-            lines(&format!("{route} | sed 's/ advmss .*//')")),
-        )
-        .towards(from),
-    ];
+    let clamp = LinuxSetting::MssClamp { device: None, mss: Some(mss) };
+    let route = LinuxSetting::Route { name: "advmss", to: mss.to_string(), v6 };
+    let needs = format!("iproute2; at the receiver, for connections with {from} alone");
+    let mut sets = vec![clamp.at(router, ""), route.at(to, &needs).towards(from)];
     // `ip tcp adjust-mss` is IPv4's.
     if !v6 {
         sets.push(cisco(Platform::CiscoIos, "IOS 12.2(4)T"));
         sets.push(cisco(Platform::CiscoIosXe, "IOS-XE 2.1"));
     }
-    sets
+    clamp.change().by(sets)
 }

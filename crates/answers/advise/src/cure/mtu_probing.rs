@@ -2,8 +2,8 @@
 //! timeouts what passes.
 
 use super::{Cure, CureOption, Lever, tune};
-use crate::command::lines;
-use crate::{Actor, CommandSet, Platform, Situation};
+use crate::Situation;
+use result::{ChangePlace, LinuxSetting};
 use scenario::Scenario;
 use transport::MtuProbing;
 
@@ -42,30 +42,17 @@ impl Cure for MtuProbes {
             return Vec::new();
         }
         let title = format!("tcp_mtu_probing {}", tune::at(s, &hosts));
-        let commands: Vec<CommandSet> = hosts.iter().flat_map(|&h| commands(s.host(h))).collect();
+        let setting = LinuxSetting::sysctl("net.ipv4.tcp_mtu_probing", 1);
+        let commands = hosts.iter().flat_map(|&h| {
+            let lasting = setting.file(s.host(h), "systemd-sysctl");
+            std::iter::once(setting.at(s.host(h), "Linux 2.6.17")).chain(lasting)
+        });
+        let remedy = setting.change().by(commands);
         let change = move |s: &mut Scenario| {
             for &host in &hosts {
                 s.hosts[host].stack.mtu_probing = Some(MtuProbing::OnBlackhole);
             }
         };
-        vec![CureOption::new(self, title, &[Actor::Sender], change).with(commands)]
+        vec![CureOption::new(self, title, &[ChangePlace::Sender], change).with([remedy])]
     }
-}
-
-fn commands(host: &str) -> [CommandSet; 2] {
-    [
-        CommandSet::linux(
-            host,
-            "Linux 2.6.17",
-            lines("sysctl -w net.ipv4.tcp_mtu_probing=1"),
-            lines("sysctl -w net.ipv4.tcp_mtu_probing=0"),
-        ),
-        CommandSet::on(
-            Platform::Networkd,
-            host,
-            "systemd-sysctl",
-            lines("# /etc/sysctl.d/90-longfat.conf\nnet.ipv4.tcp_mtu_probing = 1"),
-            lines("rm /etc/sysctl.d/90-longfat.conf\nsysctl -w net.ipv4.tcp_mtu_probing=0"),
-        ),
-    ]
 }

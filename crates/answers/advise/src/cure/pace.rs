@@ -5,8 +5,9 @@
 //! before it connects, and one that chooses none gets BBR itself: that is cure `bbr`.
 
 use super::{Cure, CureOption, Lever, tune};
-use crate::command::lines;
-use crate::{Actor, CommandSet, Platform, Situation};
+use crate::Situation;
+use result::command::lines;
+use result::{ChangePlace, CommandSet, LinuxSetting, Platform};
 use scenario::Scenario;
 
 /// `fq` at the sender.
@@ -53,12 +54,13 @@ impl Cure for FqPacing {
         let count = sets.len();
         let option = |hosts: Vec<usize>| {
             let title = format!("pacing by fq {}", tune::at(s, &hosts));
-            let option = CureOption::new(self, title, &[Actor::Sender], pace(&hosts));
+            let option = CureOption::new(self, title, &[ChangePlace::Sender], pace(&hosts));
             let towards = |h: usize| next_of(s, h);
             let commands = hosts
                 .iter()
                 .flat_map(|&h| fq_commands(s.host(h), towards(h)).into_iter().chain(own_pacing(s.host(h))));
-            tune::alone(option, s, &hosts, count).with(commands.collect::<Vec<_>>())
+            let remedy = LinuxSetting::qdisc("fq").change().by(commands.collect::<Vec<_>>());
+            tune::alone(option, s, &hosts, count).with([remedy])
         };
         sets.into_iter().map(option).collect()
     }
@@ -73,23 +75,12 @@ pub fn next_of<'a>(s: &Situation<'a>, host: usize) -> &'a str {
     })
 }
 
-fn fq_commands(host: &str, towards: &str) -> Vec<CommandSet> {
-    vec![
-        CommandSet::linux(
-            host,
-            "Linux 3.12 with sch_fq",
-            lines("tc qdisc replace dev $DEV root fq"),
-            lines("tc qdisc del dev $DEV root"),
-        )
-        .towards(towards),
-        CommandSet::on(
-            Platform::Networkd,
-            host,
-            "systemd 245; Linux 3.12 with sch_fq",
-            lines("# the .network file of the interface\n[FairQueueing]\nParent=root"),
-            lines("remove the section\nnetworkctl reload"),
-        )
-        .towards(towards),
+fn fq_commands(host: &str, towards: &str) -> [CommandSet; 2] {
+    let needs = "Linux 3.12 with sch_fq";
+    [
+        LinuxSetting::qdisc("fq").at(host, needs).towards(towards),
+        tune::networkd(host, &format!("systemd 245; {needs}"), "[FairQueueing]\nParent=root")
+            .towards(towards),
     ]
 }
 

@@ -1,10 +1,11 @@
 //! A larger bucket of the policer: bursts of a window pass, as long as the mean rate is kept.
 
 use super::{Cure, CureOption, Lever};
-use crate::command::lines;
+use crate::Situation;
 use crate::situation::{StagePlace, stages_mut};
-use crate::{Actor, CommandSet, Platform, Situation};
 use path::{Meter, Stage};
+use result::command::lines;
+use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, Platform, sizes};
 use scenario::Scenario;
 use units::Bytes;
 
@@ -21,7 +22,7 @@ impl PolicerBucket {
             let policer = s.policer(place).filter(|p| p.meter == Meter::Single)?;
             let bytes = match which {
                 0 => policer.rate.bytes_in(s.longest_rtt(place)),
-                _ => Bytes::new(policer.rate.as_bps() / 32),
+                _ => Bytes::new(sizes::policer_bucket(policer.rate.as_bps())),
             };
             let now = policer.largest()?.get();
             (bytes.get() > now + now / 4).then_some((place, bytes))
@@ -51,8 +52,7 @@ impl Cure for PolicerBucket {
             let new = PolicerBucket::larger(s, which);
             let first = new.first()?.1;
             let names: Vec<String> = new.iter().map(|(p, _)| s.stage_name(*p)).collect();
-            let commands: Vec<CommandSet> =
-                new.iter().flat_map(|&(p, bytes)| commands(s, p, bytes)).collect();
+            let remedies: Vec<Change> = new.iter().filter_map(|&(p, bytes)| remedy(s, p, bytes)).collect();
             let title = format!("bucket of {first} ({label}) at {}", names.join(", "));
             let touches = names.into_iter().chain(["policer".to_string()]).collect();
             let change = move |s: &mut Scenario| {
@@ -62,15 +62,15 @@ impl Cure for PolicerBucket {
                     }
                 }
             };
-            let option = CureOption::new(self, title, &[Actor::Provider], change);
-            Some(option.named(name).touching(touches).with(commands))
+            let option = CureOption::new(self, title, &[ChangePlace::Limiter], change);
+            Some(option.named(name).touching(touches).with(remedies))
         };
         OPTIONS.iter().enumerate().filter_map(option).collect()
     }
 }
 
-fn commands(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Vec<CommandSet> {
-    let Some(policer) = s.policer(place) else { return Vec::new() };
+fn remedy(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Option<Change> {
+    let policer = s.policer(place)?;
     let [at, towards] = s.ends(place);
     let bps = policer.rate.as_bps();
     let before = policer.largest().unwrap_or_default().get();
@@ -92,6 +92,7 @@ fn commands(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Vec<CommandSe
         CommandSet::on(platform, at, needs, police(bytes.get()), police(before)).towards(towards)
     });
     let linux = CommandSet::linux(at, needs, linux(bytes.get()), linux(before)).towards(towards);
-    let purpose = s.stage_name(place);
-    std::iter::once(linux).chain(cisco).map(|c| c.purpose(&purpose)).collect()
+    let remedy = Change::new(ChangeKind::BucketSize, ChangePlace::Limiter, "");
+    let remedy = remedy.set(Some(before as f64), bytes.get() as f64, ChangeUnit::Bytes);
+    Some(remedy.by(std::iter::once(linux).chain(cisco)))
 }

@@ -1,11 +1,12 @@
 //! The depth of the queue at the slowest line: the bandwidth-delay product keeps the line busy while a window halves
 //! (Villamizar and Song 1994), and the initial windows of many connections fit; more only adds delay, less costs rate.
 
-use super::{Cure, CureOption, Lever, codel, tune};
-use crate::command::lines;
-use crate::{CommandSet, Platform, Situation, situation};
+use super::{Cure, CureOption, Lever, tune};
+use crate::{Situation, situation};
 use path::QueueConfig;
 use path::queue::Fifo;
+use result::command::lines;
+use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, Platform};
 
 /// A queue of one bandwidth-delay product, or of all initial windows.
 pub struct QueueDepth;
@@ -40,17 +41,18 @@ impl Cure for QueueDepth {
         };
         tune::queue(self, s, "FIFO as deep as the path needs", right, |at| {
             let packets = at.queue.limits().packets;
-            let mut all = codel::commands(at, &format!("pfifo limit {packets}"), "Linux 2.6");
+            let own = tune::queue_commands(at, &format!("pfifo limit {packets}"), "Linux 2.6");
             // The port's own queue, without a shaper: what a provider's router has.
-            let apply = format!("interface INTERFACE\n hold-queue {packets} out");
-            let now = situation::queue(at.stage).map_or(0, |q| situation::depth(&q));
-            let undo = format!("interface INTERFACE\n hold-queue {now} out");
+            let now = situation::queue(at.stage).map(|q| situation::depth(&q));
+            let hold = |n: u64| lines(&format!("interface INTERFACE\n hold-queue {n} out"));
             let needs = "IOS 12.2; a port without a policy of its own, else queue-limit in its class";
-            all.push(
-                CommandSet::on(Platform::CiscoIos, at.at, needs, lines(&apply), lines(&undo))
-                    .towards(at.towards),
-            );
-            all
+            let undo = hold(now.unwrap_or_default());
+            let cisco =
+                CommandSet::on(Platform::CiscoIos, at.at, needs, hold(packets), undo).towards(at.towards);
+            let bytes = |packets: u64| packets as f64 * 1500.0;
+            Change::new(ChangeKind::QueueLength, ChangePlace::Limiter, "")
+                .set(now.map(bytes), bytes(packets), ChangeUnit::Bytes)
+                .by([own, cisco])
         })
     }
 }

@@ -2,8 +2,9 @@
 //! (RFC 7323 section 1.1). Behind a hole nothing can be read, and what comes meanwhile stays in the buffer.
 
 use super::{Cure, CureOption, Lever, tune};
-use crate::command::lines;
-use crate::{Actor, CommandSet, Platform, Situation};
+use crate::Situation;
+use result::command::lines;
+use result::{Change, ChangePlace, CommandSet, LinuxSetting, Platform, sizes};
 use scenario::Scenario;
 use transport::Stack;
 use units::Bytes;
@@ -11,34 +12,20 @@ use units::Bytes;
 /// A larger receive buffer.
 pub struct LargerReceiveBuffer;
 
-/// Below this many bandwidth-delay products a window holds a sender back: two are in flight with BBR or a full queue, and one
-/// more comes in the round trip in which a lost segment is sent again (RFC 6675 section 5) and is held out of order.
-const WINDOWS: u64 = 3;
-/// A buffer is this many times the window that it offers: half is for what the kernel keeps beside the payload
-/// (`tcp_adv_win_scale` of 1).
-const OVERHEAD: u64 = 2;
-/// The largest buffer that a scenario's stack may have (RFC 7323 section 2.3).
-pub const MOST: u64 = (1 << 30) - 1;
-
 /// The window that a stack offers at most.
 fn window(stack: &Stack) -> u64 {
-    stack.receive_window.map_or(stack.largest_receive_buffer() / OVERHEAD, Bytes::get)
+    stack.receive_window.map_or(stack.largest_receive_buffer() / sizes::BUFFER_PER_PAYLOAD, Bytes::get)
 }
 
 /// Receiving hosts whose window is too small, and the buffer that is not.
 pub fn too_small(s: &Situation<'_>) -> Vec<(usize, Bytes)> {
     let needed = |host: usize| {
         let bdps = s.ways.iter().filter(|w| w.to == host).filter_map(|w| w.bdp());
-        let needed = bdps.map(|b| b.get() * WINDOWS).max()?;
-        let fits = window(&s.reference().hosts[host].stack) >= needed;
-        (!fits).then_some((host, Bytes::new(round(needed * OVERHEAD))))
+        let bdp = bdps.map(Bytes::get).max()?;
+        let fits = window(&s.reference().hosts[host].stack) >= sizes::received_payload(bdp);
+        (!fits).then_some((host, Bytes::new(sizes::whole_mib(sizes::receive_buffer(bdp)))))
     };
     s.receivers().into_iter().filter_map(needed).collect()
-}
-
-/// Up to the next MiB.
-pub fn round(bytes: u64) -> u64 {
-    (bytes.div_ceil(1 << 20) << 20).min(MOST)
 }
 
 /// Gives these hosts their buffers.
@@ -51,29 +38,27 @@ pub fn enlarge(new: Vec<(usize, Bytes)>) -> impl Fn(&mut Scenario) + Send + Sync
     }
 }
 
-/// What to type at a receiving host.
-pub fn commands(s: &Situation<'_>, host: usize, bytes: Bytes) -> Vec<CommandSet> {
-    let (name, n) = (s.host(host), bytes.get());
-    let fixed = s.reference().hosts[host].stack.receive_window.is_some();
-    let mut all = Vec::new();
-    if fixed {
-        all.push(CommandSet::on(
+/// The changes that make it, one for each receiving host.
+pub fn remedies(s: &Situation<'_>, new: &[(usize, Bytes)]) -> Vec<Change> {
+    let remedy = |&(host, bytes): &(usize, Bytes)| {
+        let setting = LinuxSetting::BufferLimit { name: "net.ipv4.tcp_rmem", bytes: bytes.get() };
+        setting.change().by(commands(s, host, &setting))
+    };
+    new.iter().map(remedy).collect()
+}
+
+fn commands(s: &Situation<'_>, host: usize, setting: &LinuxSetting) -> Vec<CommandSet> {
+    let fixed = s.reference().hosts[host].stack.receive_window.is_some().then(|| {
+        CommandSet::on(
             Platform::Application,
-            name,
+            s.host(host),
             "a program that sets SO_RCVBUF itself",
             lines("leave setsockopt(…, SO_RCVBUF, …) out: the kernel then grows the buffer by itself"),
             lines("set it again"),
-        ));
-    }
-    if tune::is_linux(s.reference(), host) {
-        all.push(CommandSet::linux(
-            name,
-            "Linux 2.6.17",
-            lines(&format!("sysctl -w net.ipv4.tcp_rmem=\"4096 131072 {n}\"")),
-            lines("sysctl -w net.ipv4.tcp_rmem=\"4096 131072 6291456\""),
-        ));
-    }
-    all.into_iter().map(|c| c.purpose("receive-buffer")).collect()
+        )
+    });
+    let linux = tune::is_linux(s.reference(), host).then(|| setting.at(s.host(host), "Linux 2.6.17"));
+    fixed.into_iter().chain(linux).collect()
 }
 
 impl Cure for LargerReceiveBuffer {
@@ -97,7 +82,7 @@ impl Cure for LargerReceiveBuffer {
         let Some((_, first)) = new.first() else { return Vec::new() };
         let hosts: Vec<usize> = new.iter().map(|(h, _)| *h).collect();
         let title = format!("receive buffer of {first} {}", tune::at(s, &hosts));
-        let commands: Vec<CommandSet> = new.iter().flat_map(|&(h, bytes)| commands(s, h, bytes)).collect();
-        vec![CureOption::new(self, title, &[Actor::Receiver], enlarge(new)).with(commands)]
+        let remedies = remedies(s, &new);
+        vec![CureOption::new(self, title, &[ChangePlace::Receiver], enlarge(new)).with(remedies)]
     }
 }

@@ -1,10 +1,11 @@
 //! A proxy between the ends that ends TCP (split TCP): losses of a near and poor part are repaired over its short round
 //! trip, and a long clean part never sees them.
 
-use super::{Cure, CureOption, Lever};
-use crate::command::lines;
-use crate::{Actor, CommandSet, Platform, Situation};
+use super::{Cure, CureOption, Lever, tune};
+use crate::Situation;
 use congestion::Control;
+use result::command::lines;
+use result::{Change, ChangeKind, ChangePlace, CommandSet, Platform};
 use scenario::{Relay, RelayTool, Scenario};
 use units::Bytes;
 
@@ -69,7 +70,8 @@ pub fn options(cure: &dyn Cure, s: &Situation<'_>, control: Option<Control>) -> 
             let relay = s.relays.len() - 1;
             flows.iter().for_each(|&f| s.flows[f].via = vec![relay]);
         };
-        Some(CureOption::new(cure, title, &[Actor::InBetween], change).named(name).with(commands))
+        let remedy = Change::new(ChangeKind::SplitProxy, ChangePlace::Path, "").by(commands);
+        Some(CureOption::new(cure, title, &[ChangePlace::Path], change).named(name).with([remedy]))
     };
     between(s).into_iter().filter_map(option).collect()
 }
@@ -89,12 +91,8 @@ fn commands(host: &str, [origin, user]: [&str; 2], control: Option<&str>) -> Vec
         lines("pkill -TERM -f '^longfat proxy --listen :8080 '"),
     );
     let sysctl = control.map(|c| {
-        CommandSet::linux(
-            host,
-            "Linux 4.9; nginx and HAProxy before 3.3 have no word for it and take the host's default",
-            lines(&format!("sysctl -w net.ipv4.tcp_congestion_control={c}")),
-            lines("sysctl -w net.ipv4.tcp_congestion_control=cubic"),
-        )
+        let needs = "Linux 4.9; nginx and HAProxy before 3.3 have no word for it and take the host's default";
+        tune::control_setting(c).at(host, needs)
     });
     let nginx = format!(
         "# nginx.conf\n\

@@ -2,8 +2,8 @@
 //! of round trips (Vasudevan et al. 2009).
 
 use super::{Cure, CureOption, Lever, tune};
-use crate::command::lines;
-use crate::{Actor, CommandSet, Situation};
+use crate::Situation;
+use result::{Change, ChangePlace, ChangeUnit, LinuxSetting};
 use scenario::Scenario;
 use units::Span;
 
@@ -54,29 +54,25 @@ impl Cure for ShortTimeout {
         let Some((_, first)) = new.first() else { return Vec::new() };
         let hosts: Vec<usize> = new.iter().map(|(h, _)| *h).collect();
         let title = format!("least retransmission timeout of {first} {}", tune::at(s, &hosts));
-        let commands = new.iter().flat_map(|&(host, timeout)| {
+        let remedies = new.iter().flat_map(|&(host, timeout)| {
             let mut peers: Vec<usize> = s.ways.iter().filter(|w| w.from == host).map(|w| w.to).collect();
             peers.sort_unstable();
             peers.dedup();
-            peers.into_iter().map(move |peer| command(s.host(host), s.host(peer), timeout))
+            peers.into_iter().map(move |peer| remedy(s, host, peer, timeout))
         });
-        let commands: Vec<CommandSet> = commands.collect();
+        let remedies: Vec<Change> = remedies.collect();
         let change = move |s: &mut Scenario| {
             new.iter().for_each(|&(host, timeout)| s.hosts[host].stack.rto_min = Some(timeout));
         };
-        vec![CureOption::new(self, title, &[Actor::Sender], change).with(commands)]
+        vec![CureOption::new(self, title, &[ChangePlace::Sender], change).with(remedies)]
     }
 }
 
-fn command(host: &str, peer: &str, timeout: Span) -> CommandSet {
-    let route = "ip route replace $(ip -o route show to match $PEER | tail -n 1";
+fn remedy(s: &Situation<'_>, host: usize, peer: usize, timeout: Span) -> Change {
     let ms = timeout.as_millis_f64().ceil();
-    CommandSet::linux(
-        host,
-        &format!("Linux 2.6.23 and iproute2; for connections to {peer}"),
-        lines(&format!("{route}) rto_min {ms}ms")),
-        lines(&format!("{route} | sed 's/ rto_min .*//')")),
-    )
-    .purpose(&format!("rto-min towards {peer}"))
-    .towards(peer)
+    let v6 = s.reference().address(peer).is_ipv6();
+    let setting = LinuxSetting::Route { name: "rto_min", to: format!("{ms}ms"), v6 };
+    let needs = format!("Linux 2.6.23 and iproute2; for connections to {}", s.host(peer));
+    let commands = setting.at(s.host(host), &needs).towards(s.host(peer));
+    setting.change().set(None, ms, ChangeUnit::Millis).by([commands])
 }

@@ -3,20 +3,18 @@
 //! the queue too, and one that is too small makes the queue shorter than the path needs.
 
 use super::{Cure, CureOption, Lever, tune};
-use crate::command::lines;
 use crate::situation::{StagePlace, stages_mut};
-use crate::{Actor, CommandSet, Platform, Situation, situation};
+use crate::{Situation, situation};
 use path::{QueueConfig, Refill, Shaper, Stage};
+use result::command::OldQdisc;
+use result::command::lines;
+use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, LinuxSetting, Platform, sizes};
 use scenario::Scenario;
 use units::{Bytes, Span};
 
 /// Another bucket of a shaper.
 pub struct ShaperBurst;
 
-/// What a bucket should hold, as time at its rate: a timer's delay and a burst of the host pass, nothing behind it notices.
-const RIGHT: Span = Span::from_millis(5);
-/// The largest burst that a Linux host hands down in one piece (`GSO_MAX_SIZE`), bytes.
-const HOST_BURST: u64 = 65_536;
 /// A bucket that holds more than this at its rate is no limit for short transfers.
 const LONG: Span = Span::from_millis(500);
 /// A queue below this share of what it should hold is too short.
@@ -52,7 +50,7 @@ fn smaller(s: &Situation<'_>, place: StagePlace) -> Option<Bytes> {
     let shaper = shaper(s, place)?;
     let now = shaper.burst().get();
     let behind = held_behind(s, place);
-    let right = shaper.rate.bytes_in(RIGHT).get().max(HOST_BURST);
+    let right = sizes::shaper_bucket(shaper.rate.as_bps());
     // What is behind holds less than a host's burst: at most half of that, two full packets at least.
     let right = behind.map_or(right, |held| right.min((held / 2).max(2 * (FULL_PACKET + 14))));
     let overruns = behind.is_some_and(|held| now > held);
@@ -109,10 +107,10 @@ impl ShaperBurst {
         let told: Vec<String> =
             new.iter().zip(&names).map(|((_, b), name)| format!("{b} at {name}")).collect();
         let title = format!("a shaper's burst of {}", told.join(", "));
-        let mut by: Vec<Actor> = new.iter().map(|(p, _)| tune::owner(s, *p)).collect();
+        let mut by: Vec<ChangePlace> = new.iter().map(|(p, _)| tune::owner(s, *p)).collect();
         by.sort_unstable();
         by.dedup();
-        let commands: Vec<CommandSet> = new.iter().flat_map(|&(p, bytes)| commands(s, p, bytes)).collect();
+        let remedies: Vec<Change> = new.iter().filter_map(|&(p, bytes)| remedy(s, p, bytes)).collect();
         let touches = names.into_iter().chain(["shaper".to_string()]).collect();
         let places: Vec<StagePlace> = new.iter().map(|(p, _)| *p).collect();
         let change = move |s: &mut Scenario| {
@@ -126,12 +124,12 @@ impl ShaperBurst {
         let without = move |s: &mut Scenario| {
             places.iter().rev().for_each(|p| drop(stages_mut(s, *p).remove(p.index)));
         };
-        CureOption::new(self, title, &by, change).touching(touches).with(commands).beneath(without)
+        CureOption::new(self, title, &by, change).touching(touches).with(remedies).beneath(without)
     }
 }
 
-fn commands(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Vec<CommandSet> {
-    let Some(shaper) = shaper(s, place) else { return Vec::new() };
+fn remedy(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Option<Change> {
+    let shaper = shaper(s, place)?;
     let [at, towards] = s.ends(place);
     let rate = tune::tc_rate(shaper.rate);
     let queue = match (shaper.latency, shaper.queue()) {
@@ -146,16 +144,18 @@ fn commands(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Vec<CommandSe
     let peak = shaper.peak_rate.zip(shaper.peak_burst()).map_or(String::new(), |(peak, bucket)| {
         format!(" peakrate {} mtu {}", tune::tc_rate(peak), bucket.get())
     });
-    let tbf = |bytes: Bytes| {
-        lines(&format!("tc qdisc replace dev $DEV root tbf rate {rate} burst {} {queue}{peak}", bytes.get()))
+    let tbf = |bytes: Bytes| format!("tbf rate {rate} burst {} {queue}{peak}", bytes.get());
+    // The scenario says what is there now.
+    let setting = LinuxSetting::Qdisc {
+        device: None,
+        from: Some(OldQdisc::Set(tbf(shaper.burst()))),
+        to: tbf(bytes),
+        below: Vec::new(),
     };
-    let mut all = vec![
-        CommandSet::linux(at, "sch_tbf, as the root of the interface", tbf(bytes), tbf(shaper.burst()))
-            .towards(towards),
-    ];
-    all.extend(cni(s, place, shaper, bytes));
-    let purpose = s.stage_name(place);
-    all.into_iter().map(|c| c.purpose(&purpose)).collect()
+    let own = setting.at(at, "sch_tbf, as the root of the interface").towards(towards);
+    let remedy = Change::new(ChangeKind::BucketSize, ChangePlace::Limiter, "");
+    let remedy = remedy.set(Some(shaper.burst().get() as f64), bytes.get() as f64, ChangeUnit::Bytes);
+    Some(remedy.by(std::iter::once(own).chain(cni(s, place, shaper, bytes))))
 }
 
 /// The bandwidth plugin's entry for a pod that is an end of the data: its rates are bits per second, its bursts bits

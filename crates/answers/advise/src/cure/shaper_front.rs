@@ -1,20 +1,19 @@
 //! A shaper right in front of the policer, rate and bucket matched so that the policer never drops: what passes a
 //! token bucket of a lower rate and a smaller bucket conforms to the one behind it.
 
-use super::{Cure, CureOption, Lever, shaper_instead::networkd_rate, tune};
-use crate::command::lines;
+use super::{Cure, CureOption, Lever, tune};
+use crate::Situation;
 use crate::situation::{StagePlace, stages_mut};
-use crate::{Actor, CommandSet, Platform, Situation};
 use path::queue::{Fifo, FqCoDel};
 use path::{QueueConfig, Shaper};
+use result::sizes::SHAPED_SHARE;
+use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, LinuxSetting};
 use scenario::{NamedStage, Scenario};
 use units::{Bytes, Rate, Span};
 
 /// A shaper in front of the policer.
 pub struct ShaperInFront;
 
-/// Of the policed rate: clocks of two devices differ by far less.
-const SHARE: f64 = 0.99;
 /// What a queue in front of a policer holds, in time: small, since it stands at the edge for all.
 const WAIT: Span = Span::from_millis(50);
 /// Packets that it holds at least.
@@ -38,7 +37,7 @@ impl Matched {
     pub fn of(s: &Situation<'_>, place: StagePlace, share: f64) -> Option<Matched> {
         let policed = s.policed_rate(place)?;
         let bucket = s.policed_burst(place)?.get();
-        let rate = tune::share(policed, SHARE * share);
+        let rate = tune::share(policed, SHAPED_SHARE * share);
         let usual = Shaper::new(rate).burst().get();
         let burst = usual.min(bucket / 2).max(LEAST_BURST.min(bucket));
         let packets = tune::packets_for(rate, WAIT).max(LEAST_PACKETS);
@@ -57,48 +56,35 @@ impl Matched {
         if fair { FqCoDel::default().packets } else { self.packets }
     }
 
-    /// What to type.
-    pub fn commands(&self, at: &str, towards: &str, fair: bool) -> Vec<CommandSet> {
+    /// The change that makes it at `place`, on the interface of the host `at` that leads `towards` another.
+    pub fn remedy(&self, place: ChangePlace, [at, towards]: [&str; 2], fair: bool) -> Change {
+        Change::new(ChangeKind::Shape, place, "")
+            .set(None, self.rate.as_mbps(), ChangeUnit::Mbps)
+            .by(self.commands(at, fair).into_iter().map(|set| set.towards(towards)))
+    }
+
+    fn commands(&self, at: &str, fair: bool) -> Vec<CommandSet> {
         let (rate, burst) = (tune::tc_rate(self.rate), self.burst.get());
         let limit = self.packets * 1500;
-        let tbf =
-            format!("tc qdisc replace dev $DEV root handle 1: tbf rate {rate} burst {burst} limit {limit}");
-        let leaf = "tc qdisc replace dev $DEV parent 1: handle 10: fq_codel";
-        let apply = if fair { format!("{tbf}\n{leaf}") } else { tbf };
+        let setting = LinuxSetting::Qdisc {
+            device: None,
+            from: None,
+            to: format!("handle 1: tbf rate {rate} burst {burst} limit {limit}"),
+            below: if fair { vec![("qdisc", "parent 1: handle 10: fq_codel".into())] } else { Vec::new() },
+        };
         let needs = if fair { "Linux 3.9 with sch_tbf and sch_fq_codel" } else { "Linux 3.9 with sch_tbf" };
         let networkd = if fair {
-            format!("[CAKE]\nParent=root\nBandwidth={}", networkd_rate(self.rate))
+            tune::cake(at, self.rate)
         } else {
-            let rate = networkd_rate(self.rate);
-            format!("[TokenBucketFilter]\nParent=root\nRate={rate}\nBurstBytes={burst}\nLimitBytes={limit}")
-        };
-        let systemd = if fair { "systemd 246; Linux 4.19 with sch_cake" } else { "systemd 246" };
-        let mut all = vec![
-            CommandSet::linux(at, needs, lines(&apply), lines("tc qdisc del dev $DEV root")).towards(towards),
-            CommandSet::on(
-                Platform::Networkd,
-                at,
-                systemd,
-                lines(&format!("# the .network file of the interface\n{networkd}")),
-                lines("remove the section\nnetworkctl reload"),
-            )
-            .towards(towards),
-        ];
-        let fair = if fair { "\n  fair-queue" } else { "" };
-        for (platform, needs) in [(Platform::CiscoIos, "IOS 12.4(20)T"), (Platform::CiscoIosXe, "IOS-XE 2.1")]
-        {
-            let class = format!(
-                "policy-map LONGFAT\n class class-default\n  shape average {} {} 0{fair}\n  queue-limit {} packets",
-                self.rate.as_bps(),
-                self.burst.bits(),
-                self.packets
+            let rate = tune::networkd_rate(self.rate);
+            let tbf = format!(
+                "[TokenBucketFilter]\nParent=root\nRate={rate}\nBurstBytes={burst}\nLimitBytes={limit}"
             );
-            let on = "interface INTERFACE\n service-policy output LONGFAT";
-            let off = "interface INTERFACE\n no service-policy output LONGFAT\nno policy-map LONGFAT";
-            let set = CommandSet::on(platform, at, needs, lines(&format!("{class}\n{on}")), lines(off));
-            all.push(set.towards(towards));
-        }
-        all
+            tune::networkd(at, "systemd 246", &tbf)
+        };
+        let average = format!("{} {} 0", self.rate.as_bps(), self.burst.bits());
+        let cisco = tune::cisco_shapers(at, &average, fair, self.packets, "");
+        [setting.at(at, needs), networkd].into_iter().chain(cisco).collect()
     }
 }
 
@@ -135,12 +121,8 @@ impl Cure for ShaperInFront {
         }
         let option = |(fair, name, label): (bool, &str, &str)| {
             let names: Vec<String> = new.iter().map(|(p, _)| s.stage_name(*p)).collect();
-            let commands = new.iter().flat_map(|(p, m)| {
-                let [at, towards] = s.ends(*p);
-                let purpose = s.stage_name(*p);
-                m.commands(at, towards, fair).into_iter().map(move |c| c.purpose(&purpose))
-            });
-            let commands: Vec<CommandSet> = commands.collect();
+            let remedy = |(p, m): &(StagePlace, Matched)| m.remedy(ChangePlace::SenderEdge, s.ends(*p), fair);
+            let remedies: Vec<Change> = new.iter().map(remedy).collect();
             let shapers: Vec<(StagePlace, Shaper)> = new.iter().map(|(p, m)| (*p, m.stage(fair))).collect();
             let change = move |s: &mut Scenario| {
                 // From the back, so that places stay what they are.
@@ -160,7 +142,7 @@ impl Cure for ShaperInFront {
                 depths.join(" and "),
                 names.join(", ")
             );
-            CureOption::new(self, title, &[Actor::NearEdge], change).named(name).with(commands)
+            CureOption::new(self, title, &[ChangePlace::SenderEdge], change).named(name).with(remedies)
         };
         [(false, "fifo", "a small FIFO"), (true, "fq-codel", "FQ-CoDel")].into_iter().map(option).collect()
     }

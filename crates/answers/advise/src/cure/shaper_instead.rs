@@ -1,11 +1,11 @@
 //! A shaper in the policer's place: what exceeds the rate waits instead of being dropped.
 
 use super::{Cure, CureOption, Lever, tune};
-use crate::command::lines;
+use crate::Situation;
 use crate::situation::{StagePlace, stages_mut};
-use crate::{Actor, CommandSet, Platform, Situation};
 use path::queue::{Fifo, FqCoDel, Wfq};
 use path::{QueueConfig, Shaper, Stage};
+use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet};
 use scenario::Scenario;
 use units::{Bytes, Rate, Span};
 
@@ -105,15 +105,14 @@ impl ShaperInstead {
         };
         let new: Vec<_> = places.iter().filter_map(shaper).collect();
         let names: Vec<String> = new.iter().map(|(p, ..)| s.stage_name(*p)).collect();
-        let commands: Vec<CommandSet> = new
-            .iter()
-            .flat_map(|&(p, _, packets, rate)| {
-                let [at, towards] = s.ends(p);
-                let sets = commands(at, towards, rate, Shaper::new(rate).burst(), (queue, packets));
-                let purpose = s.stage_name(p);
-                sets.into_iter().map(move |c| c.purpose(&purpose))
-            })
-            .collect();
+        let remedy = |&(p, _, packets, rate): &(StagePlace, QueueConfig, u64, Rate)| {
+            let [at, towards] = s.ends(p);
+            let sets = commands(at, rate, Shaper::new(rate).burst(), (queue, packets));
+            Change::new(ChangeKind::Shape, ChangePlace::Limiter, "")
+                .set(None, rate.as_mbps(), ChangeUnit::Mbps)
+                .by(sets.into_iter().map(|set| set.towards(towards)))
+        };
+        let remedies: Vec<Change> = new.iter().map(remedy).collect();
         let mut depths: Vec<String> = new.iter().map(|(_, _, packets, _)| packets.to_string()).collect();
         depths.dedup();
         let title =
@@ -133,76 +132,27 @@ impl ShaperInstead {
         let without = move |s: &mut Scenario| {
             places.iter().rev().for_each(|p| drop(stages_mut(s, *p).remove(p.index)));
         };
-        let option = CureOption::new(self, title, &[Actor::Provider], change).named(name);
-        option.touching(touches).with(commands).beneath(without)
+        let option = CureOption::new(self, title, &[ChangePlace::Limiter], change).named(name);
+        option.touching(touches).with(remedies).beneath(without)
     }
 }
 
 /// The shaper on each platform that has its queue.
-fn commands(
-    at: &str,
-    towards: &str,
-    rate: Rate,
-    burst: Bytes,
-    (queue, packets): (ShapedQueue, u64),
-) -> Vec<CommandSet> {
+fn commands(at: &str, rate: Rate, burst: Bytes, (queue, packets): (ShapedQueue, u64)) -> Vec<CommandSet> {
     let leaf = match queue {
         ShapedQueue::Short | ShapedQueue::Fifo => format!("pfifo limit {packets}"),
         // Linux has no WFQ: SFQ serves flows in turn, as WFQ of equal weights does.
         ShapedQueue::Wfq => format!("sfq limit {packets} perturb 10"),
         ShapedQueue::FqCoDel => format!("fq_codel limit {packets}"),
     };
-    let [apply, undo] = tune::htb_over(rate, burst, &leaf);
-    let mut all = vec![
-        CommandSet::linux(at, "Linux 3.5; take the policer away (tc filter del dev $DEV …)", apply, undo)
-            .towards(towards),
-    ];
+    let needs = "Linux 3.5; take the policer away (tc filter del dev $DEV …)";
+    let mut all = vec![tune::htb_over(rate, burst, &leaf).at(at, needs)];
     if queue == ShapedQueue::FqCoDel {
-        all.push(
-            CommandSet::on(
-                Platform::Networkd,
-                at,
-                "systemd 246; Linux 4.19 with sch_cake, which is shaper and fair queues in one",
-                lines(&format!(
-                    "# the .network file of the interface\n[CAKE]\nParent=root\nBandwidth={}",
-                    networkd_rate(rate)
-                )),
-                lines("remove the section\nnetworkctl reload"),
-            )
-            .towards(towards),
-        );
-        return all;
-    }
-    let fair = if queue == ShapedQueue::Wfq { "\n  fair-queue" } else { "" };
-    let class = format!(
-        "policy-map LONGFAT\n class class-default\n  shape average {} {}{fair}\n  queue-limit {packets} packets",
-        rate.as_bps(),
-        burst.bits()
-    );
-    for (platform, needs) in [
-        (Platform::CiscoIos, "IOS 12.4(20)T for queue-limit in packets; take the police command away"),
-        (Platform::CiscoIosXe, "IOS-XE 2.1; take the police command away"),
-    ] {
-        let interface = "interface INTERFACE\n service-policy output LONGFAT";
-        all.push(
-            CommandSet::on(
-                platform,
-                at,
-                needs,
-                lines(&format!("{class}\n{interface}")),
-                lines(&format!("{}\nno policy-map LONGFAT", interface.replace(" service", " no service"))),
-            )
-            .towards(towards),
-        );
+        all.push(tune::cake(at, rate));
+    } else {
+        let average = format!("{} {}", rate.as_bps(), burst.bits());
+        let also = "; take the police command away";
+        all.extend(tune::cisco_shapers(at, &average, queue == ShapedQueue::Wfq, packets, also));
     }
     all
-}
-
-/// As systemd.network reads a rate (`Bandwidth=`, `Rate=`): bits per second, K and M are powers of 1000.
-pub fn networkd_rate(rate: Rate) -> String {
-    match rate.as_bps() {
-        bps if bps % 1_000_000 == 0 => format!("{}M", bps / 1_000_000),
-        bps if bps % 1000 == 0 => format!("{}K", bps / 1000),
-        bps => bps.to_string(),
-    }
 }

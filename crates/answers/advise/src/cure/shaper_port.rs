@@ -3,9 +3,10 @@
 
 use super::shaper_front::{Matched, named_stage};
 use super::{Cure, CureOption, Lever};
+use crate::Situation;
 use crate::situation::{StagePlace, stages_mut};
-use crate::{Actor, CommandSet, Situation};
 use path::{Shaper, Stage};
+use result::{Change, ChangePlace};
 use scenario::Scenario;
 
 /// A shaper on the sender's port.
@@ -73,12 +74,8 @@ impl Cure for ShaperAtPort {
         let depth = ports[0].1.depth(true);
         let title =
             format!("shaper of {rate} with FQ-CoDel ({depth} packets) on the port of {}", hosts.join(", "));
-        let commands = ports.iter().flat_map(|(p, m)| {
-            let [at, towards] = s.ends(*p);
-            let purpose = format!("port of {at}");
-            m.commands(at, towards, true).into_iter().map(move |c| c.purpose(&purpose))
-        });
-        let commands: Vec<CommandSet> = commands.collect();
+        let remedies: Vec<Change> =
+            ports.iter().map(|(p, m)| m.remedy(ChangePlace::Sender, s.ends(*p), true)).collect();
         let shapers: Vec<(StagePlace, Shaper)> = ports.iter().map(|(p, m)| (*p, m.stage(true))).collect();
         let change = move |s: &mut Scenario| {
             for (place, shaper) in &shapers {
@@ -87,6 +84,6 @@ impl Cure for ShaperAtPort {
                 list.insert(0, stage);
             }
         };
-        vec![CureOption::new(self, title, &[Actor::Sender], change).with(commands)]
+        vec![CureOption::new(self, title, &[ChangePlace::Sender], change).with(remedies)]
     }
 }

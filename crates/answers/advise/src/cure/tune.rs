@@ -1,11 +1,13 @@
 //! What several cures share: choosing a congestion control, a queue, a shaper's numbers, and how tools spell them.
 
 use super::{Cure, CureOption};
-use crate::command::lines;
+use crate::Situation;
 use crate::situation::{self, StagePlace};
-use crate::{Actor, CommandSet, Platform, Situation};
 use congestion::Control;
 use path::{QueueConfig, Stage};
+use result::command::lines;
+use result::sizes::SHAPED_SHARE;
+use result::{Change, ChangeKind, ChangePlace, CommandSet, LinuxSetting, Platform};
 use scenario::Scenario;
 use transport::Profile;
 use units::{Bytes, Rate, Span};
@@ -83,12 +85,12 @@ pub fn control(cure: &dyn Cure, s: &Situation<'_>, name: &'static str, label: &s
         let change = move |s: &mut Scenario| flows.iter().for_each(|&f| choose(s, f, control));
         let peers = |h: usize| s.ways.iter().filter(move |w| w.from == h).map(|w| w.to);
         let commands = hosts.iter().flat_map(|&h| {
-            let peer = peers(h).next().map(|p| s.host(p)).unwrap_or_default();
-            control_commands(s.host(h), peer, name)
+            let peer = peers(h).next();
+            control_commands(s, h, peer, name)
         });
-        let commands: Vec<CommandSet> = commands.collect();
+        let remedy = control_setting(name).change().named(name).by(commands);
         let title = format!("{label} {}", at(s, &hosts));
-        alone(CureOption::new(cure, title, &[Actor::Sender], change), s, &hosts, count).with(commands)
+        alone(CureOption::new(cure, title, &[ChangePlace::Sender], change), s, &hosts, count).with([remedy])
     };
     sets.into_iter().map(option).collect()
 }
@@ -101,45 +103,33 @@ fn choose(s: &mut Scenario, flow: usize, control: Control) {
     }
 }
 
-/// How a Linux host is told to use a control.
-pub fn control_commands(host: &str, peer: &str, name: &str) -> Vec<CommandSet> {
+/// The control as a sysctl. BBR v3 is called `bbr` in a kernel that has it.
+pub fn control_setting(name: &str) -> LinuxSetting {
+    LinuxSetting::sysctl("net.ipv4.tcp_congestion_control", if name == "bbr3" { "bbr" } else { name })
+}
+
+/// How a Linux host chooses a control: for all connections, for those to a peer, in the program, and to last.
+pub fn control_commands(s: &Situation<'_>, host: usize, peer: Option<usize>, name: &str) -> Vec<CommandSet> {
     let needs = match name {
         "bbr" => "Linux 4.9 with tcp_bbr; before 4.13 also the fq queue discipline",
         "bbr3" => "a kernel with BBR v3: no released Linux has it; there it is called bbr",
         _ => "Linux 2.6.13",
     };
     let kernel = if name == "bbr3" { "bbr" } else { name };
-    vec![
-        CommandSet::linux(
-            host,
-            needs,
-            lines(&format!("sysctl -w net.ipv4.tcp_congestion_control={kernel}")),
-            lines("sysctl -w net.ipv4.tcp_congestion_control=cubic"),
-        ),
-        CommandSet::linux(
-            host,
-            &format!("{needs}; iproute2 4.0; for connections to {peer} alone"),
-            lines(&format!(
-                "ip route replace $(ip -o route show to match $PEER | tail -n 1) congctl {kernel}"
-            )),
-            lines("ip route replace $(ip -o route show to match $PEER | tail -n 1 | sed 's/ congctl .*//')"),
-        )
-        .towards(peer),
-        CommandSet::on(
-            Platform::Application,
-            host,
-            needs,
-            lines(&format!("setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{kernel}\", {});", kernel.len())),
-            lines("leave the call out"),
-        ),
-        CommandSet::on(
-            Platform::Networkd,
-            host,
-            &format!("{needs}; systemd-sysctl; containers that run already keep what they began with"),
-            lines(&format!("# /etc/sysctl.d/90-longfat.conf\nnet.ipv4.tcp_congestion_control = {kernel}")),
-            lines("rm /etc/sysctl.d/90-longfat.conf\nsysctl --system"),
-        ),
-    ]
+    let (setting, at) = (control_setting(name), s.host(host));
+    let mut all = vec![setting.at(at, needs)];
+    if let Some(peer) = peer {
+        let v6 = s.reference().address(peer).is_ipv6();
+        let route = LinuxSetting::Route { name: "congctl", to: kernel.into(), v6 };
+        let peer = s.host(peer);
+        let needs = format!("{needs}; iproute2 4.0; for connections to {peer} alone");
+        all.push(route.at(at, &needs).towards(peer));
+    }
+    let call = format!("setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{kernel}\", {});", kernel.len());
+    all.push(CommandSet::on(Platform::Application, at, needs, lines(&call), lines("leave the call out")));
+    let needs = format!("{needs}; systemd-sysctl; containers that run already keep what they began with");
+    all.extend(setting.file(at, &needs));
+    all
 }
 
 /// Another queue where packets wait: at all such places together, and where they are few at each alone. `queue` says what it is
@@ -149,7 +139,7 @@ pub fn queue(
     s: &Situation<'_>,
     label: &str,
     queue: impl Fn(StagePlace) -> Option<QueueConfig>,
-    commands: impl Fn(&QueuedAt<'_>) -> Vec<CommandSet>,
+    remedy: impl Fn(&QueuedAt<'_>) -> Change,
 ) -> Vec<CureOption> {
     let new: Vec<(StagePlace, QueueConfig)> =
         s.bottlenecks().into_iter().filter_map(|p| Some((p, queue(p)?))).collect();
@@ -164,18 +154,18 @@ pub fn queue(
     let count = sets.len();
     let option = |new: Vec<(StagePlace, QueueConfig)>| {
         let names: Vec<String> = new.iter().map(|(p, _)| s.stage_name(*p)).collect();
-        let all = new.iter().flat_map(|(p, q)| {
-            let [at, towards] = s.ends(*p);
-            let purpose = s.stage_name(*p);
-            let sets = commands(&QueuedAt { at, towards, stage: s.stage(*p), queue: q });
-            sets.into_iter().map(move |c| c.purpose(&purpose))
-        });
-        let commands: Vec<CommandSet> = all.collect();
+        let remedies: Vec<Change> = new
+            .iter()
+            .map(|(p, q)| {
+                let [at, towards] = s.ends(*p);
+                remedy(&QueuedAt { at, towards, stage: s.stage(*p), queue: q })
+            })
+            .collect();
         let at = |(p, q): &(StagePlace, QueueConfig)| {
             format!("{} ({} packets)", s.stage_name(*p), situation::depth(q))
         };
         let title = format!("{label} at {}", new.iter().map(at).collect::<Vec<_>>().join(", "));
-        let mut by: Vec<Actor> = new.iter().map(|(p, _)| owner(s, *p)).collect();
+        let mut by: Vec<ChangePlace> = new.iter().map(|(p, _)| owner(s, *p)).collect();
         by.sort_unstable();
         by.dedup();
         let kinds = new.iter().map(|(p, _)| s.stage(*p).kind().to_string());
@@ -187,7 +177,7 @@ pub fn queue(
                 situation::set_queue(stage, queue.clone());
             }
         };
-        let option = CureOption::new(cure, title, &by, change).touching(touches).with(commands);
+        let option = CureOption::new(cure, title, &by, change).touching(touches).with(remedies);
         match &new[..] {
             [(place, _)] if count > 1 => option.named(&s.short_name(*place)),
             _ => option,
@@ -198,14 +188,14 @@ pub fn queue(
 
 /// Who runs a stage's queue: the host that sends into it where all data that passes it begins there, the receiver's where only
 /// its acknowledgements do, else the provider.
-pub fn owner(s: &Situation<'_>, place: StagePlace) -> Actor {
+pub fn owner(s: &Situation<'_>, place: StagePlace) -> ChangePlace {
     let [at, _] = s.ends(place);
     let mut data = s.all_through(place).peekable();
     if data.peek().is_some() {
-        return if data.all(|w| s.host(w.from) == at) { Actor::Sender } else { Actor::Provider };
+        return if data.all(|w| s.host(w.from) == at) { ChangePlace::Sender } else { ChangePlace::Limiter };
     }
     let mut back = s.all_ways().filter(|w| w.back.contains(&place));
-    if back.all(|w| s.host(w.to) == at) { Actor::Receiver } else { Actor::Provider }
+    if back.all(|w| s.host(w.to) == at) { ChangePlace::Receiver } else { ChangePlace::Limiter }
 }
 
 /// Depths at which a discipline is tried in the place of another queue: as deep as that one is, and where that is less than
@@ -252,29 +242,72 @@ impl QueuedAt<'_> {
     }
 }
 
-/// A queue discipline on the device itself, for a line of which no rate is known ahead: it works where the driver takes no more
-/// than the line sends.
-pub fn root_commands(at: &QueuedAt<'_>, leaf: &str, needs: &str) -> CommandSet {
-    CommandSet::linux(
-        at.at,
-        &format!("{needs}; a driver that holds little itself (byte queue limits), as the rate varies"),
-        lines(&format!("tc qdisc replace dev $DEV root {leaf}")),
-        lines("tc qdisc del dev $DEV root"),
-    )
-    .towards(at.towards)
+/// Another queue discipline where packets wait.
+pub fn queue_management(name: &str) -> Change {
+    Change::new(ChangeKind::QueueManagement, ChangePlace::Limiter, "").named(name)
 }
 
-/// `tc` lines: HTB at a rate with a queue discipline below it, and what takes them away.
-pub fn htb_over(rate: Rate, burst: Bytes, leaf: &str) -> [Vec<String>; 2] {
+/// A bucket of HTB below which Linux's timers no longer keep the rate.
+const HTB_BURST: Bytes = Bytes::new(15_000);
+
+/// A queue discipline for a line: below HTB at the line's rate, or on the device itself where no rate is known ahead, which works
+/// where the driver takes no more than the line sends.
+pub fn queue_commands(at: &QueuedAt<'_>, leaf: &str, needs: &str) -> CommandSet {
+    let Some(rate) = at.rate() else {
+        let needs =
+            format!("{needs}; a driver that holds little itself (byte queue limits), as the rate varies");
+        return LinuxSetting::qdisc(leaf).at(at.at, &needs).towards(at.towards);
+    };
+    // A little below the line's own rate: else packets wait in its queue and not in this one.
+    let rate = if matches!(at.stage, Stage::Link(_)) { share(rate, SHAPED_SHARE) } else { rate };
+    htb_over(rate, HTB_BURST, leaf).at(at.at, &format!("{needs} and sch_htb")).towards(at.towards)
+}
+
+/// HTB at a rate with a queue discipline below it.
+pub fn htb_over(rate: Rate, burst: Bytes, leaf: &str) -> LinuxSetting {
     let (rate, burst) = (tc_rate(rate), burst.get());
-    [
-        lines(&format!(
-            "tc qdisc replace dev $DEV root handle 1: htb default 10\n\
-             tc class replace dev $DEV parent 1: classid 1:10 htb rate {rate} burst {burst} cburst {burst} quantum 1514\n\
-             tc qdisc replace dev $DEV parent 1:10 handle 10: {leaf}"
-        )),
-        lines("tc qdisc del dev $DEV root"),
-    ]
+    let class = format!("parent 1: classid 1:10 htb rate {rate} burst {burst} cburst {burst} quantum 1514");
+    let below = vec![("class", class), ("qdisc", format!("parent 1:10 handle 10: {leaf}"))];
+    LinuxSetting::Qdisc { device: None, from: None, to: "handle 1: htb default 10".into(), below }
+}
+
+/// CAKE of systemd-networkd: shaper and fair queues in one.
+pub fn cake(at: &str, rate: Rate) -> CommandSet {
+    networkd(
+        at,
+        "systemd 246; Linux 4.19 with sch_cake",
+        &format!("[CAKE]\nParent=root\nBandwidth={}", networkd_rate(rate)),
+    )
+}
+
+/// A section of an interface's .network file.
+pub fn networkd(at: &str, needs: &str, section: &str) -> CommandSet {
+    let apply = lines(&format!("# the .network file of the interface\n{section}"));
+    CommandSet::on(Platform::Networkd, at, needs, apply, lines("remove the section\nnetworkctl reload"))
+}
+
+/// As systemd.network reads a rate (`Bandwidth=`, `Rate=`): bits per second, K and M are powers of 1000.
+pub fn networkd_rate(rate: Rate) -> String {
+    match rate.as_bps() {
+        bps if bps % 1_000_000 == 0 => format!("{}M", bps / 1_000_000),
+        bps if bps % 1000 == 0 => format!("{}K", bps / 1000),
+        bps => bps.to_string(),
+    }
+}
+
+/// A shaper of Cisco's: the words behind `shape average` (rate, and committed and excess burst in bits), whether flows take turns, and
+/// packets that may wait. `also` is what else is needed.
+pub fn cisco_shapers(at: &str, average: &str, fair: bool, packets: u64, also: &str) -> [CommandSet; 2] {
+    let fair = if fair { "\n  fair-queue" } else { "" };
+    let apply = format!(
+        "policy-map LONGFAT\n class class-default\n  shape average {average}{fair}\n  queue-limit {packets} packets\n\
+         interface INTERFACE\n service-policy output LONGFAT"
+    );
+    let undo = "interface INTERFACE\n no service-policy output LONGFAT\nno policy-map LONGFAT";
+    // `queue-limit` in packets.
+    [(Platform::CiscoIos, "IOS 12.4(20)T"), (Platform::CiscoIosXe, "IOS-XE 2.1")].map(|(platform, needs)| {
+        CommandSet::on(platform, at, &format!("{needs}{also}"), lines(&apply), lines(undo))
+    })
 }
 
 /// Packets of 1500 bytes that take this long at a rate.

@@ -1,7 +1,8 @@
 //! What is printed is held against the programs that read it, as far as they are here: nginx and HAProxy by their own
 //! tests of a configuration. What a kernel runs is tested where it runs (`make netns`).
 
-use advise::{CommandSet, Platform, Situation, named};
+use advise::{Situation, named};
+use result::{CommandSet, Platform};
 use scenario::Experiment;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -22,7 +23,7 @@ to = "office"
 fn printed(cure: &str, platform: Platform) -> CommandSet {
     let s = Experiment::parse("t.toml", PATH, &[]).unwrap().variants.remove(0).scenario;
     let option = named(cure).unwrap().options(&Situation::new(std::slice::from_ref(&s))).remove(0);
-    let mut set = option.commands.into_iter().find(|c| c.platform == platform).unwrap();
+    let mut set = option.commands().find(|c| c.platform == platform).unwrap().clone();
     set.apply.iter_mut().for_each(|line| *line = line.replace(" origin:", " 127.0.0.1:"));
     set
 }
@@ -89,7 +90,7 @@ fn a_shell_reads_what_is_printed_for_it() {
     let situation = Situation::new(std::slice::from_ref(&s));
     let mut seen = 0;
     for option in advise::CURES.iter().flat_map(|c| c.options(&situation)) {
-        for set in option.commands.iter().filter(|c| c.platform == Platform::Linux) {
+        for set in option.commands().filter(|c| c.platform == Platform::Linux) {
             for lines in [&set.apply, &set.undo] {
                 let Some(done) = ran("sh", &["-n", "-c", &lines.join("\n")]) else { return };
                 assert!(done.status.success(), "{}: {lines:?}: {}", option.name, said(&done));

@@ -1,7 +1,7 @@
 //! `longfat plan`.
 
-use advise::Actor;
 use clap::Args;
+use result::ChangePlace;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use units::{Goal, Span};
@@ -18,7 +18,7 @@ scenario and are never advised. Gains are measured with the same seeds with and 
   longfat plan sdwan-limiter --only sender
   longfat plan home-line --objective 'p95 delay' --keep link
   longfat plan sdwan-limiter --commands shaper-front-fifo
-  longfat plan trace.pcap --only near-edge
+  longfat plan trace.pcap --only sender-edge
 
 Exit codes: 0 a cure is advised; 1 none of those tried helps; 2 bad input; 130 ended by Ctrl-C.")]
 pub struct PlanArgs {
@@ -27,9 +27,9 @@ pub struct PlanArgs {
     /// The variant that is to be made faster; default: the baseline, or the first.
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
-    /// Who can act, with commas between: sender, receiver, near-edge, provider, in-between; default: everybody.
-    #[arg(long, value_name = "WHO,…", value_delimiter = ',', value_parser = actor)]
-    pub only: Vec<Actor>,
+    /// Where something can be changed, with commas between: sender, receiver, sender-edge, limiter, path; default: everywhere.
+    #[arg(long, value_name = "WHERE,…", value_delimiter = ',', value_parser = place)]
+    pub only: Vec<ChangePlace>,
     /// A stage that stays as it is, by kind (`policer`) or name (`link.direction.stage`); may be given several times.
     #[arg(long, value_name = "STAGE")]
     pub keep: Vec<String>,
@@ -80,8 +80,8 @@ pub struct PlanArgs {
     pub jobs: Option<NonZeroUsize>,
 }
 
-/// One of [`Actor::ALL`].
-fn actor(text: &str) -> Result<Actor, String> {
-    let known = || Actor::ALL.map(|a| a.name()).join(", ");
-    Actor::named(text.trim()).ok_or_else(|| format!("there are: {}", known()))
+/// One of [`ChangePlace::ACTORS`].
+fn place(text: &str) -> Result<ChangePlace, String> {
+    let known = || ChangePlace::ACTORS.map(|p| p.name()).join(", ");
+    ChangePlace::actor(text.trim()).ok_or_else(|| format!("there are: {}", known()))
 }

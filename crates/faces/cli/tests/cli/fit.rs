@@ -125,7 +125,7 @@ fn policers_of_different_rates_stand_on_links_of_their_own() {
         "plan",
         "pcap/default/client.pcap",
         "--only",
-        "provider",
+        "limiter",
         "--finalists",
         "2",
         "--repeat",

@@ -37,12 +37,14 @@ fn out(done: &Output) -> String {
 
 #[test]
 fn it_says_what_to_do_and_what_to_type() {
-    let done = plan(POLICED, &["--only", "near-edge"]);
+    let done = plan(POLICED, &["--only", "sender-edge"]);
     let text = out(&done);
     assert_eq!(done.status.code(), Some(0), "{text}");
-    assert!(text.starts_with("Do this (near-edge): shaper of 9.9Mbit/s"), "{text}");
-    assert!(text.contains("tc qdisc replace dev $DEV root handle 1: tbf rate 9900kbit burst 3000"), "{text}");
-    assert!(text.contains("undo:\n    tc qdisc del dev $DEV root"), "{text}");
+    assert!(text.starts_with("Do this (sender-edge): shaper of 9.8Mbit/s"), "{text}");
+    assert!(text.contains("tc qdisc replace dev $DEV root handle 1: tbf rate 9800kbit burst 3000"), "{text}");
+    // A plan does not know what the interface has now.
+    assert!(text.contains("undo:\n    # not known: what was there before"), "{text}");
+    assert!(text.contains("\n    tc qdisc del dev $DEV root"), "{text}");
     assert!(text.lines().all(|l| l.starts_with("  ") || !l.contains('\u{1b}')), "{text}");
 }
 
@@ -75,7 +77,7 @@ fn what_cannot_be_planned_is_told_with_what_would_be_right() {
         assert_eq!(done.status.code(), Some(2), "{args:?}");
         String::from_utf8(done.stderr).unwrap()
     };
-    assert!(told(&["--only", "boss"], POLICED).contains("near-edge"));
+    assert!(told(&["--only", "boss"], POLICED).contains("sender-edge"));
     assert!(told(&["--keep", "wall"], POLICED).contains("wan.forward.policer"));
     assert!(told(&["--variant", "x"], POLICED).contains("there are: default"));
     assert!(told(&["--objective", "page time"], POLICED).contains("no flow loads pages"));

@@ -163,7 +163,7 @@ fn what_a_plan_prints_is_a_command_line() {
     for cure in ["proxy", "proxy-bbr"] {
         let cure = advise::named(cure).expect("a cure");
         let option = cure.options(&advise::Situation::new(std::slice::from_ref(&s))).remove(0);
-        let own = option.commands.iter().find(|c| c.platform == advise::Platform::Longfat).expect("our own");
+        let own = option.commands().find(|c| c.platform == result::Platform::Longfat).expect("our own");
         let [line] = &own.apply[..] else { panic!("one line: {own:?}") };
         let words: Vec<&str> = line.split(' ').collect();
         assert_eq!((words[0], words[1]), ("longfat", "proxy"), "{line}");

@@ -41,11 +41,14 @@ fn proved_on(text: &str, only: &str, count: &str) -> Option<advise::Plan> {
 /// Commands that were printed were run, and the kernel came to what was predicted.
 #[test]
 fn a_shaper_in_front_by_tc_is_worth_what_was_predicted() {
-    let Some(plan) = proved("near-edge", "1") else { return };
+    let Some(plan) = proved("sender-edge", "1") else { return };
     let cure = &plan.cures[0];
     let proof = cure.proof.as_ref().expect("it was proved");
     assert!(proof.ran.iter().any(|l| l.starts_with("client# tc qdisc replace dev $DEV root")), "{proof:?}");
-    let printed: Vec<&String> = cure.steps.iter().flat_map(|s| &s.commands).flat_map(|c| &c.apply).collect();
+    let printed: Vec<&String> = {
+        let remedies = cure.steps.iter().flat_map(|s| &s.remedies);
+        remedies.flat_map(|r| &r.commands).flat_map(|c| &c.apply).collect()
+    };
     for line in &proof.ran {
         let typed = line.split_once("# ").expect("host and line").1;
         assert!(printed.iter().any(|p| *p == typed), "{typed} was not printed");
@@ -96,7 +99,7 @@ cc = "reno"
 /// A proxy that ends TCP is longfat's own, with the control that the cure has.
 #[test]
 fn a_proxy_between_is_worth_what_was_predicted() {
-    let Some(plan) = proved_on(LOSSY, "in-between", "12") else { return };
+    let Some(plan) = proved_on(LOSSY, "path", "12") else { return };
     let proofs: Vec<(&str, &advise::CureProof)> =
         plan.cures.iter().filter_map(|c| Some((c.name.as_str(), c.proof.as_ref()?))).collect();
     let (_, proof) = proofs.iter().find(|(name, _)| *name == "proxy-bbr-node").expect("it was proved");
