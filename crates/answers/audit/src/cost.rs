@@ -1,13 +1,15 @@
 //! What findings cost: each proposal simulated beside what is there.
 
+use crate::change::apply;
 use crate::facts::{HostFacts, NamespaceFacts};
-use crate::finding::{AuditFinding, CostMeasure, FindingCost, FindingLevel, Proposal};
+use crate::finding::{AuditFinding, FindingLevel, Proposal};
 use crate::path::CheckedPath;
 use crate::rule::{Question, RULES};
 use crate::settle::settle;
 use crate::trial::{TrialEnds, TrialLoad};
 use experiment::{Hooks, Order, Progress, Watcher};
 use result::VariantResult;
+use result::change::{ChangeEffect, ChangeUnit, EffectBound, EffectMeasure};
 use scenario::{Experiment, Scenario, Variant};
 use std::ops::ControlFlow;
 
@@ -86,10 +88,10 @@ fn retried(
 /// The namespace after what the other findings change, but for the settings that this one changes.
 fn changed_by_others(own: &NamespaceFacts, f: &AuditFinding, kept: &[AuditFinding]) -> NamespaceFacts {
     let mut ns = own.clone();
-    let subjects: Vec<String> = f.changes.iter().map(|c| c.change.subject()).collect();
-    let others = kept.iter().flat_map(|k| &k.changes).filter(|c| c.namespace == own.name);
-    for placed in others.filter(|c| !subjects.contains(&c.change.subject())) {
-        placed.change.apply(&mut ns);
+    let subjects: Vec<String> = f.settings.iter().map(|c| c.setting.subject()).collect();
+    let others = kept.iter().flat_map(|k| &k.settings).filter(|c| c.namespace == own.name);
+    for placed in others.filter(|c| !subjects.contains(&c.setting.subject())) {
+        apply(&placed.setting, &mut ns);
     }
     ns
 }
@@ -109,7 +111,7 @@ impl Bench<'_, '_> {
             .into_iter()
             .filter_map(|mut f| {
                 self.price(&mut f);
-                let gain = f.cost.as_ref().map(FindingCost::worth);
+                let gain = f.cost.as_ref().map(ChangeEffect::worth);
                 let least = f.proposal.as_ref().and_then(|p| p.least_gain);
                 let too_little = least.is_some_and(|least| gain.is_none_or(|gain| gain < least));
                 (!too_little).then_some(f)
@@ -127,12 +129,12 @@ impl Bench<'_, '_> {
                 continue;
             };
             let after_others = f.proposal.as_ref().is_some_and(|p| p.after_others);
-            let here = || f.changes.iter().filter(|c| c.namespace == own.name);
-            if !here().any(|c| SETTLED_IN_TRIALS.contains(&c.change.subject().as_str())) {
+            let here = || f.settings.iter().filter(|c| c.namespace == own.name);
+            if !here().any(|c| SETTLED_IN_TRIALS.contains(&c.setting.subject().as_str())) {
                 continue;
             }
             let mut then = if after_others { changed_by_others(own, f, &all) } else { own.clone() };
-            here().for_each(|c| c.change.apply(&mut then));
+            here().for_each(|c| apply(&c.setting, &mut then));
             if let Some(p) = &mut f.proposal {
                 p.trial.then.take_buffers_and_control(TrialEnds::of(&then, self.path));
             }
@@ -170,7 +172,7 @@ impl Bench<'_, '_> {
 
 /// Of alternatives for one namespace the best is kept.
 fn keep_best(findings: &mut Vec<AuditFinding>) {
-    let gain = |f: &AuditFinding| f.cost.as_ref().map_or(0.0, FindingCost::worth);
+    let gain = |f: &AuditFinding| f.cost.as_ref().map_or(0.0, ChangeEffect::worth);
     let rivals = |f: &AuditFinding| f.proposal.as_ref().is_some_and(|p| p.alternatives);
     let all = findings.clone();
     let mut index = 0;
@@ -204,28 +206,26 @@ fn simulate<'a>(runs: Vec<Scenario>, progress: Option<&'a mut Watcher<'a>>) -> V
     names.iter().map(|name| run.variants.iter().find(|v| v.name == *name).cloned()).collect()
 }
 
-fn cost(finding: &AuditFinding, now: &VariantResult, then: &VariantResult) -> Option<FindingCost> {
+fn cost(finding: &AuditFinding, now: &VariantResult, then: &VariantResult) -> Option<ChangeEffect> {
     let trial = &finding.proposal.as_ref()?.trial;
-    let (measure, now, then) = match trial.load {
-        TrialLoad::Answer(_) => (CostMeasure::Answer, now.response_s?.mean, then.response_s?.mean),
-        _ => (CostMeasure::Goodput, now.total_goodput_mbps, then.total_goodput_mbps),
+    let (measure, unit, now, then) = match trial.load {
+        TrialLoad::Answer(_) => {
+            (EffectMeasure::AnswerTime, ChangeUnit::Seconds, now.response_s?.mean, then.response_s?.mean)
+        }
+        _ => (EffectMeasure::Goodput, ChangeUnit::Mbps, now.total_goodput_mbps, then.total_goodput_mbps),
     };
-    let gain = match measure {
-        CostMeasure::Goodput => then / now,
-        CostMeasure::Answer => now / then,
-    };
-    let gain = Some(gain).filter(|g| g.is_finite());
     let after = match finding.proposal.as_ref()?.after_others {
         true => "; both with what the other findings say to do",
         false => "",
     };
-    Some(FindingCost { measure, now, then, gain, simulated: trial.words() + after })
+    let (bound, formula) = (EffectBound::Simulated, trial.words() + after);
+    Some(ChangeEffect { measure, unit, now: Some(now), then, bound, formula })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::SettingChange;
+    use crate::change::sysctl;
     use crate::finding::Proposal;
     use crate::made_up::{clean, host};
     use crate::report::report;
@@ -253,12 +253,12 @@ mod tests {
     fn a_window_of_16_bits_costs_what_the_quotient_says() {
         let mut ns = clean("web");
         ns.settings.set("net.ipv4.tcp_window_scaling", "0");
-        let change = [SettingChange::sysctl(&ns, "net.ipv4.tcp_window_scaling", 1)];
+        let change = [sysctl(&ns, "net.ipv4.tcp_window_scaling", 1)];
         let trial = CostTrial::of(&ns, &path(), TrialLoad::Receive, &change);
         let finding = AuditFinding::new(FindingLevel::Problem, &ns, "off".into(), "").with_trial(trial);
         let priced = priced_on(vec![finding]);
         let cost = priced[0].cost.as_ref().unwrap();
-        assert!((4.3..5.25).contains(&cost.now), "{cost:?}");
+        assert!((4.3..5.25).contains(&cost.now.unwrap()), "{cost:?}");
         assert!(cost.worth() > 2.0 && priced[0].level == FindingLevel::Problem, "{cost:?}");
     }
 
@@ -266,12 +266,12 @@ mod tests {
     fn what_gains_nothing_is_a_note_or_nothing_and_of_alternatives_the_best_stays() {
         let ns = clean("web");
         let finding = |control: &str| {
-            let change = [SettingChange::sysctl(&ns, "net.ipv4.tcp_congestion_control", control)];
+            let change = [sysctl(&ns, "net.ipv4.tcp_congestion_control", control)];
             let trial = CostTrial::of(&ns, &path(), TrialLoad::Send, &change);
             AuditFinding::new(FindingLevel::Problem, &ns, control.into(), "").with_trial(trial)
         };
         let priced = priced_on(vec![finding("cubic")]);
-        let gain = priced[0].cost.as_ref().unwrap().gain;
+        let gain = priced[0].cost.as_ref().unwrap().gain();
         assert_eq!((priced[0].level, gain), (FindingLevel::Note, Some(1.0)));
         let asks = |control: &str, least| {
             let mut f = finding(control);
@@ -296,7 +296,11 @@ mod tests {
         let finding = AuditFinding::new(FindingLevel::Problem, &ns, "x".into(), "").with_trial(trial);
         let priced = priced_on(vec![finding]);
         let cost = priced[0].cost.as_ref().unwrap();
-        assert_eq!((cost.now, cost.gain, priced[0].level), (0.0, None, FindingLevel::Problem), "{cost:?}");
+        assert_eq!(
+            (cost.now, cost.gain(), priced[0].level),
+            (Some(0.0), None, FindingLevel::Problem),
+            "{cost:?}"
+        );
         assert!(cost.then > 10.0 && cost.worth().is_infinite(), "{cost:?}");
     }
 
@@ -333,7 +337,7 @@ mod tests {
             assert!(found.iter().all(|f| f.level == FindingLevel::Problem), "{rule}: {found:#?}");
         }
         let cost = of_web("receive-buffer")[0].cost.as_ref().unwrap();
-        assert!(cost.simulated.ends_with("both with what the other findings say to do"), "{cost:?}");
+        assert!(cost.formula.ends_with("both with what the other findings say to do"), "{cost:?}");
         assert!(cost.worth() > 2.0, "{cost:?}");
     }
 
@@ -342,12 +346,13 @@ mod tests {
         let (facts, path) = small_namespace();
         let report = audited(&facts, &path);
         for (name, enough) in LIMITS.iter().zip(["75497472", "50331648"]) {
-            let values: std::collections::BTreeSet<&str> = report
+            let values: std::collections::BTreeSet<String> = report
                 .findings
                 .iter()
-                .flat_map(|f| &f.commands)
+                .flat_map(|f| f.commands())
                 .filter_map(|c| {
-                    c.split_once(&format!("{name}="))?.1.trim_end_matches('\'').rsplit(' ').next()
+                    let value = c.split_once(&format!("{name}="))?.1.trim_end_matches('\'');
+                    value.rsplit(' ').next().map(String::from)
                 })
                 .collect();
             // 12.5 MB six times to receive, four times to send, in whole MiB.
@@ -355,9 +360,9 @@ mod tests {
         }
         // All of it typed: nothing is left that a command would change.
         let mut typed = facts.clone();
-        for placed in report.findings.iter().flat_map(|f| &f.changes) {
+        for placed in report.findings.iter().flat_map(|f| &f.settings) {
             let of = typed.namespaces.iter_mut().filter(|ns| ns.name == placed.namespace);
-            of.for_each(|ns| placed.change.apply(ns));
+            of.for_each(|ns| apply(&placed.setting, ns));
         }
         let after = audited(&typed, &path);
         assert_eq!(after.findings, [], "{:#?}", report.findings);

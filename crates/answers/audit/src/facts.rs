@@ -1,6 +1,7 @@
 //! What was seen of a host, as plain data: rules judge it, tests make it up.
 
 use crate::settings::Settings;
+use result::command::HtbClass;
 use std::net::SocketAddr;
 
 /// A host and its network namespaces.
@@ -120,7 +121,7 @@ pub struct DeviceFacts {
     /// The local shaper at its root, where there is one.
     pub shaper: Option<ShaperFacts>,
     /// The classes of an HTB at its root.
-    pub classes: Vec<HtbClassFacts>,
+    pub classes: Vec<HtbClass>,
 }
 
 impl DeviceFacts {
@@ -128,33 +129,6 @@ impl DeviceFacts {
     pub fn sends_singly(&self) -> bool {
         self.gso_max_segs == Some(1) || (self.tso, self.gso) == (Some(false), Some(false))
     }
-}
-
-/// A class of HTB (tc-htb(8)).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HtbClassFacts {
-    /// `1:10`.
-    pub name: String,
-    /// The class above it; `root` where there is none.
-    pub parent: String,
-    /// What it is guaranteed, bytes a second.
-    pub bytes_per_second: u64,
-    /// What it may have, bytes a second.
-    pub ceil_bytes_per_second: u64,
-    /// Bucket of its rate, bytes.
-    pub burst_bytes: u64,
-    /// Bucket of its ceiling, bytes.
-    pub cburst_bytes: u64,
-    /// Priority; 0 is served first.
-    pub prio: u32,
-    /// Bytes that it sends in one turn of its priority.
-    pub quantum: u32,
-    /// Bytes that the class counts on top of each packet.
-    pub overhead: u16,
-    /// Bytes that the class counts for a packet at least.
-    pub mpu: u16,
-    /// Whether packets are counted in whole ATM cells.
-    pub atm: bool,
 }
 
 /// A token bucket filter at a device's root (tc-tbf(8)).

@@ -1,8 +1,10 @@
 //! A finding: what is wrong, where, what it costs, what to do and how to undo it.
 
-use crate::change::{PlacedChange, SettingChange};
+use crate::change::PlacedSetting;
 use crate::facts::NamespaceFacts;
 use crate::trial::CostTrial;
+use result::change::ChangeEffect;
+use result::{Change, LinuxSetting};
 use serde::Serialize;
 
 /// How bad it is.
@@ -32,55 +34,18 @@ pub struct AuditFinding {
     pub why: String,
     /// Where that is written.
     pub source: String,
-    /// What to type to change it. longfat itself changes nothing.
-    pub commands: Vec<String>,
-    /// What to type to have it back as it is.
-    pub undo: Vec<String>,
-    /// What it costs on the path given; absent without a path, and for what the simulator does not know.
+    /// What to change, with what to type and how to have it back. longfat itself changes nothing.
+    pub remedies: Vec<Change>,
+    /// What it costs on the path given, simulated as it is and with the commands given; absent without a path, and for what the
+    /// simulator does not know.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost: Option<FindingCost>,
-    /// The changes that the commands make.
+    pub cost: Option<ChangeEffect>,
+    /// The settings that the commands change.
     #[serde(skip)]
-    pub changes: Vec<PlacedChange>,
+    pub settings: Vec<PlacedSetting>,
     /// What is to be simulated.
     #[serde(skip)]
     pub proposal: Option<Proposal>,
-}
-
-/// What a finding costs: the path simulated as it is, and with the commands given.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct FindingCost {
-    /// What was measured.
-    pub measure: CostMeasure,
-    /// As it is.
-    pub now: f64,
-    /// With the commands given.
-    pub then: f64,
-    /// How many times as good: above 1 is better. Absent where nothing arrives as it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gain: Option<f64>,
-    /// What was simulated, in words.
-    pub simulated: String,
-}
-
-impl FindingCost {
-    /// [`FindingCost::gain`] to be compared by: infinite where something arrives only with the commands.
-    pub fn worth(&self) -> f64 {
-        self.gain.unwrap_or(if self.then > 0.0 { f64::INFINITY } else { 1.0 })
-    }
-}
-
-/// What a cost is measured by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub enum CostMeasure {
-    /// Payload that arrives, Mbit/s.
-    #[serde(rename = "goodput_mbps")]
-    Goodput,
-    /// Mean time of an answer, seconds.
-    #[serde(rename = "answer_s")]
-    Answer,
 }
 
 /// What a rule would have simulated.
@@ -113,30 +78,48 @@ impl AuditFinding {
             seen,
             why: why.into(),
             source: String::new(),
-            commands: Vec::new(),
-            undo: Vec::new(),
+            remedies: Vec::new(),
             cost: None,
-            changes: Vec::new(),
+            settings: Vec::new(),
             proposal: None,
         }
     }
 
-    /// With these changes of the namespace, and their commands.
-    pub fn with_changes(mut self, ns: &NamespaceFacts, changes: &[SettingChange]) -> AuditFinding {
-        let place = |change: &SettingChange| PlacedChange {
-            namespace: ns.name.clone(),
-            enter: ns.enter.clone(),
-            change: change.clone(),
-        };
-        self.changes.extend(changes.iter().map(place));
-        self.write_commands();
+    /// With these settings of the namespace, and their commands.
+    pub fn with_settings(self, ns: &NamespaceFacts, settings: &[LinuxSetting]) -> AuditFinding {
+        self.placed(ns, settings, false)
+    }
+
+    /// With these settings of the namespace, whose values are the host's.
+    pub fn with_copied(self, ns: &NamespaceFacts, settings: &[LinuxSetting]) -> AuditFinding {
+        self.placed(ns, settings, true)
+    }
+
+    fn placed(mut self, ns: &NamespaceFacts, settings: &[LinuxSetting], copied: bool) -> AuditFinding {
+        let (namespace, enter) = (&ns.name, &ns.enter);
+        self.settings.extend(settings.iter().map(|setting| PlacedSetting {
+            namespace: namespace.clone(),
+            enter: enter.clone(),
+            setting: setting.clone(),
+            copied,
+        }));
+        self.write_remedies();
         self
     }
 
-    /// Writes the commands and their undo from the changes.
-    pub fn write_commands(&mut self) {
-        self.commands = self.changes.iter().flat_map(PlacedChange::commands).collect();
-        self.undo = self.changes.iter().flat_map(PlacedChange::undo).collect();
+    /// Writes what to change from the settings.
+    pub fn write_remedies(&mut self) {
+        self.remedies = self.settings.iter().map(PlacedSetting::remedy).collect();
+    }
+
+    /// All lines to type.
+    pub fn commands(&self) -> Vec<String> {
+        self.remedies.iter().flat_map(|r| &r.commands).flat_map(|set| set.apply.clone()).collect()
+    }
+
+    /// All lines that have it back.
+    pub fn undo(&self) -> Vec<String> {
+        self.remedies.iter().flat_map(|r| &r.commands).flat_map(|set| set.undo.clone()).collect()
     }
 
     /// With what to simulate; a problem or note in any case.

@@ -8,8 +8,8 @@
 //! 3. [`price`]: runs each proposal beside what is there, in the simulator, and drops what turns out to cost nothing.
 //! 4. [`report()`]: the [`CheckReport`] that is written as JSON; [`text`] is the same for a terminal.
 //!
-//! A rule is a file in `rule/` and a line in `rule.rs`. What it proposes is a list of [`SettingChange`]s: the commands, how to
-//! undo them and the scenario that is simulated all come from that one list.
+//! A rule is a file in `rule/` and a line in `rule.rs`. What it proposes is a list of [`result::LinuxSetting`]s: the
+//! commands, how to undo them and the scenario that is simulated all come from that one list.
 
 mod change;
 #[cfg(target_os = "linux")]
@@ -30,12 +30,12 @@ mod settle;
 mod text;
 mod trial;
 
-pub use change::{PlacedChange, SettingChange};
+pub use change::{PlacedSetting, apply, fq, sysctl};
 #[cfg(target_os = "linux")]
 pub use collect::collect;
 pub use cost::price;
-pub use facts::{DeviceFacts, HostFacts, HtbClassFacts, NamespaceFacts, ShaperFacts, SocketFacts, TcpMemory};
-pub use finding::{AuditFinding, CostMeasure, FindingCost, FindingLevel, Proposal};
+pub use facts::{DeviceFacts, HostFacts, NamespaceFacts, ShaperFacts, SocketFacts, TcpMemory};
+pub use finding::{AuditFinding, FindingLevel, Proposal};
 pub use path::{CheckedPath, PathProblem};
 pub use report::{CHECK_SCHEMA, CheckReport, ControlSockets, DeviceReport, NamespaceReport, report, schema};
 pub use rule::{RULES, RuleEntry, judge};

@@ -1,21 +1,22 @@
 //! What is written as JSON.
 
 use crate::facts::{HostFacts, NamespaceFacts};
-use crate::finding::{AuditFinding, FindingCost, FindingLevel};
+use crate::finding::{AuditFinding, FindingLevel};
 use crate::pacing::{PacingState, control_paces, of_control, of_socket};
 use crate::path::CheckedPath;
 use crate::settle::settle;
+use result::change::ChangeEffect;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The version of the format.
-pub const CHECK_SCHEMA: &str = "longfat-check/1";
+pub const CHECK_SCHEMA: &str = "longfat-check/2";
 
 /// What `longfat check --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckReport {
-    /// `longfat-check/1`.
+    /// `longfat-check/2`.
     pub schema: String,
     /// The kernel, as `uname -r` has it.
     pub kernel: String,
@@ -111,7 +112,7 @@ pub struct DeviceReport {
 /// All of it, findings in order, each setting with one value.
 pub fn report(host: &HostFacts, path: Option<CheckedPath>, mut findings: Vec<AuditFinding>) -> CheckReport {
     settle(host, &mut findings);
-    let gain = |f: &AuditFinding| f.cost.as_ref().map_or(0.0, FindingCost::worth);
+    let gain = |f: &AuditFinding| f.cost.as_ref().map_or(0.0, ChangeEffect::worth);
     findings.sort_by(|a, b| a.level.cmp(&b.level).then(gain(b).total_cmp(&gain(a))));
     CheckReport {
         schema: CHECK_SCHEMA.into(),

@@ -100,8 +100,8 @@ fn join(all: &mut Vec<AuditFinding>, finding: AuditFinding) {
     match all.iter_mut().find(same) {
         Some(f) => {
             f.namespaces.extend(finding.namespaces);
-            f.commands.extend(finding.commands);
-            f.undo.extend(finding.undo);
+            f.settings.extend(finding.settings);
+            f.write_remedies();
         }
         None => all.push(finding),
     }

@@ -3,9 +3,10 @@
 //! Rules propose values one namespace at a time, and some copy the host's. In one report the largest value that any finding
 //! needs is the one that all of them set, and a copy of the host's value is a copy of what the report makes of the host.
 
-use crate::change::{PlacedChange, SettingChange};
+use crate::change::PlacedSetting;
 use crate::facts::HostFacts;
 use crate::finding::{AuditFinding, FindingLevel};
+use result::LinuxSetting;
 
 /// A value that a finding would set.
 struct Wanted {
@@ -24,32 +25,32 @@ pub fn settle(host: &HostFacts, findings: &mut Vec<AuditFinding>) {
     let wanted: Vec<Wanted> = findings.iter().flat_map(wants).collect();
     let initial = host.initial().map(|ns| ns.name.as_str());
     findings.retain_mut(|finding| {
-        if finding.changes.is_empty() {
+        if finding.settings.is_empty() {
             return true;
         }
-        for placed in &mut finding.changes {
+        for placed in &mut finding.settings {
             let namespace = placed.namespace.clone();
-            if let SettingChange::Sysctl { name, to, .. } = &mut placed.change
+            if let LinuxSetting::Sysctl { name, to, .. } = &mut placed.setting
                 && let Some(value) = value(&wanted, initial, &namespace, name)
             {
                 *to = value;
             }
         }
-        finding.changes.retain(|placed| !changes_nothing(placed));
-        finding.write_commands();
-        !finding.changes.is_empty()
+        finding.settings.retain(|placed| !changes_nothing(placed));
+        finding.write_remedies();
+        !finding.settings.is_empty()
     });
     drop_repeated(findings);
 }
 
 fn wants(finding: &AuditFinding) -> impl Iterator<Item = Wanted> {
     let best = finding.proposal.as_ref().is_some_and(|p| p.alternatives);
-    finding.changes.iter().filter_map(move |placed| match &placed.change {
-        SettingChange::Sysctl { name, to, copied, .. } => Some(Wanted {
+    finding.settings.iter().filter_map(move |placed| match &placed.setting {
+        LinuxSetting::Sysctl { name, to, .. } => Some(Wanted {
             namespace: placed.namespace.clone(),
             name: name.clone(),
             value: to.clone(),
-            copied: *copied,
+            copied: placed.copied,
             best,
         }),
         _ => None,
@@ -84,30 +85,30 @@ fn numbers(value: &str) -> Option<Vec<u64>> {
     value.split(' ').map(|word| word.parse().ok()).collect()
 }
 
-fn changes_nothing(placed: &PlacedChange) -> bool {
-    matches!(&placed.change, SettingChange::Sysctl { from: Some(from), to, .. } if from == to)
+fn changes_nothing(placed: &PlacedSetting) -> bool {
+    matches!(&placed.setting, LinuxSetting::Sysctl { from: Some(from), to, .. } if from == to)
 }
 
 /// Drops a note with no commands but those of a problem, or of an earlier note. A problem always stays: it says what the
 /// setting costs, which the other one does not.
 fn drop_repeated(findings: &mut Vec<AuditFinding>) {
-    let all: Vec<(FindingLevel, Vec<String>)> =
-        findings.iter().map(|f| (f.level, f.commands.clone())).collect();
+    let all: Vec<(FindingLevel, Vec<String>)> = findings.iter().map(|f| (f.level, f.commands())).collect();
     let mut index = 0;
     findings.retain(|f| {
         let at = index;
         index += 1;
         let repeats = |(i, (level, commands)): (usize, &(FindingLevel, Vec<String>))| {
             let comes_first = *level == FindingLevel::Problem || i < at;
-            i != at && comes_first && f.commands.iter().all(|c| commands.contains(c))
+            i != at && comes_first && f.commands().iter().all(|c| commands.contains(c))
         };
-        f.level == FindingLevel::Problem || f.commands.is_empty() || !all.iter().enumerate().any(repeats)
+        f.level == FindingLevel::Problem || f.commands().is_empty() || !all.iter().enumerate().any(repeats)
     });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::change::sysctl;
     use crate::facts::NamespaceFacts;
     use crate::finding::FindingLevel::{Note, Problem};
     use crate::made_up::{clean, host};
@@ -115,13 +116,17 @@ mod tests {
     const RMEM: &str = "net.ipv4.tcp_rmem";
     const CONTROL: &str = "net.ipv4.tcp_congestion_control";
 
-    fn finding(level: FindingLevel, ns: &NamespaceFacts, change: SettingChange) -> AuditFinding {
-        AuditFinding::new(level, ns, "x".into(), "y").with_changes(ns, &[change])
+    fn finding(level: FindingLevel, ns: &NamespaceFacts, change: LinuxSetting) -> AuditFinding {
+        AuditFinding::new(level, ns, "x".into(), "y").with_settings(ns, &[change])
+    }
+
+    fn copied(level: FindingLevel, ns: &NamespaceFacts, change: LinuxSetting) -> AuditFinding {
+        AuditFinding::new(level, ns, "x".into(), "y").with_copied(ns, &[change])
     }
 
     fn settled(mut findings: Vec<AuditFinding>) -> Vec<(Vec<String>, Vec<String>)> {
         settle(&host(vec![clean("host"), clean("web"), clean("db")]), &mut findings);
-        findings.into_iter().map(|f| (f.commands, f.undo)).collect()
+        findings.into_iter().map(|f| (f.commands(), f.undo())).collect()
     }
 
     #[test]
@@ -129,9 +134,9 @@ mod tests {
         let (own, mut web) = (clean("host"), clean("web"));
         web.settings.set(RMEM, "4096 65536 262144");
         let found = settled(vec![
-            finding(Problem, &web, SettingChange::copied(&web, RMEM, "4096 131072 6291456")),
-            finding(Problem, &web, SettingChange::sysctl(&web, RMEM, "4096 65536 3145728")),
-            finding(Problem, &own, SettingChange::sysctl(&own, RMEM, "4096 131072 50331648")),
+            copied(Problem, &web, sysctl(&web, RMEM, "4096 131072 6291456")),
+            finding(Problem, &web, sysctl(&web, RMEM, "4096 65536 3145728")),
+            finding(Problem, &own, sysctl(&own, RMEM, "4096 131072 50331648")),
         ]);
         let set = "ip netns exec web sysctl -w 'net.ipv4.tcp_rmem=4096 131072 50331648'";
         let undo = "ip netns exec web sysctl -w 'net.ipv4.tcp_rmem=4096 65536 262144'";
@@ -149,8 +154,8 @@ mod tests {
         let sack = "net.ipv4.tcp_sack";
         own.settings.set(sack, "0");
         let found = settled(vec![
-            finding(Note, &web, SettingChange::copied(&web, sack, "0")),
-            finding(Problem, &own, SettingChange::sysctl(&own, sack, 1)),
+            copied(Note, &web, sysctl(&web, sack, "0")),
+            finding(Problem, &own, sysctl(&own, sack, 1)),
         ]);
         assert_eq!(
             found,
@@ -162,8 +167,8 @@ mod tests {
     fn of_words_the_judged_one_is_set_and_a_copy_is_of_the_new_host() {
         let (own, mut web) = (clean("host"), clean("web"));
         web.settings.set(CONTROL, "reno");
-        let copy = || finding(Problem, &web, SettingChange::copied(&web, CONTROL, "cubic"));
-        let of = |ns: &NamespaceFacts, to: &str| finding(Problem, ns, SettingChange::sysctl(ns, CONTROL, to));
+        let copy = || copied(Problem, &web, sysctl(&web, CONTROL, "cubic"));
+        let of = |ns: &NamespaceFacts, to: &str| finding(Problem, ns, sysctl(ns, CONTROL, to));
         let controls = |found: Vec<AuditFinding>| -> Vec<String> {
             let commands = settled(found).into_iter().flat_map(|(commands, _)| commands);
             commands.filter_map(|c| c.split('=').nth(1).map(str::to_string)).collect()
@@ -178,7 +183,7 @@ mod tests {
     #[test]
     fn a_note_that_repeats_commands_goes_and_a_problem_stays() {
         let web = clean("web");
-        let same = |level| finding(level, &web, SettingChange::sysctl(&web, "net.ipv4.tcp_mtu_probing", 1));
+        let same = |level| finding(level, &web, sysctl(&web, "net.ipv4.tcp_mtu_probing", 1));
         assert_eq!(settled(vec![same(Note), same(Note)]).len(), 1);
         assert_eq!(settled(vec![same(Note), same(Problem)]).len(), 1);
         assert_eq!(settled(vec![same(Problem), same(Problem)]).len(), 2);

@@ -1,10 +1,11 @@
 //! The report for a terminal.
 
-use crate::finding::{AuditFinding, CostMeasure, FindingCost, FindingLevel};
+use crate::finding::{AuditFinding, FindingLevel};
 use crate::path::{number, size};
 use crate::report::{CheckReport, NamespaceReport};
 use print::wrap;
 use report::{Style, Table, TableCell, TableColumn};
+use result::change::{ChangeEffect, ChangeUnit};
 use std::fmt::Write;
 
 /// Commands of one finding that are shown; JSON has all.
@@ -115,8 +116,13 @@ fn told(report: &CheckReport, f: &AuditFinding, width: usize) -> String {
             let _ = writeln!(out, "        … and {} more (--json has all)", lines.len() - MOST_COMMANDS);
         }
     };
-    shown(&mut out, "do:", &f.commands);
-    shown(&mut out, "undo:", &f.undo);
+    shown(&mut out, "do:", &f.commands());
+    if f.remedies.iter().any(|r| r.commands.is_empty()) {
+        let why =
+            "what is there now was not read and so could not be restored, or nothing enters the namespace";
+        out.push_str(&wrap(&format!("not all commands are shown: {why}"), width, "  "));
+    }
+    shown(&mut out, "undo:", &f.undo());
     out
 }
 
@@ -132,20 +138,19 @@ fn place(report: &CheckReport, f: &AuditFinding) -> String {
     }
 }
 
-fn cost_words(c: &FindingCost) -> String {
-    let (now, then) = match c.measure {
-        CostMeasure::Goodput => (format!("{} Mbit/s", number(c.now)), format!("{} Mbit/s", number(c.then))),
-        CostMeasure::Answer => {
-            (format!("{} ms", number(1000.0 * c.now)), format!("{} ms", number(1000.0 * c.then)))
-        }
+fn cost_words(c: &ChangeEffect) -> String {
+    let value = |x: f64| match c.unit {
+        ChangeUnit::Seconds => format!("{} ms", number(1000.0 * x)),
+        _ => format!("{} Mbit/s", number(x)),
     };
-    let ratio = match c.gain {
+    let (now, then) = (value(c.now.unwrap_or_default()), value(c.then));
+    let ratio = match c.gain() {
         None => "nothing arrives now".into(),
         Some(gain) if (0.98..1.02).contains(&gain) => "no difference on this path".into(),
         Some(gain) if gain < 1.0 => format!("worse: {} times", number(gain)),
         Some(gain) => format!("{} times as good", number(gain)),
     };
-    format!("cost, simulated: {now} now, {then} then, {ratio} ({})", c.simulated)
+    format!("cost, simulated: {now} now, {then} then, {ratio} ({})", c.formula)
 }
 
 #[cfg(test)]

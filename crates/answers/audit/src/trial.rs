@@ -4,11 +4,12 @@
 //! the path as given are none; each end reaches it over a link of its own of 1 Gbit/s, or ten times the
 //! path's rate.
 
-use crate::change::SettingChange;
+use crate::change::apply;
 use crate::facts::{DeviceFacts, NamespaceFacts};
 use crate::pacing;
 use crate::path::CheckedPath;
 use congestion::Control;
+use result::LinuxSetting;
 use scenario::{Experiment, Scenario};
 use transport::{MtuProbing, Stack};
 use units::{Bytes, Span};
@@ -111,15 +112,15 @@ impl TrialEnds {
 }
 
 impl CostTrial {
-    /// The namespace as it is beside itself after these changes.
+    /// The namespace as it is, next to itself with these settings.
     pub fn of(
         ns: &NamespaceFacts,
         path: &CheckedPath,
         load: TrialLoad,
-        changes: &[SettingChange],
+        settings: &[LinuxSetting],
     ) -> CostTrial {
         let mut changed = ns.clone();
-        changes.iter().for_each(|c| c.apply(&mut changed));
+        settings.iter().for_each(|s| apply(s, &mut changed));
         CostTrial {
             load,
             now: TrialEnds::of(ns, path),

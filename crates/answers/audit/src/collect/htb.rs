@@ -1,8 +1,8 @@
 //! Classes of an HTB at a device's root: rtnetlink(7), linux/pkt_sched.h.
 
 use super::list::{TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG, dump};
-use crate::facts::HtbClassFacts;
 use linux::netlink::{Service, attribute, number, number64, text, u32_at};
+use result::command::HtbClass;
 use std::io;
 
 const RTM_GETTCLASS: u16 = 42;
@@ -21,7 +21,7 @@ const LINKLAYER_ATM: u8 = 2;
 ///
 /// # Errors
 /// What the kernel says.
-pub fn classes(index: u32) -> io::Result<Vec<HtbClassFacts>> {
+pub fn classes(index: u32) -> io::Result<Vec<HtbClass>> {
     let mut asked = [0; TCMSG];
     asked[4..8].copy_from_slice(&index.to_ne_bytes());
     let mut all = Vec::new();
@@ -37,7 +37,7 @@ fn handle(n: u32) -> String {
 /// `tcmsg`, then a `tc_htb_opt`: two `tc_ratespec` of 12 bytes, both buckets as ticks at their rates, quantum, level and
 /// priority. A `tc_ratespec` is cell_log and link layer of a byte each, overhead, cell_align and mpu of two, and the rate (all
 /// ones: see the 64-bit attribute).
-fn class(message: &[u8]) -> Option<HtbClassFacts> {
+fn class(message: &[u8]) -> Option<HtbClass> {
     let (fixed, rest) = message.split_at_checked(TCMSG)?;
     let options = attribute(rest, TCA_OPTIONS)
         .filter(|_| attribute(rest, TCA_KIND).map(text).as_deref() == Some("htb"))?;
@@ -47,7 +47,7 @@ fn class(message: &[u8]) -> Option<HtbClassFacts> {
     let wide = |kind| attribute(options, kind).and_then(number64);
     let (rate, ceil) = (wide(TCA_HTB_RATE64).or(at(8))?, wide(TCA_HTB_CEIL64).or(at(20))?);
     let bytes = |ticks: u64, rate: u64| (u128::from(ticks) * TICK * u128::from(rate) / 1_000_000_000) as u64;
-    Some(HtbClassFacts {
+    Some(HtbClass {
         name: handle(u32_at(fixed, 8)),
         parent: handle(u32_at(fixed, 12)),
         bytes_per_second: rate,
@@ -81,7 +81,7 @@ mod tests {
         p[28..32].copy_from_slice(&15_625u32.to_ne_bytes());
         (p[1], p[2], p[6], p[32], p[40]) = (2, 44, 64, 200, 3);
         m.extend(written(TCA_OPTIONS, &written(TCA_HTB_PARMS, &p)));
-        let expected = HtbClassFacts {
+        let expected = HtbClass {
             name: "1:10".into(),
             parent: "root".into(),
             bytes_per_second: 1_000_000,

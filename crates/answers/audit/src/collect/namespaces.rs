@@ -102,10 +102,10 @@ fn one(
     };
     let enter = match (own, &by_ip, first, named) {
         (true, _, _, _) => Some(String::new()),
-        (_, Some(name), _, _) => Some(format!("ip netns exec {}", crate::change::quoted(name))),
+        (_, Some(name), _, _) => Some(format!("ip netns exec {}", result::command::quoted(name))),
         (_, _, Some(p), _) => Some(format!("nsenter -t {} -n", p.pid)),
         (_, _, _, Some(path)) => {
-            Some(format!("nsenter --net={}", crate::change::quoted(&path.to_string_lossy())))
+            Some(format!("nsenter --net={}", result::command::quoted(&path.to_string_lossy())))
         }
         _ => None,
     };

@@ -1,7 +1,7 @@
 //! Connections that wait to be accepted.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel};
 
 const NAME: &str = "net.core.somaxconn";
@@ -23,9 +23,9 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         let seen = format!("{}: {} connections wait, {} may", s.local, s.accept_queue, s.accept_limit);
         let finding = AuditFinding::new(FindingLevel::Problem, q.ns, seen, why);
         // Where the limit is somaxconn's the program asked for as much or more; else it is the program's own.
-        let change = [SettingChange::sysctl(q.ns, NAME, most.saturating_mul(4).min(65_535))];
+        let change = [sysctl(q.ns, NAME, most.saturating_mul(4).min(65_535))];
         found.push(match i64::from(s.accept_limit) >= most {
-            true => finding.with_changes(q.ns, &change),
+            true => finding.with_settings(q.ns, &change),
             false => finding,
         });
     }

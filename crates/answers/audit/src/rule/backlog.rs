@@ -1,7 +1,7 @@
 //! Packets dropped before the stack.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Note};
 
 const NAME: &str = "net.core.netdev_max_backlog";
@@ -19,8 +19,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let why = "Between a device and the stack, or between two ends of a veth, each processor keeps a backlog; what finds it full is \
                lost, which TCP takes for congestion.";
     let own = q.ns.settings.number(NAME).unwrap_or(1000);
-    let change = [SettingChange::sysctl(q.ns, NAME, own.saturating_mul(4))];
-    let mut finding = AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &change);
+    let change = [sysctl(q.ns, NAME, own.saturating_mul(4))];
+    let mut finding = AuditFinding::new(Note, q.ns, seen, why).with_settings(q.ns, &change);
     finding.namespaces.clear();
     vec![finding]
 }

@@ -1,7 +1,7 @@
 //! A namespace copies `tcp_rmem` and `tcp_wmem` when it is made.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::path::size;
 use crate::trial::{CostTrial, TrialLoad};
@@ -26,8 +26,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         let seen = format!("{name} ends at {}; the host's at {}", size(own), size(hosts));
         let why = "The largest window of a connection follows from it. A namespace copies both when it is made and keeps them; \
                    what is set on the host later does not reach it.";
-        let change = [SettingChange::copied(q.ns, name, host.settings.text(name).unwrap_or_default())];
-        let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
+        let change = [sysctl(q.ns, name, host.settings.text(name).unwrap_or_default())];
+        let finding = AuditFinding::new(Problem, q.ns, seen, why).with_copied(q.ns, &change);
         found.push(match q.reachable() {
             Some(path) => finding.with_trial(CostTrial::of(q.ns, path, load, &change)),
             None => finding,

@@ -5,11 +5,11 @@
 //! (`htb_charge_class`, net/sched/sch_htb.c). Both measured: docs/check.md.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
 use crate::facts::DeviceFacts;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::path::{CheckedPath, size};
 use crate::trial::{CostTrial, TrialLoad};
+use result::LinuxSetting;
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     name: "burst-at-policer",
@@ -43,9 +43,12 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         true => format!("{why} HTB at the link does not cut them, however small its buckets are; TBF would."),
         false => why.to_string(),
     };
-    let change =
-        |d: &&DeviceFacts| SettingChange::Segments { device: d.name.clone(), from: d.gso_max_segs, to: 1 };
-    let changes: Vec<SettingChange> = links.iter().map(change).collect();
+    let change = |d: &&DeviceFacts| LinuxSetting::Segments {
+        device: Some(d.name.clone()),
+        from: d.gso_max_segs,
+        to: 1,
+    };
+    let changes: Vec<LinuxSetting> = links.iter().map(change).collect();
     let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &changes);
-    vec![AuditFinding::new(Problem, q.ns, seen, &why).with_changes(q.ns, &changes).if_it_gains(1.05, trial)]
+    vec![AuditFinding::new(Problem, q.ns, seen, &why).with_settings(q.ns, &changes).if_it_gains(1.05, trial)]
 }

@@ -1,7 +1,7 @@
 //! Of the controls that the kernel has another would carry more on this path.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::pacing::control_paces;
 use crate::trial::{CostTrial, TrialLoad};
@@ -23,7 +23,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     // Those that the simulator knows.
     let others = others.into_iter().filter(|c| c != own && control_paces(c).is_some());
     let propose = |control: String| {
-        let change = [SettingChange::sysctl(q.ns, NAME, &control)];
+        let change = [sysctl(q.ns, NAME, &control)];
         let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &change);
         trial.scenarios(path)?;
         let seen = format!("{own} is the default; {control} carries more on this path");
@@ -34,7 +34,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
             }
             _ => "It reacts to losses or delays in another way, which suits this path.",
         };
-        let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
+        let finding = AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change);
         Some(finding.if_it_gains_most(LEAST, trial))
     };
     others.filter_map(propose).collect()

@@ -1,14 +1,15 @@
 //! Buckets of HTB classes that are too small for their rate, or hold a second of it.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
-use crate::facts::{DeviceFacts, HtbClassFacts};
+use crate::facts::DeviceFacts;
 use crate::finding::{
     AuditFinding,
     FindingLevel::{Note, Problem},
 };
 use crate::path::size;
 use crate::trial::{CostTrial, TrialLoad};
+use result::command::HtbClass;
+use result::{LinuxSetting, sizes};
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     name: "htb-burst",
@@ -22,17 +23,14 @@ const FAST: u64 = 6_250_000;
 /// A bucket is used up too soon in less than this, and holds too much for more than that, parts of a second.
 const SHORT: u64 = 2000;
 const LONG: u64 = 2;
-/// A bucket that is right: 5 ms of the rate, at least a TSO burst.
-const RIGHT: u64 = 200;
-const TSO_BURST: u64 = 65_536;
 
 /// The bucket and the rate that are wrong of a class; `true`: too large.
-fn wrong(class: &HtbClassFacts) -> Option<(&'static str, u64, u64, bool)> {
+fn wrong(class: &HtbClass) -> Option<(&'static str, u64, u64, bool)> {
     let both = [
         ("burst", class.burst_bytes, class.bytes_per_second),
         ("cburst", class.cburst_bytes, class.ceil_bytes_per_second),
     ];
-    let large = both.into_iter().find(|(_, bytes, rate)| *bytes > (*rate / LONG).max(TSO_BURST));
+    let large = both.into_iter().find(|(_, bytes, rate)| *bytes > (*rate / LONG).max(sizes::HOST_BURST));
     let small = || both.into_iter().find(|(_, bytes, rate)| *rate >= FAST && *bytes < *rate / SHORT);
     large.map(|(n, b, r)| (n, b, r, true)).or_else(|| small().map(|(n, b, r)| (n, b, r, false)))
 }
@@ -42,9 +40,9 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     q.ns.links().flat_map(of).collect()
 }
 
-fn finding(q: &Question, device: &DeviceFacts, class: &HtbClassFacts) -> Option<AuditFinding> {
+fn finding(q: &Question, device: &DeviceFacts, class: &HtbClass) -> Option<AuditFinding> {
     let (which, bytes, rate, large) = wrong(class)?;
-    let right = (class.ceil_bytes_per_second / RIGHT).max(TSO_BURST);
+    let right = sizes::shaper_bucket(class.ceil_bytes_per_second.saturating_mul(8));
     let told = format!(
         "class {} of {}: a {which} of {} at {} Mbit/s",
         class.name,
@@ -52,19 +50,18 @@ fn finding(q: &Question, device: &DeviceFacts, class: &HtbClassFacts) -> Option<
         size(bytes),
         crate::path::number(rate as f64 * 8.0 / 1e6)
     );
-    let changes =
-        [SettingChange::ClassBurst { device: device.name.clone(), class: class.clone(), to: right }];
+    let changes = [LinuxSetting::ClassBurst { device: device.name.clone(), class: class.clone(), to: right }];
     if !large {
         let why = "Tokens that come while the timer is late are lost beyond the bucket: with one that is used up in less than \
                    half a millisecond the class falls short of its rate on a busy machine. (Not simulated: the \
                    simulator's timers are never late.)";
-        return Some(AuditFinding::new(Note, q.ns, told, why).with_changes(q.ns, &changes));
+        return Some(AuditFinding::new(Note, q.ns, told, why).with_settings(q.ns, &changes));
     }
     let why = "After every pause the bucket is full, and all of it leaves at the rate of the line: who polices or queues \
                behind sees no shaper at all until it is empty.";
     // Only a path tells whether anybody behind it minds.
     let level = if q.reachable().is_some() { Problem } else { Note };
-    let found = AuditFinding::new(level, q.ns, told, why).with_changes(q.ns, &changes);
+    let found = AuditFinding::new(level, q.ns, told, why).with_settings(q.ns, &changes);
     let Some(path) = q.reachable() else { return Some(found) };
     let mut trial = CostTrial::of(q.ns, path, TrialLoad::Send, &[]);
     trial.now.shaper = Some([class.ceil_bytes_per_second, bytes]);

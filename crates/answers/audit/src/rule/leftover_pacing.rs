@@ -1,7 +1,7 @@
 //! Connections whose pacing depends on when their program chose its control.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::fq;
 use crate::finding::{AuditFinding, FindingLevel::Note};
 use crate::pacing::{PacingState, of_socket};
 use crate::trial::{CostTrial, TrialLoad};
@@ -24,8 +24,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         let seen = format!("{count} with {control}, where the default {default} paces");
         let why = "A connection that changed to this control when it was connected keeps the default's pacing; one that chose it \
                    before it connected has none. Which it was cannot be seen; fq on the link paces both.";
-        let changes = SettingChange::fq(q.ns);
-        let finding = AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &changes);
+        let changes = fq(q.ns);
+        let finding = AuditFinding::new(Note, q.ns, seen, why).with_settings(q.ns, &changes);
         match q.reachable() {
             Some(path) => {
                 let mut trial = CostTrial::of(q.ns, path, TrialLoad::Send, &changes);

@@ -1,7 +1,7 @@
 //! What one connection met is held against the next.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 
 const NAME: &str = "net.ipv4.tcp_no_ssthresh_metrics_save";
@@ -21,6 +21,6 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let seen = format!("{NAME} is 0");
     let why = "The slow start threshold of a connection that met losses is kept for its destination: the next one leaves slow \
                start there, however the path is by then.";
-    let change = [SettingChange::sysctl(q.ns, NAME, 1)];
-    vec![AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change)]
+    let change = [sysctl(q.ns, NAME, 1)];
+    vec![AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change)]
 }

@@ -1,9 +1,9 @@
 //! A router between links of different size that does not say so in the handshake.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::trial::{CostTrial, TrialLoad};
+use result::LinuxSetting;
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     name: "mss-clamp",
@@ -32,8 +32,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let why = "Both ends agree on a segment that fits their own links. One that does not fit the narrower link here is dropped, \
                and its sender told by ICMP; where that is lost the connection hangs with its first full segment. A clamp writes \
                what fits into the handshake.";
-    let change = [SettingChange::MssClamp { device: narrow.name.clone() }];
-    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
+    let change = [LinuxSetting::MssClamp { device: Some(narrow.name.clone()), mss: None }];
+    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change);
     let Some(path) = q.reachable() else { return vec![finding] };
     let mut trial = CostTrial::of(q.ns, path, TrialLoad::Send, &[]);
     trial.black_hole = Some(narrow.mtu);

@@ -1,7 +1,7 @@
 //! Nothing finds a narrower path when ICMP is lost.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::facts::NamespaceFacts;
 use crate::finding::{AuditFinding, FindingLevel::Note};
 use crate::trial::{CostTrial, TrialLoad};
@@ -50,8 +50,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let seen = format!("{NAME} is 0, and {name} carries {mtu} bytes where other links carry more");
     let why = "What comes over a wider link and leaves by the tunnel must be told the size that fits. Where that ICMP is lost full \
                segments vanish for good; with 1 a sender tries smaller ones after some timeouts. Set it where connections begin.";
-    let change = [SettingChange::sysctl(q.ns, NAME, 1)];
-    let finding = AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &change);
+    let change = [sysctl(q.ns, NAME, 1)];
+    let finding = AuditFinding::new(Note, q.ns, seen, why).with_settings(q.ns, &change);
     vec![match q.reachable() {
         Some(path) => {
             let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &change);

@@ -1,8 +1,8 @@
 //! Offloads turned off on a link.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
 use crate::finding::{AuditFinding, FindingLevel::Note};
+use result::LinuxSetting;
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     name: "offloads",
@@ -29,8 +29,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         let seen = format!("{} is off on {}", off.join(" and "), device.name);
         let why = "Each packet then passes the stack alone, which costs processor time at high rates. It changes nothing else: \
                    bursts on the wire come from pacing, not from this.";
-        let change = [SettingChange::Offloads { device: device.name.clone(), names: off }];
-        found.push(AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &change));
+        let change = [LinuxSetting::Offloads { device: Some(device.name.clone()), names: off, on: true }];
+        found.push(AuditFinding::new(Note, q.ns, seen, why).with_settings(q.ns, &change));
     }
     found
 }

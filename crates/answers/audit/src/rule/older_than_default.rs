@@ -1,7 +1,7 @@
 //! A namespace copies the default congestion control when it is made, and keeps it.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::trial::{CostTrial, TrialLoad};
 
@@ -25,8 +25,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let seen = format!("new connections begin with {own}; the host's default is {wanted}");
     let why = "A namespace copies the host's default when it is made and keeps it: this one is older than the host's setting, \
                or was given its own. A container gets the host's default when its namespace is made again.";
-    let change = [SettingChange::copied(q.ns, NAME, wanted)];
-    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
+    let change = [sysctl(q.ns, NAME, wanted)];
+    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_copied(q.ns, &change);
     vec![match q.reachable() {
         Some(path) => finding.with_trial(CostTrial::of(q.ns, path, TrialLoad::Send, &change)),
         None => finding,

@@ -1,7 +1,7 @@
 //! Receive buffers that do not grow.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::path::size;
 use crate::trial::{CostTrial, TrialLoad};
@@ -22,8 +22,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let first = q.ns.settings.nth("net.ipv4.tcp_rmem", 1).map_or("not known".into(), size);
     let seen = format!("{NAME} is 0: every receive buffer stays at {first}");
     let why = "The kernel then never enlarges a receive buffer, however long and fast the path is; only a program's SO_RCVBUF does.";
-    let change = [SettingChange::sysctl(q.ns, NAME, 1)];
-    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
+    let change = [sysctl(q.ns, NAME, 1)];
+    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change);
     vec![match q.reachable() {
         Some(path) => finding.with_trial(CostTrial::of(q.ns, path, TrialLoad::Receive, &change)),
         None => finding,

@@ -1,7 +1,7 @@
 //! Selective acknowledgements turned off.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::trial::{CostTrial, TrialLoad};
 
@@ -21,8 +21,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let seen = format!("{NAME} is 0");
     let why = "Without it a sender learns of one loss a round trip, and Linux' RACK and tail loss probes do not work (RFC 8985 \
                section 4).";
-    let change = [SettingChange::sysctl(q.ns, NAME, 1)];
-    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
+    let change = [sysctl(q.ns, NAME, 1)];
+    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change);
     vec![match q.reachable() {
         Some(path) => finding.with_trial(CostTrial::of(q.ns, path, TrialLoad::Send, &change)),
         None => finding,

@@ -2,10 +2,11 @@
 
 use super::receive_buffer::larger;
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::path::size;
 use crate::trial::{CostTrial, TrialLoad};
+use result::sizes;
 
 const NAME: &str = "net.ipv4.tcp_wmem";
 
@@ -18,14 +19,13 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 
 fn find(q: &Question) -> Vec<AuditFinding> {
     let (Some(path), Some(most)) = (q.reachable(), q.ns.settings.nth(NAME, 2)) else { return Vec::new() };
-    // The kernel wants two congestion windows in it, with what it counts besides; the simulator decides.
-    let enough = 4 * path.bdp();
+    let enough = sizes::send_buffer(path.bdp());
     if most >= enough {
         return Vec::new();
     }
     let seen = format!("{NAME} ends at {}; the path holds {}", size(most), size(path.bdp()));
     let why = "What was sent stays in the buffer until it is acknowledged: no more than the buffer holds is under way.";
-    let change = [SettingChange::sysctl(q.ns, NAME, larger(q, NAME, enough))];
+    let change = [sysctl(q.ns, NAME, larger(q, NAME, enough))];
     let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &change);
-    vec![AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change).if_it_gains(1.05, trial)]
+    vec![AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change).if_it_gains(1.05, trial)]
 }

@@ -1,7 +1,7 @@
 //! What the administrator set on the host holds for the host's own namespace alone.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Note};
 use crate::settings::LOOKED_AT;
 
@@ -27,6 +27,6 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let seen = format!("set on the host, the kernel's default here: {}", names.join(", "));
     let why = "A new namespace begins with the defaults of the kernel, not with what the host was set to: of TCP's settings \
                only the congestion control and the buffers tcp_rmem and tcp_wmem are copied, and those only once.";
-    let changes: Vec<_> = all.iter().map(|(name, value)| SettingChange::copied(q.ns, name, value)).collect();
-    vec![AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &changes)]
+    let changes: Vec<_> = all.iter().map(|(name, value)| sysctl(q.ns, name, value)).collect();
+    vec![AuditFinding::new(Note, q.ns, seen, why).with_copied(q.ns, &changes)]
 }

@@ -1,7 +1,7 @@
 //! Connections that are kept open begin anew after each pause.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Note};
 use crate::trial::{CostTrial, TrialLoad};
 
@@ -23,9 +23,9 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let why = "After a pause of a retransmission timeout a connection begins again with ten segments. RFC 5681 asks for that, \
                since what it knows of the path may be old; a server that keeps connections open for requests pays with round \
                trips.";
-    let change = [SettingChange::sysctl(q.ns, NAME, 0)];
+    let change = [sysctl(q.ns, NAME, 0)];
     // What a few round trips of slow start send.
     let answer = path.bdp().clamp(60_000, 2_000_000);
     let trial = CostTrial::of(q.ns, path, TrialLoad::Answer(answer), &change);
-    vec![AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &change).if_it_gains(4.0 / 3.0, trial)]
+    vec![AuditFinding::new(Note, q.ns, seen, why).with_settings(q.ns, &change).if_it_gains(4.0 / 3.0, trial)]
 }

@@ -1,10 +1,11 @@
 //! What programs that set their own buffers get at most.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Note};
 use crate::path::size;
 use crate::trial::{CostTrial, TrialEnds, TrialLoad};
+use result::sizes;
 use units::Bytes;
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -57,12 +58,12 @@ fn finding(q: &Question, cap: &Cap) -> Option<AuditFinding> {
          not concerned.",
         cap.option
     );
-    let wanted = (2 * path.bdp()).next_multiple_of(1 << 20).min(1 << 30);
-    let change = [SettingChange::sysctl(q.ns, cap.name, wanted)];
+    let wanted = sizes::whole_mib(2 * path.bdp());
+    let change = [sysctl(q.ns, cap.name, wanted)];
     let mut trial = CostTrial::of(q.ns, path, cap.load, &change);
     // The kernel doubles the number that a program sets, and about half of that is payload.
     let fixed = |asked: u64| Some(Bytes::new((2 * asked).clamp(1, (1 << 30) - 1)));
     (cap.fix)(&mut trial.now, fixed(most));
     (cap.fix)(&mut trial.then, fixed(wanted));
-    Some(AuditFinding::new(Note, q.ns, seen, &why).with_changes(q.ns, &change).if_it_gains(1.05, trial))
+    Some(AuditFinding::new(Note, q.ns, seen, &why).with_settings(q.ns, &change).if_it_gains(1.05, trial))
 }

@@ -1,7 +1,7 @@
 //! Tail loss probes turned off.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::trial::{CostTrial, TrialLoad};
 
@@ -20,8 +20,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     }
     let seen = format!("{NAME} is 0");
     let why = "A loss at the end of what was sent is then found by a timeout only: 200 ms and more instead of two round trips.";
-    let change = [SettingChange::sysctl(q.ns, NAME, 3)];
-    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
+    let change = [sysctl(q.ns, NAME, 3)];
+    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change);
     vec![match q.reachable() {
         Some(path) => finding.with_trial(CostTrial::of(q.ns, path, TrialLoad::Answer(100_000), &change)),
         None => finding,

@@ -1,7 +1,7 @@
 //! The memory of all TCP sockets.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel};
 use crate::path::size;
 
@@ -29,8 +29,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let want = |pages: u64| pages.saturating_mul(2);
     let (low, pressure, high) =
         (want(memory.low_pages), want(memory.pressure_pages), want(memory.high_pages));
-    let change = [SettingChange::sysctl(q.ns, "net.ipv4.tcp_mem", format!("{low} {pressure} {high}"))];
-    let mut finding = AuditFinding::new(level, q.ns, seen, why).with_changes(q.ns, &change);
+    let change = [sysctl(q.ns, "net.ipv4.tcp_mem", format!("{low} {pressure} {high}"))];
+    let mut finding = AuditFinding::new(level, q.ns, seen, why).with_settings(q.ns, &change);
     finding.namespaces.clear();
     vec![finding]
 }

@@ -1,9 +1,10 @@
 //! Each rule on a namespace where it must speak, and on clean ones where none may.
 
 use super::*;
-use crate::facts::{HtbClassFacts, NamespaceFacts, ShaperFacts, TcpMemory};
+use crate::facts::{NamespaceFacts, ShaperFacts, TcpMemory};
 use crate::finding::FindingLevel::{self, Note, Problem};
 use crate::made_up::{clean, device, host, socket};
+use result::command::HtbClass;
 use units::{Bytes, Rate, Span};
 
 fn path(mbps: u64, ms: u64, burst: Option<u64>) -> CheckedPath {
@@ -86,7 +87,10 @@ fn what_only_the_host_was_set_to_is_told_of_each_namespace_once() {
         (found[0].rule.as_str(), found[0].namespaces.join(" ")),
         ("settings-not-inherited", "web app".into())
     );
-    assert_eq!(found[0].commands.len(), 4);
+    assert_eq!(found[0].commands().len(), 4);
+    // And no less once all settings of the report have one value.
+    let report = crate::report::report(&facts, None, found.clone());
+    assert_eq!(report.findings[0].commands(), found[0].commands());
     assert!(
         found[0].seen.contains("tcp_slow_start_after_idle = 0, net.ipv4.tcp_mtu_probing = 1"),
         "{}",
@@ -233,15 +237,15 @@ fn other_controls_and_pauses_are_asked_of_the_simulator() {
 }
 
 /// A class of 100 Mbit/s.
-fn class(burst_bytes: u64, cburst_bytes: u64) -> HtbClassFacts {
-    HtbClassFacts {
+fn class(burst_bytes: u64, cburst_bytes: u64) -> HtbClass {
+    HtbClass {
         name: "1:10".into(),
         parent: "1:1".into(),
         bytes_per_second: 12_500_000,
         ceil_bytes_per_second: 12_500_000,
         burst_bytes,
         cburst_bytes,
-        ..HtbClassFacts::default()
+        ..HtbClass::default()
     }
 }
 
@@ -262,8 +266,7 @@ fn buckets_of_classes_that_are_too_small_or_hold_a_second() {
     assert_eq!(on_path(65_536, 65_536), []);
     // Half a second of a slow class is less than a burst of TSO.
     let slow = |ns: &mut NamespaceFacts| {
-        let rates =
-            HtbClassFacts { bytes_per_second: 10_000, ceil_bytes_per_second: 10_000, ..class(9000, 9000) };
+        let rates = HtbClass { bytes_per_second: 10_000, ceil_bytes_per_second: 10_000, ..class(9000, 9000) };
         ns.devices[1].classes = vec![rates];
     };
     assert_eq!(spoken(None, slow), []);

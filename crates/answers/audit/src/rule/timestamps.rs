@@ -1,7 +1,7 @@
 //! Timestamps turned off.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Note};
 use crate::trial::{CostTrial, TrialLoad};
 
@@ -21,8 +21,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     let seen = format!("{NAME} is 0");
     let why = "Without them nothing protects against sequence numbers that come round (PAWS: within 34 s at 1 Gbit/s), needless \
                retransmissions are not told from needed ones by their echo (Eifel), and what is sent again gives no round trip.";
-    let change = [SettingChange::sysctl(q.ns, NAME, 1)];
-    let finding = AuditFinding::new(Note, q.ns, seen, why).with_changes(q.ns, &change);
+    let change = [sysctl(q.ns, NAME, 1)];
+    let finding = AuditFinding::new(Note, q.ns, seen, why).with_settings(q.ns, &change);
     vec![match q.reachable() {
         Some(path) => finding.with_trial(CostTrial::of(q.ns, path, TrialLoad::Send, &change)),
         None => finding,

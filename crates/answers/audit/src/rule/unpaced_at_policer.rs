@@ -1,7 +1,7 @@
 //! An unpaced sender sends bursts, and a policer drops what its bucket does not hold of them.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::fq;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::pacing::{PacingState, of_control};
 use crate::path::size;
@@ -26,7 +26,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     );
     let why = "What leaves in a burst meets the bucket in a burst. With fq on the link the kernel spreads each window over its \
                round trip.";
-    let changes = SettingChange::fq(q.ns);
+    let changes = fq(q.ns);
     let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &changes);
-    vec![AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &changes).if_it_gains(1.05, trial)]
+    vec![AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &changes).if_it_gains(1.05, trial)]
 }

@@ -1,7 +1,7 @@
 //! Windows of 16 bits.
 
 use super::{Question, RuleEntry};
-use crate::change::SettingChange;
+use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::trial::{CostTrial, TrialLoad};
 
@@ -20,8 +20,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
     }
     let seen = format!("{NAME} is 0: no window is larger than 65535 bytes, either way");
     let why = "Without the option a window has 16 bits: 65535 bytes a round trip, 5.2 Mbit/s over 100 ms.";
-    let change = [SettingChange::sysctl(q.ns, NAME, 1)];
-    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_changes(q.ns, &change);
+    let change = [sysctl(q.ns, NAME, 1)];
+    let finding = AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change);
     vec![match q.reachable() {
         Some(path) => finding.with_trial(CostTrial::of(q.ns, path, TrialLoad::Receive, &change)),
         None => finding,

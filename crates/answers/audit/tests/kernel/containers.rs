@@ -173,12 +173,12 @@ fn is_told(engine: &str, name: &str) {
     let found = findings(&collect(), &called);
     let [finding] = &found[..] else { panic!("{found:#?}") };
     assert_eq!(finding.rule, "older-than-default");
-    for lines in [&finding.commands, &finding.undo] {
-        for line in lines {
+    for lines in [finding.commands(), finding.undo()] {
+        for line in &lines {
             output("sh", &["-c", line], &[]).expect("what it says can be typed");
         }
         let left = findings(&collect(), &called).len();
-        assert_eq!(left, usize::from(lines == &finding.undo), "{lines:?}");
+        assert_eq!(left, usize::from(lines == finding.undo()), "{lines:?}");
     }
 }
 

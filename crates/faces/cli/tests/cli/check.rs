@@ -27,7 +27,7 @@ fn code_of(report: &Value) -> i32 {
 fn this_machine_is_looked_at() {
     let out = longfat(&["check", "--json"]);
     let report = json(&out);
-    assert_eq!(report["schema"], "longfat-check/1");
+    assert_eq!(report["schema"], "longfat-check/2");
     assert_eq!(out.status.code(), Some(code_of(&report)));
     let own = &report["namespaces"][0];
     let file = |name: &str| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).expect("reads");
