@@ -1,5 +1,6 @@
 //! What an import reports next to the scenario: facts, faults, values and lines it did not understand, assumptions.
 
+use result::Change;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -15,14 +16,17 @@ pub struct NotUnderstood {
 }
 
 /// Something that is wrong with a configuration, in a sentence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LintFinding {
     /// Where it stands in the file; the first line is 1.
     pub line: usize,
     /// The rule's name, for filters.
     pub rule: &'static str,
-    /// What is wrong, with figures, and what would be right.
+    /// What is wrong, with figures.
     pub text: String,
+    /// What would be right; absent where that depends on what was meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Change>,
 }
 
 /// A fact about the user's problem that counters in the text show, as a sentence with its numbers.
@@ -133,7 +137,15 @@ impl Reading {
 
     /// Something that is wrong.
     pub fn fault(&mut self, line: usize, rule: &'static str, text: impl Into<String>) {
-        let found = LintFinding { line, rule, text: text.into() };
+        self.found(LintFinding { line, rule, text: text.into(), remedy: None });
+    }
+
+    /// Something that is wrong, and what would be right.
+    pub fn remedied(&mut self, line: usize, rule: &'static str, text: impl Into<String>, remedy: Change) {
+        self.found(LintFinding { line, rule, text: text.into(), remedy: Some(remedy) });
+    }
+
+    fn found(&mut self, found: LintFinding) {
         if self.lint.len() < MOST && !self.lint.contains(&found) {
             self.lint.push(found);
         }

@@ -9,11 +9,18 @@ mod queue;
 mod tree;
 
 use crate::{Draft, DraftStage, Reading};
+use result::{Change, ChangeKind, ChangePlace, ChangeUnit};
 
 /// A rule.
 type Rule = fn(&DraftStage, &mut Reading);
 
 const RULES: &[Rule] = &[bucket::shaper, bucket::classes, policer::bucket, queue::limit, tree::shares];
+
+/// Another bucket of a limiter, bytes.
+fn bucket_size(now: u64, right: u64, why: &str) -> Change {
+    let change = Change::new(ChangeKind::BucketSize, ChangePlace::Limiter, why);
+    change.set(Some(now as f64), right as f64, ChangeUnit::Bytes)
+}
 
 /// Holds every stage against every rule.
 pub(crate) fn lint(draft: &Draft, reading: &mut Reading) {

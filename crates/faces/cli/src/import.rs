@@ -8,6 +8,7 @@ use crate::regular;
 use app::output::write_new;
 use congestion::Control;
 use import::{Assumed, ImportSource, Imported, NotUnderstood};
+use report::{Lang, advice};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read};
@@ -91,7 +92,10 @@ fn report(name: &str, imported: &Imported, written: Option<&Path>) -> String {
         let _ = writeln!(text, "{name}:{}: measured: {}", fact.line, escape::value(&fact.text));
     }
     for found in &imported.lint {
-        let _ = writeln!(text, "{name}:{}: {} [{}]", found.line, escape::value(&found.text), found.rule);
+        let advice =
+            found.remedy.as_ref().map(|r| format!(". {}", advice(std::slice::from_ref(r), Lang::En)));
+        let says = format!("{}{}", found.text, advice.unwrap_or_default());
+        let _ = writeln!(text, "{name}:{}: {} [{}]", found.line, escape::value(&says), found.rule);
     }
     for (lines, note) in grouped(&imported.not_understood) {
         let says = if lines.contains([',', '-']) { note.why.clone() } else { note.says() };

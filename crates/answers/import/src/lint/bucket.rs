@@ -3,6 +3,7 @@
 use crate::number::{FRAME, rate as rate_text, seconds, size, time};
 use crate::{Credit, DraftStage, Reading};
 use path::{Class, Refill, Stage};
+use result::sizes;
 use units::{Bytes, Rate};
 
 /// A timer that is this much late is nothing unusual; at a rate where that is several packets, a bucket that holds less
@@ -33,14 +34,14 @@ impl Bucket<'_> {
         let holds = seconds(self.burst.get(), self.rate);
         let (b, r) = (size(self.burst.get()), rate_text(self.rate.as_bps()));
         let (owner, name) = (self.owner, self.name);
+        let why = "5 ms of the rate, at least what a host sends at once";
+        let right = || super::bucket_size(self.burst.get(), sizes::shaper_bucket(self.rate.as_bps()), why);
         if self.credit == Credit::KernelTimer && self.rate.as_bps() >= FAST && holds < LATE_S {
-            let fit = size((self.rate.as_bps() as f64 / 8.0 * 1e-3) as u64);
             let text = format!(
-                "{owner}: a {name} of {b} at {r} is used up in {}: whenever the timer is later than that, rate is lost; 1 ms \
-                 is {fit}",
+                "{owner}: a {name} of {b} at {r} is used up in {}: whenever the timer is later than that, rate is lost",
                 time(holds)
             );
-            reading.fault(self.line, self.small, text);
+            reading.remedied(self.line, self.small, text, right());
         }
         if holds >= LONG_S && self.burst.get() > 10 * FRAME {
             let text = format!(
@@ -48,7 +49,7 @@ impl Bucket<'_> {
                 time(holds),
                 self.leaves
             );
-            reading.fault(self.line, self.large, text);
+            reading.remedied(self.line, self.large, text, right());
         }
     }
 }

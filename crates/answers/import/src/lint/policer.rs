@@ -3,6 +3,7 @@
 use crate::number::{FRAME, rate as rate_text, seconds, size, time};
 use crate::{Credit, DraftStage, Reading};
 use path::{Action, Meter, Stage};
+use result::sizes;
 
 /// The first window of a connection: 10 full packets (RFC 6928).
 const FIRST_WINDOW: u64 = 10 * FRAME;
@@ -38,12 +39,13 @@ pub(crate) fn bucket(stage: &DraftStage, reading: &mut Reading) {
     } else if burst < wants {
         let text = format!(
             "{}: a bucket of {b} at {r} is below the {} that a sender sends at once (a TSO burst, the first ten packets): TCP \
-             loses part of each burst and stays far below the rate; {} would do (250 ms of the rate, at least what is sent at once)",
+             loses part of each burst and stays far below the rate",
             stage.says,
-            size(wants),
-            size(wants.max(rate.as_bps() / 32))
+            size(wants)
         );
-        reading.fault(stage.line, "policer-burst", text);
+        let right = wants.max(sizes::policer_bucket(rate.as_bps()));
+        let remedy = super::bucket_size(burst, right, "250 ms of the rate, at least what is sent at once");
+        reading.remedied(stage.line, "policer-burst", text, remedy);
     } else if seconds(burst, rate) > LONG_S {
         let text = format!(
             "{}: a bucket of {b} at {r} holds {}: short transfers never meet the limit",

@@ -3,6 +3,7 @@
 use crate::number::{FRAME, rate as rate_text, size, time};
 use crate::{DraftStage, Reading};
 use path::{QueueConfig, Stage};
+use result::{Change, ChangeKind, ChangePlace};
 use units::Rate;
 
 /// A queue of this long is felt as an outage.
@@ -21,13 +22,14 @@ fn judge(line: usize, owner: &str, rate: Rate, queue: &QueueConfig, reading: &mu
     let holds = bytes as f64 * 8.0 / rate.as_bps() as f64;
     if holds > LONG_S && !queue.drops_early() {
         let text = format!(
-            "{owner}: a full queue of {} at {} is {} of delay; 100 ms or a queue discipline that drops early (fq_codel) keeps \
-             it short",
+            "{owner}: a full queue of {} at {} is {} of delay",
             size(bytes),
             rate_text(rate.as_bps()),
             time(holds)
         );
-        reading.fault(line, "queue-long", text);
+        let why = "it lets no queue stand that only delays, and serves flows in turn (RFC 8290)";
+        let managed = Change::new(ChangeKind::QueueManagement, ChangePlace::Limiter, why).named("fq_codel");
+        reading.remedied(line, "queue-long", text, managed);
     }
 }
 
