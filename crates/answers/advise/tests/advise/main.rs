@@ -3,3 +3,4 @@
 mod commands;
 mod cures;
 mod plan;
+mod same_change;
