@@ -21,7 +21,6 @@ use crate::LabError;
 use crate::clock::WallClock;
 use crate::crew::Crew;
 use crate::deaths::Deaths;
-use crate::diag::{Diag, Sock};
 use crate::host::HostReport;
 use crate::identity::Identity;
 use crate::machine;
@@ -29,6 +28,7 @@ use crate::network::{LabNetwork, hosts_file, route_control};
 use crate::plan::FlowPlan;
 use crate::program::RunningProgram;
 use ::proxy::Proxy;
+use linux::sock_diag::{Diag, Sock};
 use linux::tcp_info::TcpInfo;
 use linux::{namespace, schedule};
 use scenario::{RelayTool, Scenario};
@@ -316,7 +316,7 @@ impl<'a> Relays<'a> {
         let end = &mut self.ends[i];
         let (Some(sock), Some(diag)) = (&mut end.sock, self.hosts.get_mut(&end.host)) else { return Ok(()) };
         // Of one that is gone the last word stays.
-        let Some(new) = diag.again(sock)? else { return Ok(()) };
+        let Some(new) = diag.again(sock)?.map(|sock| sock.info) else { return Ok(()) };
         sock.info = new;
         let flow = &self.plan.flows[self.plan.legs[end.leg].flow];
         if end.opens != flow.answers() && new.bytes_acked != end.acked && new.rtt_us > 0 {

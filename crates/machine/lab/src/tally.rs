@@ -1,8 +1,8 @@
 //! What the sockets of a program add up to: which of them are a flow's, and its numbers.
 
-use crate::diag::Sock;
 use crate::plan::{FlowPlan, PlannedFlow};
 use crate::series::Point;
+use linux::sock_diag::Sock;
 use linux::tcp_info::TcpInfo;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;

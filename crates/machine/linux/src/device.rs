@@ -109,6 +109,16 @@ pub fn set_up(device: &str, address: Ipv4Addr, queue: i32) -> io::Result<()> {
     Ok(())
 }
 
+/// The number of the device of this name in the calling thread's namespace (netdevice(7), SIOCGIFINDEX).
+pub fn index(device: &str) -> io::Result<u32> {
+    let socket = control_socket()?;
+    let mut request = Request::new(device, Value::None).ok_or_else(too_long)?;
+    // SAFETY: SIOCGIFINDEX reads the name and writes the device's number.
+    unsafe { request.send(socket.as_fd(), libc::SIOCGIFINDEX as _)? };
+    // SAFETY: the kernel has written this member of the union, a number.
+    Ok(unsafe { request.0.ifr_ifru.ifru_ifindex } as u32)
+}
+
 /// A number that a device's driver gives (`ETHTOOL_G...` with `ethtool_value`, linux/ethtool.h); `None` where it cannot.
 pub fn ethtool_value(device: &str, command: EthtoolQuestion) -> Option<u32> {
     let socket = control_socket().ok()?;

@@ -17,7 +17,7 @@
 //! | `sched_setscheduler` | [`schedule`] |
 //! | `epoll_pwait2`, which rustix makes only where no older kernel is to be served | [`epoll`] |
 //! | socket options by number (`SO_MAX_PACING_RATE`, `TCP_INFO`, `IP_TRANSPARENT`, ...) | [`socket`] |
-//! | `recvmsg` with the ECN field, packet sockets, `recv` of a stream without a buffer | [`datagram`], [`packet`], [`socket`] |
+//! | `recvmsg` with the ECN field, packet sockets and their rings, `recv` of a stream without a buffer | [`datagram`], [`packet`], [`packet_ring`], [`socket`] |
 //! | requests about network devices (`ioctl`) | [`device`] |
 //! | users by name and number, `setresuid` of all threads | [`user`] |
 
@@ -40,6 +40,7 @@ pub mod mount;
 pub mod namespace;
 pub mod netlink;
 pub mod packet;
+pub mod packet_ring;
 pub mod pipe;
 pub mod poll;
 pub mod privilege;
@@ -47,6 +48,7 @@ pub mod process;
 pub mod schedule;
 pub mod service;
 pub mod signal;
+pub mod sock_diag;
 pub mod socket;
 pub mod tcp_info;
 pub mod terminal;

@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// Classic BPF: an instruction, and the operations that filters are made of.
 pub use libc::{
-    BPF_ABS, BPF_ALU, BPF_B, BPF_H, BPF_IND, BPF_JA, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_LDX,
-    BPF_MSH, BPF_RET, BPF_RSH, sock_filter as FilterStep,
+    BPF_ABS, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IND, BPF_JA, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD,
+    BPF_LDX, BPF_MSH, BPF_RET, BPF_RSH, BPF_W, sock_filter as FilterStep,
 };
 
 /// In which direction a packet went.
@@ -64,7 +64,7 @@ impl AsFd for PacketSocket {
 }
 
 /// SO_ATTACH_FILTER (socket(7)).
-fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> io::Result<()> {
+pub(crate) fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> io::Result<()> {
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
     let (at, size) = ((&raw const program).cast(), size_of_val(&program) as libc::socklen_t);
@@ -77,7 +77,7 @@ fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> io::Result<()> {
     .map(drop)
 }
 
-fn bind(socket: &OwnedFd, device: u32) -> io::Result<()> {
+pub(crate) fn bind(socket: &OwnedFd, device: u32) -> io::Result<()> {
     // SAFETY: all zeros is a value of `sockaddr_ll`, which holds numbers only.
     let mut a: libc::sockaddr_ll = unsafe { zeroed() };
     a.sll_family = libc::AF_PACKET as libc::c_ushort;

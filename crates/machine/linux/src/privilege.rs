@@ -34,6 +34,15 @@ fn keep_only(kept: CapabilitySet) -> io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
+/// Drops all capabilities of the calling thread for good but those that show other users' processes (/proc/PID/fd: CAP_SYS_PTRACE,
+/// CAP_DAC_READ_SEARCH), as far as it has these; no program that it starts gains any.
+pub fn keep_only_looking() -> io::Result<()> {
+    let looking = CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH;
+    let permitted = rustix::thread::capabilities(None)?.permitted;
+    keep_only(permitted & looking)?;
+    Ok(set_no_new_privs(true)?)
+}
+
 /// Drops every privilege of the calling thread for good: after this no program, whatever its file says, gains any capability.
 /// It becomes `user` and group, where they are given, and loses root's groups where `drop_groups` says so. May be called
 /// between `clone` and `execve`: the C library's own calls would wait for threads that the copy does not have.

@@ -100,6 +100,12 @@ pub fn kill(pid: Pid) {
     let _ = kill_process(pid, Signal::KILL);
 }
 
+/// Asks a process to end (SIGTERM).
+pub fn terminate(pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
+}
+
 /// Continues a stopped child. May be called between `clone` and `execve`.
 pub fn resume(pid: Pid) {
     let _ = kill_process(pid, Signal::CONT);

@@ -6,6 +6,8 @@ use std::os::fd::BorrowedFd;
 /// What we want of a connection's state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpInfo {
+    /// Bytes of `tcp_info` that this kernel gave; fields behind them are 0 here, and `None` from the methods that say so.
+    pub reported: usize,
     /// State of the congestion control's machine: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
     pub ca_state: u8,
     /// Congestion window, segments.
@@ -52,6 +54,12 @@ pub struct TcpInfo {
     pub rcv_out_of_order: u32,
     /// Data segments received.
     pub data_segs_in: u32,
+    /// Segments by which the path reorders, as congestion control assumes; 3 at first.
+    pub reordering: u32,
+    /// The receiver's window, bytes (kernel 5.4 and later).
+    pub snd_wnd: u32,
+    /// The last sample of `delivery_rate` was taken while the application had written less than could be sent.
+    pub app_limited: bool,
     /// BBR's model; only when asked for.
     pub bbr: Option<BbrInfo>,
 }
@@ -95,6 +103,7 @@ impl TcpInfo {
         let u64 = |at: usize| b[at..at + 8].first_chunk().map_or(0, |c| u64::from_ne_bytes(*c));
         let (unacked, sacked, lost, retrans) = (u32(24), u32(28), u32(32), u32(36));
         TcpInfo {
+            reported: n,
             ca_state: b[1],
             cwnd: u32(80),
             ssthresh: Some(u32(76)).filter(|&n| n < i32::MAX as u32),
@@ -118,8 +127,51 @@ impl TcpInfo {
             rcv_rtt_us: u32(92),
             rcv_out_of_order: u32(224),
             data_segs_in: u32(152),
+            reordering: u32(88),
+            snd_wnd: u32(228),
+            app_limited: b[7] & 1 == 1,
             bbr: None,
         }
+    }
+
+    /// A field's value where the kernel reports it: `end` is the first byte behind the field.
+    fn known<T>(&self, end: usize, value: T) -> Option<T> {
+        (self.reported >= end).then_some(value)
+    }
+
+    /// The times of [`TcpInfo::busy_us`], [`TcpInfo::rwnd_limited_us`] and [`TcpInfo::sndbuf_limited_us`]; `None` before Linux 4.10.
+    pub fn times_us(&self) -> Option<[u64; 3]> {
+        self.known(192, [self.busy_us, self.rwnd_limited_us, self.sndbuf_limited_us])
+    }
+
+    /// [`TcpInfo::app_limited`]; `None` before there was a delivery rate, and before Linux 4.9.
+    pub fn is_app_limited(&self) -> Option<bool> {
+        self.delivery_rate.map(|_| self.app_limited)
+    }
+
+    /// [`TcpInfo::notsent_bytes`]; `None` before Linux 4.6.
+    pub fn notsent(&self) -> Option<u32> {
+        self.known(148, self.notsent_bytes)
+    }
+
+    /// [`TcpInfo::min_rtt_us`]; `None` before the first sample, and before Linux 4.6.
+    pub fn least_rtt_us(&self) -> Option<u32> {
+        self.known(152, self.min_rtt_us).filter(|rtt| *rtt > 0 && *rtt < u32::MAX)
+    }
+
+    /// [`TcpInfo::snd_wnd`]; `None` before Linux 5.4.
+    pub fn peer_window(&self) -> Option<u32> {
+        self.known(232, self.snd_wnd)
+    }
+
+    /// [`TcpInfo::data_segs_out`]; `None` before Linux 4.6.
+    pub fn data_segments_out(&self) -> Option<u64> {
+        self.known(160, self.data_segs_out.into())
+    }
+
+    /// [`TcpInfo::bytes_sent`] and [`TcpInfo::bytes_retrans`]; `None` before Linux 4.19.
+    pub fn bytes_out(&self) -> Option<[u64; 2]> {
+        self.known(216, [self.bytes_sent, self.bytes_retrans])
     }
 
     /// Payload bytes sent, each counted once.
@@ -190,6 +242,20 @@ mod tests {
         min_rtt: u32,
         data_segs_in_and_out: [u32; 2],
         delivery_rate: u64,
+    }
+
+    #[test]
+    fn what_an_older_kernel_does_not_report_is_not_known() {
+        let bytes = [1u8; 248];
+        let of = |n: usize| {
+            let i = TcpInfo::parse(&bytes[..n]);
+            let known = [i.times_us().is_some(), i.notsent().is_some(), i.least_rtt_us().is_some()];
+            (known, [i.peer_window().is_some(), i.bytes_out().is_some(), i.is_app_limited().is_some()])
+        };
+        assert_eq!(of(248), ([true; 3], [true; 3]));
+        assert_eq!(of(192), ([true; 3], [false, false, true]), "Linux 4.10");
+        assert_eq!(of(160), ([false, true, true], [false; 3]), "Linux 4.6");
+        assert_eq!(of(104), ([false; 3], [false; 3]), "Linux 2.6");
     }
 
     #[test]

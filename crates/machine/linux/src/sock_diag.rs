@@ -1,15 +1,16 @@
-//! The TCP sockets of a namespace, whoever's they are: `NETLINK_SOCK_DIAG` (sock_diag(7)).
+//! The TCP sockets of a namespace: `NETLINK_SOCK_DIAG` (sock_diag(7)).
 //!
-//! Two questions: a dump of the sockets there are, and the multicast group that tells of each
-//! socket's end (`SKNLGRP_INET_TCP_DESTROY`, Linux 4.3), without which the last numbers of a
-//! socket that closes between two dumps would be lost.
+//! Two sources: a dump of the sockets there are, and the multicast group that reports each socket's
+//! end (`SKNLGRP_INET_TCP_DESTROY`, Linux 4.3), without which the last numbers of a socket that
+//! closes between two dumps would be lost. Neither takes privileges (`NL_CFG_F_NONROOT_RECV`).
 //!
 //! Written out here rather than taken from `netlink-packet-sock-diag` 0.5: that crate refuses a
 //! `tcp_info` shorter than the one it knows (its issue 22; older kernels send such), does not know
 //! the fields of newer ones, and has no destroy group.
 
-use linux::netlink::{NetlinkSocket, Service, attributes, messages, question, question_of_one, text, u32_at};
-use linux::tcp_info::{BbrInfo, TcpInfo};
+use crate::netlink::{NetlinkSocket, Service, attributes, messages, question, question_of_one, text, u32_at};
+use crate::socket::{SocketOption, set_option};
+use crate::tcp_info::{BbrInfo, TcpInfo};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -22,6 +23,7 @@ const SKNLGRP_INET6_TCP_DESTROY: u32 = 3;
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_VEGASINFO: u16 = 3;
 const INET_DIAG_CONG: u16 = 4;
+const INET_DIAG_SKMEMINFO: u16 = 7;
 const INET_DIAG_BBRINFO: u16 = 16;
 
 const TCP_TIME_WAIT: u8 = 6;
@@ -30,17 +32,46 @@ const TCP_NEW_SYN_RECV: u8 = 12;
 /// `inet_diag_msg` without attributes (linux/inet_diag.h).
 const MESSAGE: usize = 72;
 
-/// A socket as the kernel tells of it.
+/// A socket as the kernel reports it.
 #[derive(Clone, Debug)]
 pub struct Sock {
     /// Unique in the namespace for as long as the machine runs.
     pub cookie: u64,
+    /// Its inode, as in `/proc/PID/fd`; 0 once no process holds the socket, as in the report of its end.
+    pub inode: u32,
+    /// TCP state (`TCP_ESTABLISHED` is 1).
     pub state: u8,
+    /// Address of this end.
     pub local: SocketAddr,
+    /// Address of the other end.
     pub remote: SocketAddr,
+    /// Its `tcp_info`.
     pub info: TcpInfo,
-    /// Congestion control; empty in what tells of an end.
+    /// Congestion control; empty in the report of an end.
     pub cc: String,
+    /// Its memory; `None` where the kernel did not report it.
+    pub memory: Option<SocketMemory>,
+}
+
+/// A socket's memory (`INET_DIAG_SKMEMINFO`), bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketMemory {
+    /// Data received and not read.
+    pub received: u32,
+    /// Limit of that (`SO_RCVBUF`, or what autotuning made of it).
+    pub receive_limit: u32,
+    /// Data written and not acknowledged.
+    pub queued: u32,
+    /// Limit of that (`SO_SNDBUF`, or what autotuning made of it).
+    pub send_limit: u32,
+}
+
+impl SocketMemory {
+    /// Of an `INET_DIAG_SKMEMINFO` (`SK_MEMINFO_VARS` numbers, linux/sock_diag.h); `None` of less than these.
+    fn parse(value: &[u8]) -> Option<SocketMemory> {
+        let at = |i: usize| value.get(4 * i..).and_then(crate::netlink::number);
+        Some(SocketMemory { received: at(0)?, receive_limit: at(1)?, send_limit: at(3)?, queued: at(5)? })
+    }
 }
 
 impl Sock {
@@ -58,13 +89,18 @@ pub struct Diag {
 }
 
 impl Diag {
-    /// Of the namespace that the calling thread is in; it may be asked from any other.
+    /// The sockets of the namespace that the calling thread is in; any thread may query it afterwards.
+    ///
+    /// # Errors
+    /// The kernel has no sock_diag.
     pub fn new() -> io::Result<Diag> {
         // Joined by binding: the kernel tells groups nothing through a socket without an address.
         let groups = [SKNLGRP_INET_TCP_DESTROY, SKNLGRP_INET6_TCP_DESTROY].iter().map(|g| 1 << (g - 1)).sum();
         let ends = NetlinkSocket::listening(Service::SocketDiagnosis, groups)?;
         // A server that resets a thousand connections at once must not make us miss one.
-        let _ = crate::options::receive_buffer(ends.as_fd(), 4 << 20);
+        let room = 4 << 20;
+        let _ = set_option(ends.as_fd(), SocketOption::SO_RCVBUFFORCE, room)
+            .or_else(|_| set_option(ends.as_fd(), SocketOption::SO_RCVBUF, room));
         let questions = NetlinkSocket::new(Service::SocketDiagnosis)?;
         Ok(Diag { questions, ends, buffer: vec![0; 64 << 10] })
     }
@@ -84,14 +120,14 @@ impl Diag {
         Ok(())
     }
 
-    /// What there is to tell of one socket now; `None` when it is gone. It costs a look-up, a list of all a walk through the
+    /// One socket as it is now; `None` when it is gone. It costs a look-up, a list of all a walk through the
     /// kernel's table.
-    pub fn again(&mut self, sock: &Sock) -> io::Result<Option<TcpInfo>> {
+    pub fn again(&mut self, sock: &Sock) -> io::Result<Option<Sock>> {
         self.questions.send(&one(sock))?;
         let n = self.questions.recv(&mut self.buffer)?;
         let mut found = Vec::new();
         match parse(&self.buffer[..n.min(self.buffer.len())], &mut found) {
-            Ok(_) => Ok(found.first().map(|sock| sock.info)),
+            Ok(_) => Ok(found.pop()),
             Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(None),
             Err(e) => Err(e),
         }
@@ -124,13 +160,18 @@ pub fn sockets_by_control() -> io::Result<BTreeMap<String, usize>> {
     Ok(counts)
 }
 
+/// The attributes that are asked for, a bit each.
+fn wanted() -> u8 {
+    // BBR answers to the bit of Vegas: its own has none in the field's 8 bits (tcp_bbr.c).
+    let all = [INET_DIAG_INFO, INET_DIAG_VEGASINFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO];
+    all.iter().map(|a| 1 << (a - 1)).sum()
+}
+
 /// `inet_diag_req_v2`, asking for everything.
 fn everything(family: u8) -> Vec<u8> {
-    // BBR answers to the bit of Vegas: its own has none in the field's 8 bits (tcp_bbr.c).
-    let wanted: u8 = [INET_DIAG_INFO, INET_DIAG_VEGASINFO, INET_DIAG_CONG].iter().map(|a| 1 << (a - 1)).sum();
     let states: u32 = !(1 << TCP_TIME_WAIT | 1 << TCP_NEW_SYN_RECV);
     let mut body = [0; 56];
-    (body[0], body[1], body[2]) = (family, libc::IPPROTO_TCP as u8, wanted);
+    (body[0], body[1], body[2]) = (family, libc::IPPROTO_TCP as u8, wanted());
     body[4..8].copy_from_slice(&states.to_ne_bytes());
     question(SOCK_DIAG_BY_FAMILY, &body)
 }
@@ -139,7 +180,7 @@ fn everything(family: u8) -> Vec<u8> {
 fn one(sock: &Sock) -> Vec<u8> {
     let mut body = [0; 56];
     let family = if sock.local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    (body[0], body[1], body[2]) = (family as u8, libc::IPPROTO_TCP as u8, 1 << (INET_DIAG_INFO - 1));
+    (body[0], body[1], body[2]) = (family as u8, libc::IPPROTO_TCP as u8, wanted());
     body[8..10].copy_from_slice(&sock.local.port().to_be_bytes());
     body[10..12].copy_from_slice(&sock.remote.port().to_be_bytes());
     for (at, ip) in [(12, sock.local.ip()), (28, sock.remote.ip())] {
@@ -173,11 +214,13 @@ fn sock(message: &[u8]) -> Option<Sock> {
     };
     let mut sock = Sock {
         cookie: u32_at(fixed, 44) as u64 | (u32_at(fixed, 48) as u64) << 32,
+        inode: u32_at(fixed, 68),
         state: fixed[1],
         local: address(4, 8)?,
         remote: address(6, 24)?,
         info: TcpInfo::default(),
         cc: String::new(),
+        memory: None,
     };
     let mut bbr = None;
     for (kind, value) in attributes(rest) {
@@ -185,6 +228,7 @@ fn sock(message: &[u8]) -> Option<Sock> {
             INET_DIAG_INFO => sock.info = TcpInfo::parse(value),
             INET_DIAG_BBRINFO => bbr = BbrInfo::parse(value),
             INET_DIAG_CONG => sock.cc = text(value),
+            INET_DIAG_SKMEMINFO => sock.memory = SocketMemory::parse(value),
             _ => {}
         }
     }
@@ -201,7 +245,7 @@ fn plain(ip: [u8; 16]) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linux::netlink::written;
+    use crate::netlink::written;
 
     const NLMSG_ERROR: u16 = 2;
     const NLMSG_DONE: u16 = 3;
@@ -224,6 +268,7 @@ mod tests {
             }
         }
         (f[44], f[48]) = (7, 1);
+        f[68..72].copy_from_slice(&4711u32.to_ne_bytes());
         f
     }
 
@@ -240,6 +285,7 @@ mod tests {
         info[120..128].copy_from_slice(&1_000_000u64.to_ne_bytes());
         info[128..136].copy_from_slice(&777u64.to_ne_bytes());
         info[240..242].copy_from_slice(&3u16.to_ne_bytes());
+        let memory: Vec<u8> = (1..=9u32).flat_map(u32::to_ne_bytes).collect();
         let mut gains = [0u8; 20];
         (gains[0], gains[8], gains[13], gains[17]) = (7, 9, 1, 2);
         for family in [libc::AF_INET, libc::AF_INET6] {
@@ -249,10 +295,13 @@ mod tests {
                 written(99, b"odd"),
                 written(INET_DIAG_INFO, &info),
                 written(INET_DIAG_BBRINFO, &gains),
+                written(INET_DIAG_SKMEMINFO, &memory),
             ];
             let all = parsed(&message(SOCK_DIAG_BY_FAMILY, &body.concat()));
             let s = &all[0];
-            assert_eq!((s.cookie, s.state, s.cc.as_str()), (7 | 1 << 32, 1, "bbr"));
+            assert_eq!((s.cookie, s.state, s.cc.as_str(), s.inode), (7 | 1 << 32, 1, "bbr", 4711));
+            let memory = SocketMemory { received: 1, receive_limit: 2, send_limit: 4, queued: 6 };
+            assert_eq!(s.memory, Some(memory));
             assert_eq!(s.local.to_string(), "10.0.0.1:40000");
             assert_eq!(s.remote.to_string(), "10.0.0.2:5201");
             assert_eq!((s.info.rtt_us, s.info.bytes_acked, s.info.bytes_received), (20_123, 1_000_000, 777));
