@@ -51,6 +51,11 @@ impl<W: Write> PcapWriter<W> {
         self.record(time, &ip[..ip.len().min(SNAPLEN as usize)], ip.len() as u32)
     }
 
+    /// Adds an IP packet of which only the first bytes were seen; it was `length` bytes long.
+    pub fn write_cut(&mut self, time: Time, kept: &[u8], length: u32) -> io::Result<()> {
+        self.record(time, &kept[..kept.len().min(SNAPLEN as usize)], length)
+    }
+
     fn record(&mut self, time: Time, kept: &[u8], length: u32) -> io::Result<()> {
         let ns = time.as_nanos();
         let head = [(ns / 1_000_000_000) as u32, (ns % 1_000_000_000) as u32, kept.len() as u32, length];

@@ -2,6 +2,7 @@
 
 use super::{Batch, UdpDatagram};
 use crate::{Addr, Endpoint};
+use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 use units::{Span, Time};
@@ -60,6 +61,14 @@ impl FromStr for HostPrefix {
         // IPv4 stands in the last 32 bits, behind a prefix of its own.
         let mask = u128::MAX.checked_shl(most - bits).unwrap_or(0);
         Ok(HostPrefix { addr, mask })
+    }
+}
+
+impl fmt::Display for HostPrefix {
+    /// As it is read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of_family = if self.addr.ip().is_ipv4() { 96 } else { 0 };
+        write!(f, "{}/{}", self.addr, self.mask.leading_ones().saturating_sub(of_family))
     }
 }
 
@@ -145,6 +154,9 @@ mod tests {
         assert!(has("0.0.0.0/0", "255.1.2.3") && !has("0.0.0.0/0", "2001::1"));
         assert!(has("2001:db8::/32", "2001:db8:1::1") && !has("2001:db8::/32", "2001:db9::1"));
         assert!(has("::/0", "2001::1") && has("::/0", "1.2.3.4"));
+        for text in ["10.1.2.3/8", "10.0.0.1/32", "2001:db8::/32", "::1/128"] {
+            assert_eq!(text.parse::<HostPrefix>().unwrap().to_string(), text);
+        }
         for (text, said) in [("host", "an address like"), ("10.0.0.0/33", "0 to 32"), ("::1/x", "0 to 128")] {
             let why = text.parse::<HostPrefix>().unwrap_err();
             assert!(why.contains(said), "{why}");
