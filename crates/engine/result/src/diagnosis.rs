@@ -5,6 +5,7 @@ pub use crate::both_ends::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, Los
 pub use crate::cause::Cause;
 use crate::change::Change;
 pub use crate::qlog::{QlogAccount, QlogPoint, QlogStateSpan};
+pub use crate::socket::SocketAccount;
 pub use crate::udp::{QuicFacts, RtpFacts, SpinBit, UdpFlowDiagnosis, UdpLoss, UdpRate};
 use serde::{Deserialize, Serialize};
 
@@ -386,11 +387,14 @@ pub struct FlowDiagnosis {
     /// congestion window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub qlog: Option<QlogAccount>,
+    /// What the sending host's kernel counted of the flow's socket; absent where that was not watched.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub socket: Option<SocketAccount>,
     /// What should be known about how far the numbers can be trusted, as codes: `no-handshake`,
     /// `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow),
     /// `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and
     /// capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted
-    /// once), `few-packets` (too few for a verdict on the path), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a
+    /// once), `few-packets` (too few for a verdict on the path), `no-packets` (known by its socket's counters alone), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a
     /// receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (it ends in the middle
     /// of an event) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

@@ -22,6 +22,7 @@ mod qlog;
 mod schema;
 mod series;
 pub mod sizes;
+mod socket;
 pub mod topology;
 mod trust;
 mod udp;

@@ -31,9 +31,10 @@ mod vantage;
 
 use crate::cause;
 use crate::confidence::confidence;
+use crate::socket::{SocketFacts, WatchedSockets};
 pub use between::both_ends_info;
 pub(crate) use between::{late_parts, late_summary};
-pub(crate) use evidence::least_queue;
+pub(crate) use evidence::{MeasuredRound, least_queue};
 pub use file::capture_info;
 use flow::flow;
 pub(crate) use limiters::{FULL_SHARE, full_window};
@@ -43,6 +44,7 @@ pub(crate) use measures::rtt_summary;
 use outages::AckSilence;
 use result::diagnosis::{CaptureInfo, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, SURE};
 use result::{Cause, Diagnosis};
+pub(crate) use round_trips::RoundTripSpan;
 use std::collections::BTreeMap;
 use takers::takers;
 pub(crate) use timeline::MOST_SPANS;
@@ -53,6 +55,11 @@ pub(crate) const UNKNOWN_RTT: f64 = 0.333;
 
 /// Says what limited each track; flows come by bytes, the most first.
 pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
+    diagnose_with_sockets(tracks, info, &WatchedSockets::default())
+}
+
+/// As [`diagnose_tracks`], with what the senders' kernels counted meanwhile: that goes before what packets let infer.
+pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &WatchedSockets) -> Diagnosis {
     let mut limiters = Vec::new();
     let mut of_flow: Vec<Option<FlowLimiter>> = vec![None; tracks.len()];
     let silences = silences(&tracks);
@@ -95,6 +102,7 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
             reverse_full: full_of.get(&(to, from)).cloned(),
             tracks: &tracks,
             same_way: ways.get(&(from, to)).map_or(&[][..], |w| &w.tracks),
+            socket: sockets.of(t),
         }
     };
     let mut flows: Vec<FlowDiagnosis> =
@@ -221,6 +229,8 @@ struct PathContext<'a> {
     tracks: &'a [Track],
     /// Which of them go from this flow's sender to its receiver.
     same_way: &'a [usize],
+    /// What the sender's kernel counted of it.
+    socket: Option<&'a SocketFacts>,
 }
 
 /// Its hosts, whoever sends.

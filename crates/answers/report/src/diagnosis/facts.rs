@@ -29,6 +29,7 @@ pub(super) fn facts(g: &FlowGroup, lang: Lang) -> Vec<String> {
         rtt(g, lang),
         flight(g, lang),
         own_account(g, lang),
+        kernels_account(g, lang),
         place(g, lang),
         responses(g, lang),
         retries(g, lang),
@@ -79,6 +80,24 @@ fn own_account(g: &FlowGroup, lang: Lang) -> Option<String> {
         ("blocked", count(q.blocked_packets)),
     ];
     Some(said("qlog", &values, lang))
+}
+
+/// What the sending host's kernel counted of the socket.
+fn kernels_account(g: &FlowGroup, lang: Lang) -> Option<String> {
+    let s = g.lead().socket.as_ref()?;
+    let busy = s.busy_s.filter(|busy| *busy > 0.0)?;
+    let of_busy = |s: Option<f64>| s.map_or_else(|| "–".into(), |s| share(s / busy));
+    let cc = &g.lead().cc.name;
+    let values = [
+        ("cc", if cc.is_empty() { "–".into() } else { printable(cc) }),
+        ("busy", seconds(busy)),
+        ("all", seconds(s.observed_s)),
+        ("window", of_busy(s.window_limited_s)),
+        ("buffer", of_busy(s.buffer_limited_s)),
+        ("again", s.retransmitted_packets.map_or_else(|| "–".into(), count)),
+        ("rtt", s.min_rtt_ms.map_or_else(|| "–".into(), millis)),
+    ];
+    Some(said("socket", &values, lang))
 }
 
 fn timeouts(g: &FlowGroup, lang: Lang) -> Option<String> {

@@ -24,14 +24,17 @@ const NEED_BEGINNING: [Cause; 1] = [Cause::SendBuffer];
 /// Causes that only a known receive window shows: what stays the same in flight may be all that it lets out.
 const NEED_WINDOW: [Cause; 1] = [Cause::SendBuffer];
 
-/// The split of every round among the causes that what was measured does not refute.
+/// The split of every round among the causes that what was measured does not refute; `refuted` are those that something else does.
 pub(crate) fn consistent_split(
     rounds: &[RoundTripSpan],
     measured: &[MeasuredRound],
     facts: &FlowFacts,
     median_rtt: f64,
+    mut refuted: Vec<Cause>,
 ) -> Vec<RoundSplit> {
-    let mut refuted = if facts.one_way { NEED_ACKS.to_vec() } else { Vec::new() };
+    if facts.one_way {
+        refuted.extend(NEED_ACKS);
+    }
     if facts.begun_late {
         refuted.extend(NEED_BEGINNING);
     }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::cause::RoundPart;
 use crate::limiter;
+use crate::socket::SocketFacts;
 use result::FlowDiagnosis;
 use result::diagnosis::{CaptureInfo, Cause, LimiterKind, Measures, PacketProof};
 use track::Track;
@@ -91,9 +92,10 @@ impl FlowView {
     }
 
     /// The causes of each round's parts, without those that what was measured refutes.
-    fn splits(&self) -> Vec<evidence::RoundSplit> {
-        let measured = evidence::measured(&self.rounds, &self.facts);
-        bounds::consistent_split(&self.rounds, &measured, &self.facts, self.median)
+    fn splits(&self, t: &Track, socket: Option<&SocketFacts>) -> Vec<evidence::RoundSplit> {
+        let mut measured = evidence::measured(&self.rounds, &self.facts);
+        let refuted = socket.map(|s| s.correct(t, &self.rounds, &mut measured)).unwrap_or_default();
+        bounds::consistent_split(&self.rounds, &measured, &self.facts, self.median, refuted)
     }
 }
 
@@ -105,7 +107,7 @@ pub(super) fn flow(
     info: &CaptureInfo,
 ) -> FlowDiagnosis {
     let view = FlowView::new(t, through, beside);
-    let splits = view.splits();
+    let splits = view.splits(t, beside.socket);
     let FlowView { rounds, facts, .. } = view;
     let causes = timeline::shares(&splits);
     let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;
@@ -130,7 +132,10 @@ pub(super) fn flow(
         timeline: timeline::timeline(&rounds, &splits, start),
         remedies: Vec::new(),
         limiter: through.map(|l| l.index),
-        cc: cc::guess(t, &rounds, &facts, cause),
+        cc: beside
+            .socket
+            .and_then(SocketFacts::control)
+            .unwrap_or_else(|| cc::guess(t, &rounds, &facts, cause)),
         responses: responses::responses(t, duration),
         setup: setup::setup(t),
         reset: setup::reset(t, info),
@@ -138,6 +143,7 @@ pub(super) fn flow(
         notes: measures::notes(t),
         between_ends: between::between_ends(t, info.start_s),
         qlog: None,
+        socket: beside.socket.map(SocketFacts::account),
         measures,
         causes,
     };

@@ -17,6 +17,7 @@ mod receivers;
 mod records;
 mod responses;
 mod setups;
+mod sockets;
 mod talk;
 mod tshark;
 mod udp;

@@ -1,0 +1,408 @@
+//! What the sending host's kernel counted of a connection: evidence that goes before what packets let infer.
+//!
+//! A capture shows a full window as bytes in flight next to what the receiver announced, and a full send buffer not at all. The
+//! kernel counts both to the microsecond (`tcp_chrono_start` and `tcp_chrono_stop`, net/ipv4/tcp_output.c): of the time in which
+//! data is outstanding (busy), that in which the receiver's window stops it, and that in which the application waits for room
+//! in the send buffer. Samples of these counters are read as growing evenly in between.
+//!
+//! The time of the send buffer is a lower bound: it begins only with a packet that leaves while the application waits
+//! (`tcp_cwnd_validate`). So the buffer's filling is sampled too: full, and all of it sent, says the same.
+//!
+//! What the kernel does not know is left to the packets: where they were lost, where a queue stands, which limiter it is.
+
+use crate::cause::RoundPart;
+use crate::confidence::confidence;
+use crate::limiter::seconds;
+use crate::verdict::{MeasuredRound, RoundTripSpan};
+use result::RttSummary;
+use result::diagnosis::{
+    CaptureInfo, CaptureNeed, Cause, CauseShare, DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis, Guess, Measures,
+    SocketAccount,
+};
+use std::collections::BTreeMap;
+use track::{Endpoint, Track};
+use units::Time;
+
+/// From this share of a round trip on, a limit held it.
+const MOST: f64 = 0.5;
+/// Up to this share of a flow's busy time, a limit did not hold it: a few ACKs' worth of time.
+const NONE: f64 = 0.02;
+/// Samples that must cover a flow before anything is ruled out by them.
+const ENOUGH_SAMPLES: usize = 5;
+/// And the share of its time.
+const COVERED: f64 = 0.8;
+/// The application always had more to send, if it had in this share of the samples.
+const NEARLY_ALL: f64 = 0.95;
+/// A sample speaks for round trips up to this far away, seconds: twice the usual interval.
+const NEAR: f64 = 0.2;
+
+/// The note of a flow that is known by its socket's counters alone.
+pub const NO_PACKETS: &str = "no-packets";
+
+/// Counters of a socket at one moment, as they grow from the connection's beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SocketSample {
+    /// When, nanoseconds since 1970.
+    pub at: Time,
+    /// Microseconds with data outstanding, of them with the receiver's window full, and with the send buffer full; `None`: the
+    /// kernel does not count them.
+    pub times_us: Option<[u64; 3]>,
+    /// Payload bytes acknowledged.
+    pub acked: u64,
+    /// Smoothed RTT, µs.
+    pub rtt_us: Option<u32>,
+    /// The last rate sample was taken while the application had written less than could be sent. Where it is `false`, the
+    /// application may be limited all the same: the kernel keeps a greater rate (`tcp_rate_gen`, net/ipv4/tcp_rate.c).
+    pub app_limited: Option<bool>,
+    /// Bytes written and not sent yet.
+    pub notsent: Option<u32>,
+    /// The send buffer had no room for more.
+    pub buffer_full: Option<bool>,
+}
+
+impl SocketSample {
+    /// All that the application has written is sent; `None`: not known.
+    fn all_is_sent(&self) -> Option<bool> {
+        self.notsent.map(|bytes| bytes == 0)
+    }
+
+    /// The application waits for room in the send buffer, all of which is sent; `None`: not known.
+    fn waits_for_room(&self) -> Option<bool> {
+        Some(self.buffer_full? && self.all_is_sent()?)
+    }
+
+    /// The application had written less than could be sent, and not for want of room; `None`: not known.
+    fn writes_little(&self) -> Option<bool> {
+        Some(self.app_limited? && self.all_is_sent()? && self.buffer_full != Some(true))
+    }
+}
+
+/// A socket of the sender's. What its kernel does not report is `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SocketFacts {
+    /// This end.
+    pub local: Endpoint,
+    /// The other end.
+    pub remote: Endpoint,
+    /// Samples in the order of time.
+    pub samples: Vec<SocketSample>,
+    /// Congestion control.
+    pub control: Option<String>,
+    /// Payload of a full segment, bytes.
+    pub mss: Option<u32>,
+    /// Least RTT, µs.
+    pub min_rtt_us: Option<u32>,
+    /// Data segments sent.
+    pub segments: Option<u64>,
+    /// Of them sent again.
+    pub retransmitted: Option<u64>,
+    /// Payload bytes received.
+    pub received: u64,
+    /// Congestion window at the end, segments.
+    pub cwnd: Option<u64>,
+    /// Bytes a second at which the kernel paced at the end.
+    pub pacing_rate: Option<u64>,
+    /// Bytes a second of the last rate sample.
+    pub delivery_rate: Option<u64>,
+    /// The receiver's window at the end, bytes.
+    pub window: Option<u64>,
+    /// Bytes that the send buffer may hold.
+    pub send_buffer: Option<u64>,
+}
+
+/// All that were watched.
+#[derive(Clone, Debug, Default)]
+pub struct WatchedSockets(BTreeMap<(Endpoint, Endpoint), Vec<SocketFacts>>);
+
+impl FromIterator<SocketFacts> for WatchedSockets {
+    fn from_iter<I: IntoIterator<Item = SocketFacts>>(sockets: I) -> WatchedSockets {
+        let mut all = WatchedSockets::default();
+        sockets.into_iter().for_each(|s| all.0.entry((s.local, s.remote)).or_default().push(s));
+        all
+    }
+}
+
+impl WatchedSockets {
+    /// The socket that sent a track's data: of several in a row with the same ends, the one that was there longest meanwhile.
+    pub fn of(&self, t: &Track) -> Option<&SocketFacts> {
+        let meets = |s: &&SocketFacts| {
+            let (from, to) = s.span().unwrap_or_default();
+            let (first, last) = (seconds(t.first), seconds(t.last));
+            (to.min(last) - from.max(first)).max(-1.0)
+        };
+        let all = self.0.get(&(t.sender, t.receiver))?.iter().filter(|s| !s.samples.is_empty());
+        all.max_by(|a, b| meets(a).total_cmp(&meets(b))).filter(|s| meets(s) > -1.0)
+    }
+}
+
+/// One of [`SocketSample::times_us`].
+#[derive(Clone, Copy)]
+enum Counted {
+    Busy = 0,
+    Window = 1,
+    Buffer = 2,
+}
+
+impl SocketFacts {
+    /// First and last sample, seconds since 1970.
+    fn span(&self) -> Option<(f64, f64)> {
+        Some((seconds(self.samples.first()?.at), seconds(self.samples.last()?.at)))
+    }
+
+    /// Seconds that were counted from the first sample to the last.
+    fn counted(&self, what: Counted) -> Option<f64> {
+        let at = |s: &SocketSample| s.times_us.map(|t| t[what as usize] as f64 * 1e-6);
+        Some(at(self.samples.last()?)? - at(self.samples.first()?)?)
+    }
+
+    /// Seconds counted up to a moment (seconds since 1970); `None` outside of the samples. At the connection's first packet,
+    /// `begin` where its SYN was seen, all are 0.
+    fn counted_until(&self, what: Counted, begin: Option<f64>, moment: f64) -> Option<f64> {
+        let value = |s: &SocketSample| Some((seconds(s.at), s.times_us?[what as usize] as f64 * 1e-6));
+        let next = self.samples.partition_point(|s| seconds(s.at) < moment);
+        let before = match next.checked_sub(1) {
+            Some(i) => value(&self.samples[i])?,
+            None => (begin.filter(|begin| *begin <= moment)?, 0.0),
+        };
+        let after = value(self.samples.get(next)?)?;
+        let part = (moment - before.0) / (after.0 - before.0).max(1e-9);
+        Some(before.1 + part.clamp(0.0, 1.0) * (after.1 - before.1))
+    }
+
+    /// Share of a span of time that was counted; `None` where the samples do not cover it.
+    fn share(&self, what: Counted, begin: Option<f64>, from: f64, to: f64) -> Option<f64> {
+        let until = |moment| self.counted_until(what, begin, moment);
+        let seconds = until(to)? - until(from)?;
+        (to > from).then(|| (seconds / (to - from)).clamp(0.0, 1.0))
+    }
+
+    /// Share of the samples near a span of time of which something holds; `None` where there are none, or it is not known of one.
+    fn share_near(&self, holds: fn(&SocketSample) -> Option<bool>, from: f64, to: f64) -> Option<f64> {
+        let begin = self.samples.partition_point(|s| seconds(s.at) < from - NEAR);
+        let near = self.samples[begin..].iter().take_while(|s| seconds(s.at) <= to + NEAR);
+        let (mut all, mut those) = (0, 0);
+        for s in near {
+            all += 1;
+            those += u32::from(holds(s)?);
+        }
+        (all > 0).then(|| f64::from(those) / f64::from(all))
+    }
+
+    /// Puts what the kernel counted in the place of what was inferred of each round trip. Returns the causes that its counters
+    /// rule out for the whole flow.
+    pub(crate) fn correct(
+        &self,
+        t: &Track,
+        rounds: &[RoundTripSpan],
+        measured: &mut [MeasuredRound],
+    ) -> Vec<Cause> {
+        let first = seconds(t.first);
+        let begin = (t.opened && t.handshake.syn || t.handshake.syn_ack).then_some(first);
+        let mut known = 0.0;
+        for (r, m) in rounds.iter().zip(measured.iter_mut()) {
+            let (from, to) = (first + r.from, first + r.from + r.width);
+            let share = |what| self.share(what, begin, from, to);
+            let Some((window, buffer)) = share(Counted::Window).zip(share(Counted::Buffer)) else { continue };
+            known += r.width;
+            let [full, moving] = [RoundPart::WindowFull, RoundPart::Moving].map(|part| part as usize);
+            let both = m.seconds[full] + m.seconds[moving];
+            m.seconds[full] = (window * r.width).min(both);
+            m.seconds[moving] = both - m.seconds[full];
+            let near = |holds| self.share_near(holds, from, to);
+            let buffer = near(SocketSample::waits_for_room).unwrap_or(0.0).max(buffer);
+            m.evidence.window_full = window >= MOST;
+            m.evidence.send_buffer_full = buffer >= MOST;
+            // A writer that waits for room writes at once when there is some, and little at a time.
+            if window >= MOST || buffer >= MOST {
+                (m.evidence.writes_little, m.evidence.small_writes, m.evidence.paused) =
+                    (false, false, false);
+            } else if near(SocketSample::writes_little).is_some_and(|share| share >= NEARLY_ALL) {
+                m.evidence.writes_little = true;
+            }
+        }
+        let all: f64 = rounds.iter().map(|r| r.width).sum();
+        if known < COVERED * all || self.samples.len() < ENOUGH_SAMPLES {
+            return Vec::new();
+        }
+        self.ruled_out()
+    }
+
+    /// Causes that held the flow at no time, by the counters of its whole life.
+    fn ruled_out(&self) -> Vec<Cause> {
+        let mut wrong = Vec::new();
+        let busy = self.counted(Counted::Busy).filter(|busy| *busy > 0.0);
+        let never = |what| busy.zip(self.counted(what)).is_some_and(|(busy, s)| s <= NONE * busy);
+        if never(Counted::Window) {
+            wrong.push(Cause::ReceiveWindow);
+        }
+        if never(Counted::Buffer)
+            && self.share_of(SocketSample::waits_for_room).is_some_and(|share| share <= NONE)
+        {
+            wrong.push(Cause::SendBuffer);
+        }
+        if self.share_of(SocketSample::all_is_sent).is_some_and(|share| share <= 1.0 - NEARLY_ALL) {
+            wrong.push(Cause::Application);
+        }
+        wrong
+    }
+
+    /// Share of all samples of which something holds; `None` where it is not known of one.
+    fn share_of(&self, holds: fn(&SocketSample) -> Option<bool>) -> Option<f64> {
+        self.share_near(holds, f64::NEG_INFINITY, f64::INFINITY)
+    }
+
+    /// The congestion control, which the kernel knows.
+    pub(crate) fn control(&self) -> Option<Guess> {
+        let name = self.control.clone().filter(|name| !name.is_empty())?;
+        Some(Guess { name, confidence: 1.0 })
+    }
+
+    /// As a diagnosis reports it.
+    pub(crate) fn account(&self) -> SocketAccount {
+        let (from, to) = self.span().unwrap_or_default();
+        let app: Vec<bool> = self.samples.iter().filter_map(|s| s.app_limited).collect();
+        let limited = app.iter().filter(|limited| **limited).count() as f64;
+        let mbps = |rate: u64| rate as f64 * 8e-6;
+        SocketAccount {
+            observed_s: to - from,
+            samples: self.samples.len() as u64,
+            busy_s: self.counted(Counted::Busy),
+            window_limited_s: self.counted(Counted::Window),
+            buffer_limited_s: self.counted(Counted::Buffer),
+            app_limited_share: (!app.is_empty()).then(|| limited / app.len() as f64),
+            min_rtt_ms: self.min_rtt_us.map(|us| f64::from(us) / 1e3),
+            retransmitted_packets: self.retransmitted,
+            cwnd_packets: self.cwnd,
+            pacing_rate_mbps: self.pacing_rate.map(mbps),
+            delivery_rate_mbps: self.delivery_rate.map(mbps),
+            send_buffer_bytes: self.send_buffer,
+        }
+    }
+
+    /// Payload bytes acknowledged from the first sample to the last.
+    fn acked(&self) -> u64 {
+        let ends = self.samples.first().zip(self.samples.last());
+        ends.map_or(0, |(first, last)| last.acked.saturating_sub(if young(first) { 0 } else { first.acked }))
+    }
+
+    /// The flow that it sends, by its counters alone; `None` where it sent nothing.
+    fn flow_alone(&self, connection: u32, start_s: f64) -> Option<FlowDiagnosis> {
+        let (from, to) = self.span()?;
+        let bytes = self.acked();
+        let duration = to - from;
+        if bytes <= 1 || duration <= 0.0 {
+            return None;
+        }
+        let part = |cause, s: Option<f64>| {
+            let seconds = s.unwrap_or(0.0).clamp(0.0, duration);
+            CauseShare { cause, share: seconds / duration, seconds }
+        };
+        let [busy, window] = [Counted::Busy, Counted::Window].map(|what| self.counted(what));
+        let waits = self.share_of(SocketSample::waits_for_room).map(|share| share * duration);
+        let buffer = [self.counted(Counted::Buffer), waits].into_iter().flatten().reduce(f64::max);
+        // Busy, and neither limit: what the application leaves of it, the network may have held.
+        let moving = busy.map(|busy| (busy - window.unwrap_or(0.0) - buffer.unwrap_or(0.0)).max(0.0));
+        let little =
+            moving.zip(self.share_of(SocketSample::writes_little)).map_or(0.0, |(s, share)| s * share);
+        let mut causes = vec![
+            part(Cause::ReceiveWindow, window),
+            part(Cause::SendBuffer, buffer.map(|s| s.min(duration - window.unwrap_or(0.0)))),
+            part(Cause::Application, busy.map(|busy| duration - busy + little)),
+        ];
+        let rest = duration - causes.iter().map(|c| c.seconds).sum::<f64>();
+        causes.push(part(Cause::Unknown, Some(rest)));
+        causes.retain(|c| c.seconds > 0.0);
+        causes.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        let goodput = bytes as f64 * 8e-6 / duration;
+        let measures = Measures {
+            goodput_mbps: goodput,
+            max_delivery_mbps: self.delivery_rate.map_or(goodput, |rate| goodput.max(rate as f64 * 8e-6)),
+            bytes,
+            data_packets: self.segments.unwrap_or(0),
+            mss_bytes: self.mss.unwrap_or(0),
+            rtt_ms: self.rtts(),
+            max_window_bytes: self.window,
+            retransmitted_packets: self.retransmitted.unwrap_or(0),
+            ..Measures::default()
+        };
+        let mut flow = FlowDiagnosis {
+            id: FlowDiagnosis::number(connection, true),
+            connection,
+            from: self.local.to_string(),
+            to: self.remote.to_string(),
+            start_s: from - start_s,
+            duration_s: duration,
+            cause: causes.first()?.cause,
+            causes,
+            cc: self.control().unwrap_or_default(),
+            measures,
+            socket: Some(self.account()),
+            notes: vec![NO_PACKETS.into()],
+            ..FlowDiagnosis::default()
+        };
+        flow.confidence = confidence(&flow, &[]);
+        flow.needs = (flow.confidence < result::diagnosis::SURE).then_some(CaptureNeed::AtTheSender);
+        Some(flow)
+    }
+
+    /// The flow that it receives: the other end's kernel would know what limited it.
+    fn received_alone(&self, connection: u32, start_s: f64) -> Option<FlowDiagnosis> {
+        let (from, to) = self.span()?;
+        let duration = to - from;
+        // A FIN counts as a byte.
+        if self.received <= 1 || duration <= 0.0 {
+            return None;
+        }
+        let goodput = self.received as f64 * 8e-6 / duration;
+        Some(FlowDiagnosis {
+            id: FlowDiagnosis::number(connection, false),
+            connection,
+            from: self.remote.to_string(),
+            to: self.local.to_string(),
+            start_s: from - start_s,
+            duration_s: duration,
+            cause: Cause::Unknown,
+            causes: vec![CauseShare { cause: Cause::Unknown, share: 1.0, seconds: duration }],
+            needs: Some(CaptureNeed::AtTheReceiver),
+            measures: Measures {
+                goodput_mbps: goodput,
+                max_delivery_mbps: goodput,
+                bytes: self.received,
+                ..Measures::default()
+            },
+            notes: vec![NO_PACKETS.into()],
+            ..FlowDiagnosis::default()
+        })
+    }
+
+    /// Of the smoothed RTTs of the samples, the least as the kernel knows it.
+    fn rtts(&self) -> RttSummary {
+        let mut all: Vec<f64> =
+            self.samples.iter().filter_map(|s| s.rtt_us).map(|us| f64::from(us) / 1e3).collect();
+        all.sort_by(f64::total_cmp);
+        let (Some(low), Some(high)) = (all.first(), all.last()) else { return RttSummary::default() };
+        let least = self.min_rtt_us.map_or(*low, |us| low.min(f64::from(us) / 1e3));
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        RttSummary::with((least, *high), mean, |q| all[(q * (all.len() - 1) as f64).round() as usize])
+    }
+}
+
+/// The connection had just begun: its data is the watched time's.
+fn young(first: &SocketSample) -> bool {
+    first.times_us.is_some_and(|t| t[Counted::Busy as usize] < 200_000)
+}
+
+/// A diagnosis by the counters of sockets alone, where no packets could be seen.
+pub fn diagnose_sockets_alone(sockets: &[SocketFacts], info: CaptureInfo) -> Diagnosis {
+    let start = info.start_s;
+    let flow = |(i, s): (usize, &SocketFacts)| {
+        [s.flow_alone(i as u32, start), s.received_alone(i as u32, start)].into_iter().flatten()
+    };
+    let mut flows: Vec<FlowDiagnosis> = sockets.iter().enumerate().flat_map(flow).collect();
+    flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
+    let schema = DIAGNOSIS_SCHEMA.into();
+    let mut d = Diagnosis { schema, capture: info, flows, ..Diagnosis::default() };
+    let remedies: Vec<_> = d.flows.iter().map(|f| crate::cause::remedies_of(&d, f)).collect();
+    d.flows.iter_mut().zip(remedies).for_each(|(f, r)| f.remedies = r);
+    d
+}
