@@ -4,6 +4,7 @@
 //! * [`budget`], [`warn`]: what its runs take, and what of it is probably not meant, before they begin;
 //! * [`summary`], [`identity`]: what the runs of [`experiment`] came to, as `run --json` prints it;
 //! * [`mod@diagnose`], [`qlog`]: captures, diagnosed; [`mod@fit`], [`plan`]: what is fitted to, and what is made faster;
+//! * `watch` (Linux): live connections, diagnosed as captures are;
 //! * [`names`]: how results' files and folders are called, and the program;
 //! * [`mod@sweep`]: a grid of values, or many captures; [`mod@reproduce`]: published studies, run again and judged;
 //! * [`tables`]: results as Parquet files, and back;
@@ -38,5 +39,7 @@ pub mod sys;
 pub mod tables;
 pub mod tap;
 pub mod warn;
+#[cfg(target_os = "linux")]
+pub mod watch;
 
 pub use error::CommandError;

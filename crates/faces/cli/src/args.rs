@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use units::Span;
 
 mod begin;
 mod check;
@@ -16,6 +17,7 @@ mod plan;
 mod proxy;
 mod reproduce;
 mod sweep;
+mod watch;
 
 pub use begin::*;
 pub use check::*;
@@ -28,6 +30,7 @@ pub use plan::PlanArgs;
 pub use proxy::ProxyArgs;
 pub use reproduce::ReproduceArgs;
 pub use sweep::SweepArgs;
+pub use watch::WatchArgs;
 
 const EXIT_CODES: &str = "Exit codes: 0 ok, 1 it ran and the answer is \"no\", 2 bad input.";
 
@@ -59,6 +62,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Says of each flow of a packet capture what limited it, for which share of the time, and what to do.
     Diagnose(DiagnoseArgs),
+    /// Says why a program's connections, or this host's, are slow: it runs the program and diagnoses them live.
+    Watch(WatchArgs),
     /// Makes a scenario that behaves as a captured path did, and says how well it fits.
     Fit(FitArgs),
     /// Tries what would make a scenario's flows faster, ranks it, and prints the commands.
@@ -354,6 +359,7 @@ have a table of their own.
   longfat diagnose client.pcap server.pcap --both-ends
   longfat diagnose quic.pcap --qlog server.sqlog
   ssh router tcpdump -w - -s 128 | longfat diagnose -
+  sudo longfat diagnose -i eth0 --for 30s --write trace.pcap
 
 Of a folder each capture is told by itself, as an array with --json, unless --joined makes one of them.
 A packet is kept if an end matches any --host and an end matches any --port.
@@ -362,11 +368,20 @@ Exit codes: 0 ok; 1 no flow in it, or it is damaged (what stood before the damag
 cannot be opened, is no capture, or a filter matches nothing. Of a folder: the worst of them.")]
 pub struct DiagnoseArgs {
     /// The capture, or a folder of them; `-` reads standard input.
-    #[arg(required_unless_present = "qlog")]
+    #[arg(required_unless_present_any = ["qlog", "interface"])]
     pub capture: Option<PathBuf>,
     /// With --both-ends: the capture that was taken at the same time at the other end.
     #[arg(value_name = "OTHER", requires = "both_ends")]
     pub other: Option<PathBuf>,
+    /// Captures packets of this network device instead, `any` for all; needs Linux and CAP_NET_RAW (root has it).
+    #[arg(short, long, value_name = "DEVICE", conflicts_with_all = ["capture", "joined", "qlog", "from", "to"])]
+    pub interface: Option<String>,
+    /// With -i: for how long, for example 30s; default: until Ctrl-C.
+    #[arg(long = "for", value_name = "TIME", requires = "interface")]
+    pub time: Option<Span>,
+    /// With -i: writes the headers that were captured to this file (pcap).
+    #[arg(long, value_name = "FILE", requires = "interface")]
+    pub write: Option<PathBuf>,
     #[command(flatten)]
     pub filter: FilterArgs,
     /// Reads a folder's captures as one, the earliest first: files that a capture program began one after the other.

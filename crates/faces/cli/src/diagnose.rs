@@ -30,6 +30,9 @@ const SHOWN: usize = 8;
 
 /// Reads a capture or a folder of them, says what limited its flows, and writes what is asked for.
 pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
+    if let Some(device) = &args.interface {
+        return crate::watch::interface(args, device);
+    }
     let Some(path) = args.capture.as_deref() else { return qlog::alone(args) };
     if let Some(other) = &args.other {
         return one(args, CaptureSource::BothEnds([path, other]), &[]);
@@ -93,23 +96,35 @@ fn study(
     path: &Path,
     out: Option<&Path>,
 ) -> Result<(Diagnosis, KeptPackets), CliProblem> {
+    let (kept, recorder) = keeping(args, path, out)?;
+    let mut bar = Bar::new(!args.no_progress);
+    let progress = &mut |done, all| bar.bytes(done, all);
+    let d = diagnosed(source, args.filter.asked(), &args.qlog, recorder, progress);
+    bar.clear();
+    Ok((d?, taken(&kept)))
+}
+
+/// What is kept of packets while they are read, and what fills it; no such where no file needs it.
+type Keeping = (Arc<Mutex<KeptPackets>>, Option<Box<dyn PacketRecorder>>);
+
+/// Keeps what the files that are asked for need of the packets of `path`: `out` is the folder for them.
+pub fn keeping(args: &DiagnoseArgs, path: &Path, out: Option<&Path>) -> Result<Keeping, CliProblem> {
     let kept = Arc::new(Mutex::new(KeptPackets {
         rows: args.report.is_some().then(|| Rows::new(SHOWN, &args.flow, MOST_ROWS)),
         packets: out.map(|dir| PacketTap::create(dir, path)).transpose()?,
     }));
     let wanted = args.report.is_some() || out.is_some();
     let recorder = wanted.then(|| Box::new(KeptTap(kept.clone())) as Box<dyn PacketRecorder>);
-    let mut bar = Bar::new(!args.no_progress);
-    let progress = &mut |done, all| bar.bytes(done, all);
-    let d = diagnosed(source, args.filter.asked(), &args.qlog, recorder, progress);
-    bar.clear();
-    let d = d?;
-    let kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok((d, kept))
+    Ok((kept, recorder))
+}
+
+/// What was kept.
+pub fn taken(kept: &Mutex<KeptPackets>) -> KeptPackets {
+    std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// 1 where there is nothing to tell of, or not all of it.
-fn exit_code(d: &Diagnosis) -> u8 {
+pub fn exit_code(d: &Diagnosis) -> u8 {
     (d.flows.is_empty() && d.udp_flows.is_empty() || d.capture.damage.is_some()).into()
 }
 
@@ -128,7 +143,7 @@ fn only(mut d: Diagnosis, flows: &[u32]) -> Result<Diagnosis, CliProblem> {
 }
 
 /// Writes the files that are asked for; says which, a line each.
-fn write(
+pub fn write(
     args: &DiagnoseArgs,
     out: Option<&Path>,
     d: &Diagnosis,

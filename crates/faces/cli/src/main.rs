@@ -35,6 +35,7 @@ mod router;
 mod run;
 mod shell;
 mod sweep;
+mod watch;
 mod work;
 
 use app::{budget, identity, regular, settings, warn};
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::Export(args) => export::export(&args),
         Command::Report(args) => report::report(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
+        Command::Watch(args) => watch::watch(&args),
         Command::Fit(args) => fit::fit(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),

@@ -25,4 +25,11 @@ impl FilterArgs {
     pub fn asked(&self) -> PacketFilter {
         PacketFilter { hosts: self.host.clone(), ports: self.port.clone(), from: self.from, to: self.to }
     }
+
+    /// Hosts and ports, as a live capture takes them.
+    #[cfg(target_os = "linux")]
+    pub fn live(&self) -> String {
+        let hosts = self.host.iter().map(|host| format!("host {host}"));
+        hosts.chain(self.port.iter().map(|port| format!("port {port}"))).collect::<Vec<_>>().join(" ")
+    }
 }

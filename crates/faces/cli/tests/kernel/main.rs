@@ -4,3 +4,4 @@ mod cc;
 mod common;
 mod faults;
 mod plan;
+mod watch;

@@ -1,0 +1,141 @@
+//! Live connections, diagnosed as captures are, with what the kernel counts of their sockets.
+
+use crate::CommandError;
+use capture::CaptureReader;
+use diagnosis::socket::{SocketFacts, SocketSample, diagnose_sockets_alone};
+use live::{LiveAccount, LiveCapture, PacketSource, SocketLife};
+pub use live::{LiveFilter, LiveOptions, LiveTarget, terminate};
+use result::Diagnosis;
+use result::diagnosis::CaptureInfo;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use track::{Addr, Endpoint, PacketRecorder, TrackerOptions};
+use units::Span;
+
+/// Bounds of the tracker's memory, however long it runs: what a command keeps of a capture file is more.
+const BOUNDS: TrackerOptions =
+    TrackerOptions { idle: Span::from_secs(120), budget: 32 << 20, most_open: 1 << 14, most_tracks: 4_000 };
+
+/// What is watched, from [`Watch::open`] on.
+pub struct Watch {
+    capture: LiveCapture,
+    account: Arc<Mutex<LiveAccount>>,
+}
+
+/// What was seen.
+pub struct Watched {
+    /// The diagnosis of the connections.
+    pub diagnosis: Diagnosis,
+    /// Why no packets could be seen; `None` where they were.
+    pub without_packets: Option<String>,
+    /// Sockets that were watched.
+    pub sockets: usize,
+    /// Why the capture file is not whole, where one was to be written.
+    pub write_error: Option<String>,
+}
+
+impl Watch {
+    /// Opens what is needed; packets and sockets are seen from now on.
+    ///
+    /// # Errors
+    /// There is no such device or process, or its namespace may not be entered.
+    pub fn open(options: LiveOptions) -> Result<Watch, CommandError> {
+        let (capture, account) =
+            LiveCapture::open(options).map_err(|e| CommandError::Usage(e.to_string()))?;
+        Ok(Watch { capture, account })
+    }
+
+    /// Why no packets are seen; `None` where they are.
+    pub fn without_packets(&self) -> Option<String> {
+        match &self.account.lock().unwrap_or_else(PoisonError::into_inner).packets {
+            PacketSource::Ring => None,
+            PacketSource::Nowhere(why) => Some(why.clone()),
+        }
+    }
+
+    /// Watches to the end, and diagnoses what was seen; each packet goes to `recorder`. `name` is what was watched. Packets are read
+    /// on a thread that has given up its privileges.
+    ///
+    /// # Errors
+    /// The kernel does not take the privileges back. What could not be seen is in [`Watched`].
+    pub fn diagnosed(
+        self,
+        name: &str,
+        recorder: Option<Box<dyn PacketRecorder>>,
+    ) -> Result<Watched, CommandError> {
+        let work = || {
+            live::keep_only_looking().map_err(|e| CommandError::Io("giving up privileges".into(), e))?;
+            self.read(name, recorder)
+        };
+        let done = std::thread::scope(|scope| scope.spawn(work).join());
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    fn read(self, name: &str, recorder: Option<Box<dyn PacketRecorder>>) -> Result<Watched, CommandError> {
+        let without_packets = self.without_packets();
+        let reader = CaptureReader::from_reader(Box::new(self.capture), name)
+            .map_err(|e| CommandError::Usage(e.to_string()))?;
+        let mut all = track::track_datagrams_too(reader, BOUNDS, recorder, &mut |_, _| ());
+        let account = std::mem::take(&mut *self.account.lock().unwrap_or_else(PoisonError::into_inner));
+        all.file.dropped = Some(account.drops);
+        all.file.format = "live".into();
+        let sockets = account.sockets.iter().map(facts);
+        let diagnosis = match &without_packets {
+            None => {
+                let info = diagnosis::capture_info(all.file, &all.totals);
+                let (udp_flows, left) = diagnosis::diagnose_udp(&all.udp, &info);
+                let mut d = diagnosis::diagnose_with_sockets(all.tracks, info, &sockets.collect());
+                (d.udp_flows, d.capture.forgotten_udp_flows) = (udp_flows, 2 * all.forgotten_udp + left);
+                d
+            }
+            Some(_) => {
+                let info = CaptureInfo {
+                    file: name.into(),
+                    format: "live".into(),
+                    start_s: account.begin.as_secs_f64(),
+                    duration_s: account.end.since(account.begin).as_secs_f64(),
+                    connections: account.sockets.len() as u64,
+                    forgotten_flows: account.forgotten,
+                    ..CaptureInfo::default()
+                };
+                diagnose_sockets_alone(&sockets.collect::<Vec<_>>(), info)
+            }
+        };
+        let (sockets, write_error) = (account.sockets.len(), account.write_error);
+        Ok(Watched { diagnosis, without_packets, sockets, write_error })
+    }
+}
+
+/// A socket as the diagnosis takes it.
+fn facts(life: &SocketLife) -> SocketFacts {
+    let i = &life.info;
+    let sample = |s: &live::SocketSample| SocketSample {
+        at: s.at,
+        times_us: s.times_us,
+        acked: s.acked,
+        rtt_us: s.rtt_us,
+        app_limited: s.app_limited,
+        notsent: s.notsent,
+        buffer_full: s.buffer_full,
+    };
+    SocketFacts {
+        local: endpoint(life.local),
+        remote: endpoint(life.remote),
+        samples: life.samples.iter().map(sample).collect(),
+        control: Some(life.control.clone()).filter(|name| !name.is_empty()),
+        mss: Some(i.snd_mss).filter(|mss| *mss > 0),
+        min_rtt_us: i.least_rtt_us(),
+        segments: i.data_segments_out(),
+        retransmitted: Some(i.total_retrans.into()),
+        received: i.bytes_received,
+        cwnd: Some(i.cwnd.into()).filter(|cwnd| *cwnd > 0),
+        pacing_rate: i.pacing_rate,
+        delivery_rate: i.delivery_rate,
+        window: i.peer_window().map(u64::from),
+        send_buffer: life.memory.map(|m| m.send_limit.into()),
+    }
+}
+
+fn endpoint(end: SocketAddr) -> Endpoint {
+    Endpoint { addr: Addr::of(end.ip()), port: end.port() }
+}

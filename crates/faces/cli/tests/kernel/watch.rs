@@ -1,0 +1,286 @@
+//! `longfat watch` on the lab's own path: the right cause or an honest "cannot tell", the program's exit code kept, and nothing left
+//! however it ends. In real time, as root; elsewhere it says so aloud.
+
+use crate::common::within;
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// What the program ends with.
+const CODE: i32 = 7;
+
+/// Sends for a while; reads its orders from its arguments: host, port, seconds, bytes at a time, pause between them in seconds, send
+/// buffer (0: the kernel's).
+const SENDER: &str = "
+import socket, sys, time
+host, port, seconds, size, pause, buffer = sys.argv[1], int(sys.argv[2]), *map(float, sys.argv[3:7])
+s = socket.socket()
+if buffer: s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, int(buffer))
+s.connect((host, port))
+end = time.time() + seconds
+data = bytes(int(size))
+while time.time() < end:
+    s.sendall(data)
+    if pause: time.sleep(pause)
+s.close()
+print('sent')
+sys.exit(7)
+";
+
+/// Reads all that comes; its argument is the receive buffer (0: the kernel's).
+const RECEIVER: &str = "
+import socket, sys
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+if int(sys.argv[1]): s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, int(sys.argv[1]))
+s.bind(('', 5201))
+s.listen()
+while True:
+    c = s.accept()[0]
+    while c.recv(1 << 16): pass
+    c.close()
+";
+
+/// A folder for the test's files, and its name.
+struct Place(PathBuf);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A path of the lab with a receiver at its far end, for as long as this lives.
+struct Lab {
+    shell: Child,
+    /// A process in the near end's namespace.
+    inside: u32,
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
+    }
+}
+
+impl Place {
+    fn new() -> Place {
+        let dir = std::env::temp_dir().join(format!("longfat-watch-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a folder");
+        fs::write(dir.join("send.py"), SENDER).expect("a file");
+        fs::write(dir.join("receive.py"), RECEIVER).expect("a file");
+        let _ = Command::new("chmod").arg("-R").arg("a+rX").arg(&dir).status();
+        Place(dir)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    /// Sets a path up; `None`, said aloud, where this machine does not let us.
+    fn lab(&self, forward: &str, receive_buffer: u32) -> Option<Lab> {
+        let path = format!(
+            "duration = \"1s\"\n[links.path]\nbetween = [\"a\", \"b\"]\nforward = [{forward}]\n\
+             backward = [{{ kind = \"delay\", delay = \"20ms\" }}]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n"
+        );
+        fs::write(self.0.join("s.toml"), path).expect("a file");
+        // Found again by its argument.
+        let mark = format!("120.{:06}{:03}", std::process::id() % 1_000_000, receive_buffer % 1000);
+        let serve = format!("b=exec python3 {} {receive_buffer}", self.file("receive.py"));
+        let mut shell = Command::new(env!("CARGO_BIN_EXE_longfat"))
+            .args(["shell", "s.toml", "--host", "a", "--serve", &serve, "--", "sleep", &mark])
+            .current_dir(&self.0)
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("longfat starts");
+        let mut inside = None;
+        let found = within(Duration::from_secs(10), || {
+            inside = process_with(&mark, "sleep");
+            inside.is_some() || shell.try_wait().is_ok_and(|status| status.is_some())
+        });
+        if let Some(inside) = inside.filter(|_| found) {
+            return Some(Lab { shell, inside });
+        }
+        let _ = shell.kill();
+        let said = shell.wait_with_output().map(|out| String::from_utf8_lossy(&out.stderr).into_owned());
+        eprintln!("SKIPPED, this needs root: {}", said.unwrap_or_default());
+        None
+    }
+}
+
+/// The process that runs `program` with this argument.
+fn process_with(mark: &str, program: &str) -> Option<u32> {
+    let pids = fs::read_dir("/proc").ok()?.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
+    pids.into_iter().find(|pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|b| *b == 0).collect();
+        words.first() == Some(&program.as_bytes()) && words.contains(&mark.as_bytes())
+    })
+}
+
+impl Lab {
+    /// `longfat` at the near end.
+    fn longfat(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/proc/{}/ns/net", self.inside)).arg(env!("CARGO_BIN_EXE_longfat"));
+        command.args(args).stdin(Stdio::null());
+        command
+    }
+
+    /// Watches the sender: what it prints, and the diagnosis of what it sent.
+    fn watched(&self, place: &Place, more: &[&str], sender: &[&str]) -> (Output, Value) {
+        let json = place.file("out");
+        let send = place.file("send.py");
+        let mut args = vec!["watch", "--out", &json];
+        args.extend(more);
+        args.extend(["--", "python3", &send, "10.0.0.2", "5201"]);
+        args.extend(sender);
+        let out = self.longfat(&args).output().expect("longfat runs");
+        println!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+        let text = fs::read_to_string(place.0.join("out/diagnosis.json")).expect("a diagnosis");
+        let d: Value = serde_json::from_str(&text).expect("JSON");
+        let flows = d["flows"].as_array().expect("flows");
+        let sent: Vec<&Value> = flows.iter().filter(|f| f["to"] == "10.0.0.2:5201").collect();
+        assert_eq!(sent.len(), 1, "the sender's one connection, and nothing else: {flows:?}");
+        (out, sent[0].clone())
+    }
+}
+
+fn share(flow: &Value, cause: &str) -> f64 {
+    let causes = flow["causes"].as_array().expect("causes");
+    causes.iter().find(|c| c["cause"] == cause).map_or(0.0, |c| c["share"].as_f64().expect("a share"))
+}
+
+/// The cause is one of these, or it is said that it cannot be told.
+fn is_right(flow: &Value, right: &[&str]) {
+    let (cause, sure) =
+        (flow["cause"].as_str().expect("a cause"), flow["confidence"].as_f64().expect("a number"));
+    assert!(right.contains(&cause) || sure < 0.5, "{cause} at {sure}: {}", flow["causes"]);
+}
+
+/// The kernel's account of the socket, in shares of the busy time: window, buffer.
+fn counted(flow: &Value) -> [f64; 2] {
+    let of = |key: &str| flow["socket"][key].as_f64().unwrap_or_else(|| panic!("{key}: {}", flow["socket"]));
+    ["window_limited_s", "buffer_limited_s"].map(|key| of(key) / of("busy_s"))
+}
+
+#[test]
+fn a_program_is_diagnosed_on_each_path_and_keeps_its_exit_code() {
+    let place = Place::new();
+    let delay = "{ kind = \"delay\", delay = \"20ms\" }";
+    let Some(lab) =
+        place.lab(&format!("{{ kind = \"policer\", rate = \"20Mbit/s\", burst = \"30kB\" }}, {delay}"), 0)
+    else {
+        return;
+    };
+    let (out, flow) = lab.watched(&place, &[], &["6", "65536", "0", "0"]);
+    assert_eq!(out.status.code(), Some(CODE));
+    assert_eq!(out.stdout, b"sent\n", "the program's output is its own");
+    is_right(&flow, &["policed"]);
+    assert!(flow["measures"]["lost_down"].as_u64() > Some(0), "{}", flow["measures"]);
+    drop(lab);
+
+    let Some(lab) = place.lab(delay, 65_536) else { return };
+    let (_, flow) = lab.watched(&place, &[], &["5", "65536", "0", "0"]);
+    assert!(counted(&flow)[0] > 0.7, "{}", flow["socket"]);
+    assert_eq!(flow["cause"], "receive-window", "{}", flow["causes"]);
+    drop(lab);
+
+    let Some(lab) = place.lab(delay, 0) else { return };
+    let (_, flow) = lab.watched(&place, &[], &["5", "20000", "0.1", "0"]);
+    assert_eq!(flow["cause"], "application", "{}", flow["causes"]);
+    let (_, flow) = lab.watched(&place, &[], &["5", "65536", "0", "65536"]);
+    assert!(counted(&flow)[1] > 0.5, "{}", flow["socket"]);
+    is_right(&flow, &["send-buffer"]);
+    let (_, flow) = lab.watched(&place, &[], &["4", "65536", "0", "0"]);
+    for never in ["policed", "random-loss", "packet-too-big", "black-hole"] {
+        assert!(share(&flow, never) < 0.05, "{never}: {}", flow["causes"]);
+    }
+
+    // A user without CAP_NET_RAW has the counters alone.
+    let unprivileged = |sender: &[&str]| {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/proc/{}/ns/net", lab.inside)).args([
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+        ]);
+        command.args([
+            "--clear-groups",
+            "--bounding-set=-all",
+            env!("CARGO_BIN_EXE_longfat"),
+            "watch",
+            "--",
+            "python3",
+        ]);
+        let out = command.arg(place.file("send.py")).args(["10.0.0.2", "5201"]).args(sender).output();
+        let out = out.expect("longfat runs");
+        assert_eq!(out.status.code(), Some(CODE), "{out:?}");
+        String::from_utf8_lossy(&out.stderr).replace('\n', " ")
+    };
+    let said = unprivileged(&["4", "20000", "0.1", "0"]);
+    assert!(said.starts_with("By the kernel's counters alone"), "{said}");
+    assert!(said.contains("application") || said.contains("cannot tell"), "{said}");
+}
+
+#[test]
+fn a_process_of_another_namespace_a_device_and_a_kill() {
+    let place = Place::new();
+    let Some(lab) = place.lab("{ kind = \"delay\", delay = \"20ms\" }", 65_537) else { return };
+    let send = place.file("send.py");
+    let start = |seconds: &str| {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/proc/{}/ns/net", lab.inside));
+        command
+            .args(["python3", &send, "10.0.0.2", "5201", seconds, "65536", "0", "0"])
+            .stdout(Stdio::null());
+        command.spawn().expect("the sender starts")
+    };
+    let longfat = |args: &[&str]| {
+        let out = Command::new(env!("CARGO_BIN_EXE_longfat")).args(args).output().expect("longfat runs");
+        serde_json::from_slice::<Value>(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"))
+    };
+    let mut sender = start("5");
+    let pid = sender.id().to_string();
+    let d = longfat(&["watch", "--pid", &pid, "--for", "3s", "--json"]);
+    let flow = d["flows"].as_array().and_then(|flows| flows.first()).expect("a flow");
+    assert_eq!(
+        (&flow["to"], &flow["cause"]),
+        (&"10.0.0.2:5201".into(), &"receive-window".into()),
+        "{}",
+        flow["causes"]
+    );
+    let _ = sender.wait();
+
+    // The whole device, and the capture file gives the same packets again.
+    let mut sender = start("4");
+    let pcap = place.file("w.pcap");
+    let args = ["diagnose", "-i", "any", "--port", "5201", "--for", "2s", "--write", &pcap, "--json"];
+    let out = lab.longfat(&args).output().expect("longfat runs");
+    let live: Value = serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"));
+    let read = longfat(&["diagnose", &pcap, "--json"]);
+    assert_eq!(live["capture"]["tcp_packets"], read["capture"]["tcp_packets"]);
+    assert!(live["capture"]["tcp_packets"].as_u64() > Some(100), "{}", live["capture"]);
+    assert_eq!(live["capture"]["dropped"], 0);
+    let _ = sender.wait();
+
+    // kill -9 leaves the program alone and nothing else: no packet socket.
+    let sockets =
+        || fs::read_to_string(format!("/proc/{}/net/packet", lab.inside)).unwrap_or_default().lines().count();
+    let before = sockets();
+    let mut watch = lab
+        .longfat(&["watch", "--for", "60s"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    assert!(within(Duration::from_secs(5), || sockets() > before), "a packet socket");
+    let begin = Instant::now();
+    let _ = watch.kill();
+    let _ = watch.wait();
+    assert!(within(Duration::from_secs(5), || sockets() == before), "{:?}", begin.elapsed());
+}
