@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use track::{Addr, Endpoint, PacketRecorder, TrackerOptions};
 use units::Span;
 
-/// Bounds of the tracker's memory, however long it runs: what a command keeps of a capture file is more.
+/// Bounds of the tracker's memory, however long it runs, and of what the diagnosis at the end takes.
 const BOUNDS: TrackerOptions =
-    TrackerOptions { idle: Span::from_secs(120), budget: 32 << 20, most_open: 1 << 14, most_tracks: 4_000 };
+    TrackerOptions { idle: Span::from_secs(120), budget: 24 << 20, most_open: 1 << 13, most_tracks: 1_000 };
 
 /// What is watched, from [`Watch::open`] on.
 pub struct Watch {

@@ -11,8 +11,8 @@ use units::Time;
 pub const MOST_SAMPLES: usize = 256;
 /// And at least: so many show a beginning, an end and something in between.
 const LEAST_SAMPLES: usize = 16;
-/// Samples of all sockets: some 20 MB.
-const ALL_SAMPLES: usize = 1 << 18;
+/// Samples of all sockets: some 10 MB.
+const ALL_SAMPLES: usize = 1 << 17;
 /// Sockets that ended and are kept, at most.
 pub const MOST_SOCKETS: usize = 4096;
 

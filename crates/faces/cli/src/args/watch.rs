@@ -9,14 +9,14 @@ use units::Span;
 /// `longfat watch`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Two sources are joined: what the kernel counts of each socket, which every user may see of this network namespace, and the
+headers of packets, for which CAP_NET_RAW is needed (root has it). Without the second it says what it cannot tell.
+COMMAND keeps its input and output; the diagnosis goes to standard error when it has ended.
+
   longfat watch -- curl -o /dev/null https://example.org/big.iso
   sudo longfat watch --for 30s -- rsync -a big/ backup:
   sudo longfat watch --pid 4711 --for 1min
   sudo longfat watch -i eth0 --filter 'host 192.0.2.1 port 443' --for 30s
-
-Two sources are joined: what the kernel counts of each socket, which every user may see of this network namespace, and the
-headers of packets, for which CAP_NET_RAW is needed (root has it). Without the second it says what it cannot tell.
-COMMAND keeps its input and output; the diagnosis goes to standard error when it has ended.
 
 Exit code: the command's own, or 128 and the number of the signal that ended it; 127 when it was not found, 126 when it
 cannot be run; 2 bad input. Without a command: 0 ok, 1 there was no flow, 2 bad input.")]
