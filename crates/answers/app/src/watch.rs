@@ -130,7 +130,7 @@ fn facts(life: &SocketLife) -> SocketFacts {
         received: i.bytes_received,
         cwnd: Some(i.cwnd.into()).filter(|cwnd| *cwnd > 0),
         pacing_rate: i.pacing_rate,
-        delivery_rate: i.delivery_rate,
+        delivery_rate: life.fastest,
         window: i.peer_window().map(u64::from),
         send_buffer: life.memory.map(|m| m.send_limit.into()),
     }

@@ -63,6 +63,8 @@ pub struct SocketLife {
     pub control: String,
     /// The last `tcp_info`.
     pub info: TcpInfo,
+    /// The greatest delivery rate of all samples, bytes a second.
+    pub fastest: Option<u64>,
     /// BBR's model, where that is the congestion control.
     pub bbr: Option<BbrInfo>,
     /// Its memory, when it was last reported.
@@ -80,6 +82,7 @@ impl SocketLife {
             remote: sock.remote,
             control: sock.cc.clone(),
             info: sock.info,
+            fastest: None,
             bbr: None,
             memory: None,
             samples: Vec::new(),
@@ -97,6 +100,7 @@ impl SocketLife {
         // A socket that is closing reports no congestion control, and its last numbers may be gone.
         if sock.info.reported > 0 {
             self.info = sock.info;
+            self.fastest = self.fastest.max(sock.info.delivery_rate);
             self.bbr = sock.info.bbr.or(self.bbr);
             if self.samples.len() >= most {
                 let mut i = 0;
