@@ -119,7 +119,7 @@ export interface CaptureFlow {
   measures: Measures;
   /** The capture that would decide between them; absent where `confidence` is at least `SURE`. */
   needs?: CaptureNeed;
-  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (it ends in the middle of an event) …. */
+  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path), `no-packets` (known by its socket's counters alone), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (it ends in the middle of an event) …. */
   notes?: string[];
   /** Null beyond the flows with most bytes. */
   packets: Packets | null;
@@ -137,6 +137,8 @@ export interface CaptureFlow {
   ribbon: Ribbon;
   /** How the connection was set up, where that took more than one SYN and its answer. */
   setup?: ConnectionSetup;
+  /** What the sending host's kernel counted of the flow's socket; absent where that was not watched. */
+  socket?: SocketAccount;
   /** First packet, seconds since the capture began. */
   start_s: number;
   /** Receiver. */
@@ -662,7 +664,7 @@ export interface FlowDiagnosis {
   measures: Measures;
   /** The capture that would decide between them; absent where `confidence` is at least `SURE`. */
   needs?: CaptureNeed;
-  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (it ends in the middle of an event) …. */
+  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path), `no-packets` (known by its socket's counters alone), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (it ends in the middle of an event) …. */
   notes?: string[];
   /** Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its time, and of what else was found. */
   proofs?: PacketProof[];
@@ -676,6 +678,8 @@ export interface FlowDiagnosis {
   responses?: ResponseTimes;
   /** How the connection was set up, where that took more than one SYN and its answer. */
   setup?: ConnectionSetup;
+  /** What the sending host's kernel counted of the flow's socket; absent where that was not watched. */
+  socket?: SocketAccount;
   /** First packet, seconds since the capture began. */
   start_s: number;
   /** Which held when, in the order of time, without gaps, at most a few hundred. */
@@ -1502,6 +1506,34 @@ export interface Setting {
 
 /** How setting up a connection ended in vain. */
 export type SetupEnd = "unanswered" | "refused" | "unreachable" | "unfinished";
+
+/** The kernel's own account of the sender's socket (`TCP_INFO`); what a kernel does not count is absent. */
+export interface SocketAccount {
+  /** Share of the samples in which the application had written less than could be sent, 0 to 1. */
+  app_limited_share?: number;
+  /** Of `busy_s`, seconds in which the send buffer was full and all in it was sent. */
+  buffer_limited_s?: number;
+  /** Of that time, seconds in which data was outstanding. */
+  busy_s?: number;
+  /** Congestion window at the end, segments. */
+  cwnd_packets?: number;
+  /** Greatest delivery rate of the samples, Mbit/s. */
+  delivery_rate_mbps?: number;
+  /** Least RTT, ms. */
+  min_rtt_ms?: number;
+  /** How long the socket was watched, seconds. */
+  observed_s: number;
+  /** Rate at which the kernel paced at the end, Mbit/s of payload and headers. */
+  pacing_rate_mbps?: number;
+  /** Segments sent again since the connection began. */
+  retransmitted_packets?: number;
+  /** How often it was looked at. */
+  samples: number;
+  /** Bytes that the send buffer may hold. */
+  send_buffer_bytes?: number;
+  /** Of `busy_s`, seconds in which the receiver's window had no room for more. */
+  window_limited_s?: number;
+}
 
 /** What the spin bit does. */
 export type SpinBit = "unknown" | "spins" | "disabled";
