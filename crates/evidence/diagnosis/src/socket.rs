@@ -102,7 +102,7 @@ pub struct SocketFacts {
     pub cwnd: Option<u64>,
     /// Bytes a second at which the kernel paced at the end.
     pub pacing_rate: Option<u64>,
-    /// Bytes a second of the last rate sample.
+    /// The greatest of the kernel's rate samples, bytes a second.
     pub delivery_rate: Option<u64>,
     /// The receiver's window at the end, bytes.
     pub window: Option<u64>,
