@@ -207,9 +207,10 @@ impl Direction {
         let sent = now - self.delay.or_zero();
         if let Some(before) = self.app.last_write {
             let before = self.continued_at_once(before, p, sent);
-            // Of a window with an unknown scale it is not known whether it had room.
-            let late = self.window.is_known()
-                && before.low_from.is_some_and(|from| sent > from + self.answer_time());
+            // A window of unknown scale may have had no room: for no longer than ACKs take, or the sender's timer.
+            let answers =
+                if self.window.is_known() { self.answer_time() } else { self.rtt.estimate.timeout() };
+            let late = before.low_from.is_some_and(|from| sent > from + answers);
             let new_before = self.app.new_before.map(|new| new.time);
             let free = self.pauses.full_from.is_none() && self.pauses.explained_until <= new_before;
             if self.waited_for_ack(p, now, sent) {
@@ -277,7 +278,10 @@ impl Direction {
             return self.has_no_room(end);
         }
         let (segment, most) = (self.sizes.or_one(), self.app.most);
-        most / segment >= LEAST_WINDOW && self.inflight(now).saturating_add(segment) > most
+        // Where no ACK is in the capture, nothing shows what is in flight.
+        self.window.field.is_some()
+            && most / segment >= LEAST_WINDOW
+            && self.inflight(now).saturating_add(segment) > most
     }
 
     /// Whether full segments, `sent` then, followed an ACK at once, far sooner than that ACK the one before. (What
