@@ -228,7 +228,16 @@ mod tests {
     /// A socket from the host and port to the host and port.
     fn sock(cookie: u64, from: (usize, u16), to: (usize, u16), info: TcpInfo) -> Sock {
         let at = |(host, port): (usize, u16)| SocketAddr::new(scenario::default_address(host).into(), port);
-        Sock { cookie, state: 1, local: at(from), remote: at(to), info, cc: "cubic".into() }
+        Sock {
+            cookie,
+            inode: 0,
+            state: 1,
+            local: at(from),
+            remote: at(to),
+            info,
+            cc: "cubic".into(),
+            memory: None,
+        }
     }
 
     fn info(acked: u64, received: u64, retransmitted: u32) -> TcpInfo {
