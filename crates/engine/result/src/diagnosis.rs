@@ -684,3 +684,14 @@ pub struct Measures {
     /// ACKs that echo a mark.
     pub ece: u64,
 }
+
+/// A queue shows in the RTT if the 95th percentile is above the least one by more than this share: a managed queue lets stand as much
+/// (RFC 8289 section 3.2).
+const QUEUE_SHARE: f64 = 0.05;
+
+impl Measures {
+    /// Whether the RTT shows a queue.
+    pub fn shows_queue(&self) -> bool {
+        self.rtt_ms.p95 > self.rtt_ms.min * (1.0 + QUEUE_SHARE)
+    }
+}

@@ -133,12 +133,16 @@ const FEW_EPISODES: (usize, f64) = (2, 0.75);
 /// policer and chance differ in that.
 const WAITS_UNSEEN: f64 = 0.75;
 
+/// The most that losses say of a full queue where the flow's own RTT shows none: flows next to it may meet another limiter.
+const QUEUE_UNSEEN: f64 = 0.75;
+
 /// The most that a capture of a flow lets be known of its cause, 0 to 1.
 fn most_certain(f: &FlowDiagnosis, t: &Track) -> f64 {
     let lost_unseen = || t.counts.lost_up > t.counts.lost_down && vantage::are_waits_unseen(t);
     match f.cause {
         Cause::Bottleneck if f.limiter.is_none() || f.has_note("no-handshake") => LINK_OR_SHAPER,
         Cause::RandomLoss | Cause::Policed if lost_unseen() => WAITS_UNSEEN,
+        Cause::Congestion if f.measures.rtt_ms.min > 0.0 && !f.measures.shows_queue() => QUEUE_UNSEEN,
         Cause::Congestion | Cause::RandomLoss if losses::episodes(t) <= FEW_EPISODES.0 => FEW_EPISODES.1,
         _ => 1.0,
     }

@@ -429,7 +429,7 @@ impl Direction {
     /// retransmission timer lets it (RFC 6298 section 5): by the sender's timer less time has passed.
     pub fn outwaited_its_timer(&self, p: &TcpPacket, silence: Span) -> bool {
         let ack = unwrap(self.stream.una, p.ack);
-        let oldest = self.board.list.front().filter(|s| s.sent == 1);
+        let oldest = self.board.list.front();
         oldest.is_some_and(|s| ack > s.seq && ack <= self.stream.nxt)
             && p.flags.has(TcpFlags::ACK)
             && silence > self.rtt.estimate.timeout() * SURELY_EXPIRED

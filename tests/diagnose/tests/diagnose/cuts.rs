@@ -4,6 +4,7 @@ use diagnose_test::cut::{Cut, cut_lines, flips};
 use diagnose_test::line::Line;
 use diagnose_test::{Case, Vantage, draw, each};
 use result::diagnosis::SURE;
+use std::collections::BTreeSet;
 
 /// bit/s: what is played within seconds also without optimisation.
 const MOST_RATE: f64 = 10e6;
@@ -18,22 +19,24 @@ fn said(cases: &[Case], cuts: &[Cut]) -> Vec<Vec<Vec<Line>>> {
     each(0..cases.len() as u64, |i| cut_lines(&cases[i as usize], cuts)).expect("all are played")
 }
 
+/// All but one of 30 cases: in that one, flows begin one after another behind a policer and a line with a short queue, and the queue's
+/// losses are sure before the policer's are many.
 #[test]
 fn a_longer_prefix_does_not_contradict_a_sure_verdict_on_a_shorter_one() {
     let cuts = [Cut::Prefix(1), Cut::Prefix(2), Cut::Prefix(4), Cut::Prefix(8), Cut::Prefix(16), Cut::Whole];
-    let (mut sure, mut contradicted) = (0, Vec::new());
+    let (mut sure, mut contradicted) = (0, BTreeSet::new());
     for case in said(&slow(30), &cuts) {
         for (a, shorter) in case.iter().enumerate() {
             for (one, other) in case[a + 1..].iter().flat_map(|longer| shorter.iter().zip(longer)) {
                 sure += usize::from(one.confidence >= SURE && other.confidence >= SURE);
                 if flips(one, other) {
-                    contradicted.push(format!("{}: {} then {}", one.case, one.said, other.said));
+                    contradicted.insert(format!("{}: {} then {}", one.case, one.said, other.said));
                 }
             }
         }
     }
     assert!(sure > 100, "{sure} pairs of sure verdicts");
-    assert!(contradicted.len() * 100 <= sure, "{} of {sure}: {contradicted:?}", contradicted.len());
+    assert!(contradicted.len() <= 1, "{contradicted:?}");
 }
 
 /// A clock that is set, and records out of order, are facts of the capture.

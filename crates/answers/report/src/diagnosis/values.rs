@@ -53,6 +53,8 @@ fn always(g: &FlowGroup) -> Named {
         // The median, where no queue stood in half of the samples.
         ("p50_empty", (shows(rtt.min) && rtt.p50 <= rtt.min + NO_QUEUE * rtt.min).then(|| millis(rtt.p50))),
         ("p95", shows(rtt.min).then(|| millis(rtt.p95))),
+        // The same, where a queue shows in it.
+        ("p95_queue", (shows(rtt.min) && g.lead().measures.shows_queue()).then(|| millis(rtt.p95))),
         // Seconds that the cause held the largest flow; its greatest delivery rate, Mbit/s.
         ("held", Some(seconds(held(g.lead(), g.cause)))),
         ("fastest", Some(short(g.lead().measures.max_delivery_mbps))),
