@@ -4,7 +4,6 @@ pub mod cause;
 pub mod confidence;
 mod limiter;
 mod qlog;
-pub mod socket;
 mod udp;
 mod verdict;
 
@@ -16,7 +15,7 @@ pub use qlog::{qlog_account, qlog_certainty, qlog_notes};
 pub use udp::diagnose_udp;
 pub use verdict::{
     ProposedLimiters, both_ends_info, capture_info, diagnose_tracks, diagnose_with_sockets, proposed_buckets,
-    proposed_limiters, revise_certainty,
+    proposed_limiters, revise_certainty, socket,
 };
 
 /// A diagnosis as [`result::to_json`] writes it. It stands here so that it is compiled as fast code as the diagnosis is:

@@ -4,6 +4,7 @@ use super::evidence::{self, FlowFacts};
 use super::full_link::LinkFills;
 use super::limiters::FlowLimiter;
 use super::round_trips::{self, rounds};
+use super::socket::SocketFacts;
 use super::too_big::SizeStall;
 use super::vantage::{are_waits_unseen, receiver_side, sender_side, vantage, waits_before_capture};
 use super::{
@@ -12,7 +13,6 @@ use super::{
 };
 use crate::cause::RoundPart;
 use crate::limiter;
-use crate::socket::SocketFacts;
 use result::FlowDiagnosis;
 use result::diagnosis::{CaptureInfo, Cause, LimiterKind, Measures, PacketProof};
 use track::Track;

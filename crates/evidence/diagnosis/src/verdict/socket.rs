@@ -10,10 +10,10 @@
 //!
 //! What the kernel does not know is left to the packets: where they were lost, where a queue stands, which limiter it is.
 
+use super::{MeasuredRound, RoundTripSpan};
 use crate::cause::RoundPart;
 use crate::confidence::confidence;
 use crate::limiter::seconds;
-use crate::verdict::{MeasuredRound, RoundTripSpan};
 use result::RttSummary;
 use result::diagnosis::{
     CaptureInfo, CaptureNeed, Cause, CauseShare, DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis, Guess, Measures,
