@@ -1,8 +1,7 @@
 //! Changes in words: the block `change.KIND` of `strings.json`. Of its texts `.1`, `.2` and so on the first is printed that has a
 //! value for each of its placeholders; `place.PLACE` says where.
 
-use crate::diagnosis::words::bytes;
-use crate::number::{millis, short};
+use crate::number::{bytes, millis, short};
 use crate::strings::{Lang, SentenceValues, find, first_known, numbered, text};
 use result::change::{Change, ChangeKind, ChangeUnit};
 

@@ -20,6 +20,17 @@ pub(crate) fn short(x: f64) -> String {
     }
 }
 
+/// `847 B`, `64.0 kB`, `1.25 MB` (k = 1000).
+pub(crate) fn bytes(n: f64) -> String {
+    match n {
+        n if !n.is_finite() => "–".into(),
+        n if n < 999.5 => format!("{n:.0} B"),
+        n if n < 999_500.0 => format!("{} kB", short(n / 1e3)),
+        n if n < 999_500_000.0 => format!("{} MB", short(n / 1e6)),
+        n => format!("{} GB", short(n / 1e9)),
+    }
+}
+
 /// A mean and half its interval, both to the same digit: at most three significant digits of the mean, and none below what the
 /// interval supports. Of the interval two digits stand where its first ones are 10 to 35, else one (Particle Data Group's rule,
 /// so that rounding moves it by less than a seventh): `33.2`, `3.2`; `270`, `70`; `6900`, `500`; `12.3k`, `0.6k`.
@@ -84,6 +95,12 @@ pub(crate) fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_short() {
+        let sizes = [0.0, 847.0, 64_000.0, 999_700.0, 625_000.0, 3.2e9, f64::NAN].map(bytes);
+        assert_eq!(sizes, ["0 B", "847 B", "64.0 kB", "1.00 MB", "625 kB", "3.20 GB", "–"]);
+    }
 
     #[test]
     fn numbers_are_short_and_do_not_carry() {

@@ -1,8 +1,8 @@
 //! What two captures of one path say together: the evidence, and what should be known of their clocks.
 
 use super::group::FlowGroup;
-use super::words::{bytes, said};
-use crate::number::{count, millis, percent};
+use super::words::said;
+use crate::number::{bytes, count, millis, percent};
 use crate::spark;
 use crate::strings::Lang;
 use crate::width::{clip, printable};

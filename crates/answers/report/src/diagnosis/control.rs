@@ -1,6 +1,7 @@
 //! Control connections: small ones beside a transfer between the same hosts, as those of FTP and iperf3.
 
-use super::words::{bytes, listed};
+use super::words::listed;
+use crate::number::bytes;
 use crate::strings::{Lang, fill};
 use crate::width::printable;
 use result::diagnosis::{Cause, Diagnosis, FlowDiagnosis};

@@ -1,7 +1,7 @@
 //! What should be known of a capture before its numbers are believed.
 
-use super::words::{bytes, listed};
-use crate::number::count;
+use super::words::listed;
+use crate::number::{bytes, count};
 use crate::strings::{Lang, fill, find};
 use crate::width::{clip, printable};
 use result::Diagnosis;

@@ -2,8 +2,8 @@
 
 use super::between;
 use super::values::rate;
-use super::words::{bytes, kind, share};
-use crate::number::{count, millis, percent, short};
+use super::words::{kind, share};
+use crate::number::{bytes, count, millis, percent, short};
 use crate::strings::{Lang, fill, text};
 use crate::style::{Style, Tone};
 use crate::table::{TableCell, TableColumn, render};

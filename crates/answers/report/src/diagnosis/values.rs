@@ -6,8 +6,8 @@
 //! not in the list, rather than odd.
 
 use super::group::FlowGroup;
-use super::words::{bytes, seconds};
-use crate::number::{count, millis, percent, short};
+use super::words::seconds;
+use crate::number::{bytes, count, millis, percent, short};
 use crate::strings::SentenceValues;
 use crate::width::printable;
 use result::diagnosis::{Aqm, ConnectionEnd, Limiter, Measures, SetupEnd};
