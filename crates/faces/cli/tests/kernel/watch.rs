@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// What the program ends with.
@@ -68,7 +69,9 @@ impl Drop for Lab {
 
 impl Place {
     fn new() -> Place {
-        let dir = std::env::temp_dir().join(format!("longfat-watch-{}", std::process::id()));
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let own = COUNT.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!("longfat-watch-{}-{own}", std::process::id()));
         fs::create_dir_all(&dir).expect("a folder");
         fs::write(dir.join("send.py"), SENDER).expect("a file");
         fs::write(dir.join("receive.py"), RECEIVER).expect("a file");
