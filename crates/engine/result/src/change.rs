@@ -328,9 +328,14 @@ impl ChangePlace {
         spelled(self)
     }
 
-    /// The one of [`ChangePlace::ACTORS`] of this name.
+    /// The one of [`ChangePlace::ACTORS`] of this name, or of the one that it had in version 0.1.
     pub fn actor(name: &str) -> Option<ChangePlace> {
-        ChangePlace::ACTORS.into_iter().find(|p| p.name() == name)
+        match name {
+            "near-edge" => Some(ChangePlace::SenderEdge),
+            "provider" => Some(ChangePlace::Limiter),
+            "in-between" => Some(ChangePlace::Path),
+            _ => ChangePlace::ACTORS.into_iter().find(|p| p.name() == name),
+        }
     }
 }
 
@@ -347,4 +352,5 @@ fn places_that_somebody_runs_have_the_names_that_are_written() {
         assert_eq!(ChangePlace::actor(&place.name()), Some(place));
     }
     assert_eq!(ChangePlace::actor("both-ends"), None);
+    assert_eq!(ChangePlace::actor("near-edge"), Some(ChangePlace::SenderEdge));
 }
