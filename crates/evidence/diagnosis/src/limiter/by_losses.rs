@@ -97,13 +97,13 @@ fn kinds(
         let mut evidence = LimiterEvidence::of_any();
         evidence.set(PassedBeyond, passed_beyond);
         let waits = likely.as_ref().zip(own).map(|(likely, own)| likely.than_others(own));
-        evidence.set(Waits, waits.unwrap_or(f64::NAN));
-        let waiting = waiting.map_or(f64::NAN, f64::ln_1p);
+        evidence.set(Waits, waits);
+        let waiting = waiting.map(f64::ln_1p);
         match found.kind {
             LimiterKind::Policer => {
                 evidence.set(LossesByRule, by_rule);
                 evidence.set(Strays, b.misclassified.min(2.0) + (1.0 - b.explained));
-                evidence.set(WaitAtLimit, -waiting);
+                evidence.set(WaitAtLimit, waiting.map(|waiting| -waiting));
                 evidence.set(BucketPackets, (b.burst / size).clamp(1.0, LARGE_BUCKET).ln());
             }
             LimiterKind::Shaper => evidence.set(WaitAtLimit, waiting),

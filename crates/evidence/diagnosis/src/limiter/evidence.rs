@@ -1,4 +1,4 @@
-//! What is measured of a limiter that may be there, as physical statements.
+//! The evidence for a candidate limiter, as physical statements.
 //!
 //! A statement is one number in a named unit: how far the losses keep to the bucket's rule, how much likelier the waits are than under
 //! another kind, how steadily packets leave, how much of the rate is used. What a capture does not show is `None` and adds nothing.
@@ -59,7 +59,7 @@ pub const STATEMENTS: usize = LimiterStatement::BucketPackets as usize + 1;
 /// A bucket of this many packets is no accident of a congestion window; a larger one is no more certain.
 pub(super) const LARGE_BUCKET: f64 = 150.0;
 
-/// What is known of a limiter that may be there, by statement.
+/// The evidence for a candidate limiter: a value for each statement that is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LimiterEvidence([Option<f64>; STATEMENTS]);
 
@@ -71,9 +71,9 @@ impl LimiterEvidence {
         evidence
     }
 
-    /// Notes a statement, unless the value is not a number.
-    pub fn set(&mut self, statement: LimiterStatement, value: f64) {
-        self.0[statement as usize] = value.is_finite().then_some(value);
+    /// Notes a statement, unless its value is unknown or not a finite number.
+    pub fn set(&mut self, statement: LimiterStatement, value: impl Into<Option<f64>>) {
+        self.0[statement as usize] = value.into().filter(|value| value.is_finite());
     }
 
     /// Notes a statement if it holds.
@@ -116,9 +116,9 @@ pub(super) fn of_delays(found: &FoundLimiter, waits: Option<f64>) -> LimiterEvid
     use LimiterStatement::{LossesByDelay, Steady, Waits};
     let mut evidence = LimiterEvidence::of_any();
     let steady = found.drain.map(|d| d.busy * -d.spread.max(1e-3).ln());
-    evidence.set(Steady, steady.unwrap_or(f64::NAN));
+    evidence.set(Steady, steady);
     evidence.set(LossesByDelay, compressed(found.loss_gain));
-    evidence.set(Waits, waits.unwrap_or(f64::NAN));
+    evidence.set(Waits, waits);
     evidence
 }
 
