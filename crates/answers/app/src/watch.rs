@@ -2,7 +2,7 @@
 
 use crate::CommandError;
 use capture::CaptureReader;
-use diagnosis::socket::{SocketFacts, SocketSample, diagnose_sockets_alone};
+use diagnosis::socket::{SocketFacts, diagnose_sockets_alone};
 use live::{LiveAccount, LiveCapture, PacketSource, SocketLife};
 pub use live::{LiveFilter, LiveOptions, LiveTarget, terminate};
 use result::Diagnosis;
@@ -109,19 +109,10 @@ impl Watch {
 /// A socket as the diagnosis takes it.
 fn facts(life: &SocketLife) -> SocketFacts {
     let i = &life.info;
-    let sample = |s: &live::SocketSample| SocketSample {
-        at: s.at,
-        times_us: s.times_us,
-        acked: s.acked,
-        rtt_us: s.rtt_us,
-        app_limited: s.app_limited,
-        notsent: s.notsent,
-        buffer_full: s.buffer_full,
-    };
     SocketFacts {
         local: endpoint(life.local),
         remote: endpoint(life.remote),
-        samples: life.samples.iter().map(sample).collect(),
+        samples: life.samples.clone(),
         control: Some(life.control.clone()).filter(|name| !name.is_empty()),
         mss: Some(i.snd_mss).filter(|mss| *mss > 0),
         min_rtt_us: i.least_rtt_us(),

@@ -5,7 +5,7 @@ pub use crate::both_ends::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, Los
 pub use crate::cause::Cause;
 use crate::change::Change;
 pub use crate::qlog::{QlogAccount, QlogPoint, QlogStateSpan};
-pub use crate::socket::SocketAccount;
+pub use crate::socket::{SocketAccount, SocketSample};
 pub use crate::udp::{QuicFacts, RtpFacts, SpinBit, UdpFlowDiagnosis, UdpLoss, UdpRate};
 use serde::{Deserialize, Serialize};
 

@@ -20,4 +20,4 @@ pub use filter::{LiveFilter, MOST_TERMS};
 pub use linux::privilege::keep_only_looking;
 pub use linux::process::terminate;
 pub use session::{LiveAccount, LiveCapture, LiveError, LiveOptions, LiveTarget, PacketSource};
-pub use sockets::{MOST_SAMPLES, MOST_SOCKETS, SocketLife, SocketSample};
+pub use sockets::{MOST_SAMPLES, MOST_SOCKETS, SocketLife};

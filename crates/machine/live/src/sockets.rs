@@ -3,6 +3,7 @@
 
 use linux::sock_diag::{Sock, SocketMemory};
 use linux::tcp_info::{BbrInfo, TcpInfo};
+use result::diagnosis::SocketSample;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use units::Time;
@@ -16,39 +17,18 @@ const ALL_SAMPLES: usize = 1 << 17;
 /// Sockets that ended and are kept, at most.
 pub const MOST_SOCKETS: usize = 4096;
 
-/// Counters of a socket at one moment; all that count grow from the connection's beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SocketSample {
-    /// When, nanoseconds since 1970.
-    pub at: Time,
-    /// Microseconds with data outstanding, of them with the receiver's window full, and with the send buffer full; `None`: the
-    /// kernel does not count them.
-    pub times_us: Option<[u64; 3]>,
-    /// Payload bytes acknowledged; the SYN of the end that opened counts too.
-    pub acked: u64,
-    /// Smoothed RTT, µs; `None` before the first.
-    pub rtt_us: Option<u32>,
-    /// The application had written less than could be sent; `None`: not known.
-    pub app_limited: Option<bool>,
-    /// Bytes written and not sent yet; `None`: not known.
-    pub notsent: Option<u32>,
-    /// The send buffer had no room for more: the kernel lets the application write again when a third of what is in the buffer
-    /// would fit (`sk_stream_min_wspace`, include/net/sock.h); `None`: not known.
-    pub buffer_full: Option<bool>,
-}
-
-impl SocketSample {
-    fn of(info: &TcpInfo, memory: Option<SocketMemory>, at: Time) -> SocketSample {
-        let full = |m: SocketMemory| u64::from(m.queued) * 3 >= u64::from(m.send_limit) * 2;
-        SocketSample {
-            at,
-            times_us: info.times_us(),
-            acked: info.bytes_acked,
-            rtt_us: Some(info.rtt_us).filter(|rtt| *rtt > 0),
-            app_limited: info.is_app_limited(),
-            notsent: info.notsent(),
-            buffer_full: memory.map(full),
-        }
+/// What the kernel says of a socket at one moment. The send buffer counts as full as the kernel has it: the application may write again
+/// when a third of what is in the buffer would fit (`sk_stream_min_wspace`, include/net/sock.h).
+fn sample(info: &TcpInfo, memory: Option<SocketMemory>, at: Time) -> SocketSample {
+    let full = |m: SocketMemory| u64::from(m.queued) * 3 >= u64::from(m.send_limit) * 2;
+    SocketSample {
+        at,
+        times_us: info.times_us(),
+        acked: info.bytes_acked,
+        rtt_us: Some(info.rtt_us).filter(|rtt| *rtt > 0),
+        app_limited: info.is_app_limited(),
+        notsent: info.notsent(),
+        buffer_full: memory.map(full),
     }
 }
 
@@ -109,7 +89,7 @@ impl SocketLife {
                     i % 2 == 1
                 });
             }
-            self.samples.push(SocketSample::of(&sock.info, sock.memory, now));
+            self.samples.push(sample(&sock.info, sock.memory, now));
         }
         if !sock.cc.is_empty() {
             self.control.clone_from(&sock.cc);
@@ -224,13 +204,13 @@ mod tests {
     fn a_buffer_is_full_until_a_third_of_it_would_fit() {
         let full = |queued| {
             let memory = Some(SocketMemory { queued, send_limit: 131_072, ..SocketMemory::default() });
-            SocketSample::of(&TcpInfo::default(), memory, Time::ZERO).buffer_full
+            sample(&TcpInfo::default(), memory, Time::ZERO).buffer_full
         };
         assert_eq!(
             [full(0), full(87_000), full(87_400), full(140_000)].map(Option::unwrap),
             [false, false, true, true]
         );
-        assert_eq!(SocketSample::of(&TcpInfo::default(), None, Time::ZERO).buffer_full, None);
+        assert_eq!(sample(&TcpInfo::default(), None, Time::ZERO).buffer_full, None);
     }
 
     #[test]

@@ -17,11 +17,10 @@ use crate::limiter::seconds;
 use result::RttSummary;
 use result::diagnosis::{
     CaptureInfo, CaptureNeed, Cause, CauseShare, DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis, Guess, Measures,
-    SocketAccount,
+    SocketAccount, SocketSample,
 };
 use std::collections::BTreeMap;
 use track::{Endpoint, Track};
-use units::Time;
 
 /// From this share of a round trip on, a limit held it.
 const MOST: f64 = 0.5;
@@ -38,44 +37,6 @@ const NEAR: f64 = 0.2;
 
 /// The note of a flow that is known by its socket's counters alone.
 pub const NO_PACKETS: &str = "no-packets";
-
-/// Counters of a socket at one moment, as they grow from the connection's beginning.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SocketSample {
-    /// When, nanoseconds since 1970.
-    pub at: Time,
-    /// Microseconds with data outstanding, of them with the receiver's window full, and with the send buffer full; `None`: the
-    /// kernel does not count them.
-    pub times_us: Option<[u64; 3]>,
-    /// Payload bytes acknowledged.
-    pub acked: u64,
-    /// Smoothed RTT, µs.
-    pub rtt_us: Option<u32>,
-    /// The last rate sample was taken while the application had written less than could be sent. Where it is `false`, the
-    /// application may be limited all the same: the kernel keeps a greater rate (`tcp_rate_gen`, net/ipv4/tcp_rate.c).
-    pub app_limited: Option<bool>,
-    /// Bytes written and not sent yet.
-    pub notsent: Option<u32>,
-    /// The send buffer had no room for more.
-    pub buffer_full: Option<bool>,
-}
-
-impl SocketSample {
-    /// All that the application has written is sent; `None`: not known.
-    fn all_is_sent(&self) -> Option<bool> {
-        self.notsent.map(|bytes| bytes == 0)
-    }
-
-    /// The application waits for room in the send buffer, all of which is sent; `None`: not known.
-    fn waits_for_room(&self) -> Option<bool> {
-        Some(self.buffer_full? && self.all_is_sent()?)
-    }
-
-    /// The application had written less than could be sent, and not for want of room; `None`: not known.
-    fn writes_little(&self) -> Option<bool> {
-        Some(self.app_limited? && self.all_is_sent()? && self.buffer_full != Some(true))
-    }
-}
 
 /// A socket of the sender's. What its kernel does not report is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]

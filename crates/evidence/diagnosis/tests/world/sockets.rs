@@ -2,9 +2,9 @@
 
 use crate::link::Transfer;
 use capture::{Addr, CaptureReader, Endpoint};
-use diagnosis::socket::{SocketFacts, SocketSample, diagnose_sockets_alone};
+use diagnosis::socket::{SocketFacts, diagnose_sockets_alone};
 use diagnosis::{capture_info, diagnose_with_sockets};
-use result::diagnosis::{CaptureInfo, UNDECIDED};
+use result::diagnosis::{CaptureInfo, SocketSample, UNDECIDED};
 use result::{Cause, FlowDiagnosis};
 use std::io::Cursor;
 use track::{TrackerOptions, track_capture};
