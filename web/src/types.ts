@@ -337,7 +337,7 @@ export interface ChangeEffect {
   now?: number;
   /** As expected with the change. */
   then: number;
-  /** Of both numbers. */
+  /** The unit of both numbers. */
   unit: ChangeUnit;
 }
 

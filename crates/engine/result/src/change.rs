@@ -216,7 +216,7 @@ pub enum EffectBound {
 pub struct ChangeEffect {
     /// Of what.
     pub measure: EffectMeasure,
-    /// Of both numbers.
+    /// The unit of both numbers.
     pub unit: ChangeUnit,
     /// As measured or simulated; absent where the capture does not show it.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -120,7 +120,7 @@ pub struct HtbClass {
     pub parent: String,
     /// What it is guaranteed, bytes a second.
     pub bytes_per_second: u64,
-    /// What it may have, bytes a second.
+    /// Its ceiling, bytes a second.
     pub ceil_bytes_per_second: u64,
     /// Bucket of its rate, bytes.
     pub burst_bytes: u64,

@@ -122,8 +122,8 @@ pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &Wa
     diagnosis
 }
 
-/// Of flows that seem to fill a link so many do, where a shaper leaves the same marks: its bucket had been emptied before the capture
-/// began, or a queue stands and nothing shows how it is served (7 of 14 that began before the capture with
+/// The share of flows that fill a link, among those that seem to. A shaper leaves the same marks when its bucket was emptied before the
+/// capture began, or when nothing shows how a standing queue is served (7 of 14 flows that began before the capture with
 /// `longfat-diagnose-test cuts build 60`).
 const LINK_OR_SHAPER: f64 = 0.55;
 /// The most that losses say of their cause by one or two episodes: a bucket that was full at first, a queue that slow start overfilled,

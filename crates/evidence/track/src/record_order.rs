@@ -20,7 +20,7 @@ const QUIET: [usize; 2] = [DEPTH, 64 * DEPTH];
 /// No network card holds a record back for longer: of early records by more than that, two in a row are enough.
 const LONGEST_DISORDER: Span = Span::from_secs(1);
 
-/// What [`RecordOrder::push`] found out.
+/// The place in time of a record, as [`RecordOrder::push`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordTime {
     /// The record is the latest.

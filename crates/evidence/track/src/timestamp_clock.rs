@@ -16,7 +16,8 @@ const WATCHED: f64 = 0.3;
 const NEAR: f64 = 0.15;
 /// A queue that grows for as long as the clock is watched slows it down by no more than so much.
 const MOST_SLOWED: f64 = 20.0;
-/// What a packet was delayed is more than its round trip grew by this factor and time, ns: the clock was taken for one that ticks faster.
+/// A delay above this factor times the growth of the round trip, plus this time in ns, refutes the tick: the clock was taken for a faster
+/// one.
 const REFUTED: (u64, u64) = (2, 300_000_000);
 /// A clock this far (and an eighth) ahead of the time that passed ticks faster than was thought, ns.
 const AHEAD: i64 = 50_000_000;

@@ -118,7 +118,7 @@ pub fn keeping(args: &DiagnoseArgs, path: &Path, out: Option<&Path>) -> Result<K
     Ok((kept, recorder))
 }
 
-/// What was kept.
+/// Takes the packets that were kept out of the shared place.
 pub fn taken(kept: &Mutex<KeptPackets>) -> KeptPackets {
     std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -161,7 +161,7 @@ fn setup(g: &FlowGroup) -> Named {
     ]
 }
 
-/// Of a largest flow none of whose data passed: data packets, and seconds until the client or the server reset it.
+/// If the group's largest flow carried no data: its data packets, and the seconds until the client or the server reset it.
 fn no_data(g: &FlowGroup) -> Named {
     let lead = g.lead();
     if lead.measures.bytes > 0 || lead.measures.data_packets > 0 {

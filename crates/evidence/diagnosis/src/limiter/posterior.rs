@@ -100,8 +100,8 @@ pub fn hypotheses(proposals: &[Proposal]) -> Vec<LimiterHypothesis> {
     members.into_iter().map(of).collect()
 }
 
-/// What proposals of one kind and rate say together. Of several by losses the one counts that foretells them best: they are the same
-/// packets, at one end of the sender's line or at the other.
+/// The joint evidence of proposals of one kind and rate. Of several proposals by losses only the one that predicts them best counts:
+/// they look at the same packets, at one end of the sender's line or at the other.
 fn together<'a>(members: impl Iterator<Item = &'a Proposal> + Clone) -> LimiterEvidence {
     let by_losses = members.clone().filter(|p| p.source.is_by_losses());
     let best = by_losses.max_by(|a, b| a.loss_gain.total_cmp(&b.loss_gain));
