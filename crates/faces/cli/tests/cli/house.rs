@@ -125,3 +125,47 @@ fn the_version_names_the_commit() {
         assert!(known, "{commit} is no commit of this clone");
     }
 }
+
+/// The Rust files of a folder and of those inside it.
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for path in fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// Whether a line begins a public function or type of a module; methods are indented.
+fn is_public_item(line: &str) -> bool {
+    let item = line.strip_prefix("pub ").unwrap_or_default();
+    let function = item.trim_start_matches("const ").trim_start_matches("unsafe ").trim_start_matches("async ");
+    function.starts_with("fn ") || ["struct ", "enum ", "trait ", "type "].iter().any(|word| item.starts_with(word))
+}
+
+/// The compiler's own lint would demand a comment on every field too, and most fields have a name that says
+/// everything.
+#[test]
+fn public_functions_and_types_of_the_libraries_are_documented() {
+    let mut files = Vec::new();
+    for (name, floor) in crates().into_iter().filter(|(_, floor)| FLOORS[*floor] != "faces") {
+        rust_files(&root().join(format!("crates/{}/{name}/src", FLOORS[floor])), &mut files);
+    }
+    let mut items = 0;
+    let mut undocumented = Vec::new();
+    for path in files.into_iter().filter(|path| !path.ends_with("tests.rs")) {
+        let text = fs::read_to_string(&path).expect("text");
+        let lines: Vec<&str> = text.lines().take_while(|line| line.trim() != "#[cfg(test)]").collect();
+        for (i, line) in lines.iter().enumerate().filter(|(_, line)| is_public_item(line)) {
+            items += 1;
+            // Attributes may stand between the comment and the item.
+            let above = lines[..i].iter().rev().take_while(|l| !l.is_empty() && !l.starts_with('}'));
+            if !above.into_iter().any(|l| l.starts_with("///")) {
+                undocumented.push(format!("{}:{}: {line}", path.display(), i + 1));
+            }
+        }
+    }
+    assert!(items > 1000, "only {items} items were found");
+    assert!(undocumented.is_empty(), "without a doc comment:\n{}", undocumented.join("\n"));
+}
