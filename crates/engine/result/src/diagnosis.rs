@@ -278,6 +278,18 @@ pub struct AlternativeCause {
     pub probability: f64,
 }
 
+/// The most probable limiter of a flow for which none is reported, because no limiter is at least as probable.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RejectedLimiter {
+    /// Which kind.
+    pub kind: LimiterKind,
+    /// Its rate, Mbit/s of IP bytes.
+    pub rate_mbps: f64,
+    /// The probability that it is there, 0 to 1.
+    pub probability: f64,
+}
+
 /// What a capture that decides between causes must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -363,6 +375,9 @@ pub struct FlowDiagnosis {
     /// Index into [`Diagnosis::limiters`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limiter: Option<usize>,
+    /// The most probable limiter where none is reported; absent where nothing suggests one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rejected_limiter: Option<RejectedLimiter>,
     /// The sender's congestion control, as it seems.
     pub cc: Guess,
     /// What was measured.
@@ -394,7 +409,9 @@ pub struct FlowDiagnosis {
     /// `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow),
     /// `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and
     /// capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted
-    /// once), `few-packets` (too few for a verdict on the path), `no-packets` (known by its socket's counters alone), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a
+    /// once), `few-packets` (too few for a verdict on the path), `few-loss-episodes` (packets were lost
+    /// at one or two moments only, too few to show what loses them), `waits-unseen` (nothing shows how long packets waited before the
+    /// capture, where they were lost), `no-packets` (known by its socket's counters alone), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a
     /// receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (it ends in the middle
     /// of an event) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
