@@ -1,6 +1,6 @@
 //! A QUIC endpoint's qlog: its congestion control, summed up, and what the log lacks.
 
-use crate::{MOST_TOLD, limiter};
+use crate::{MAX_REPORTED, limiter};
 use result::Cause;
 use result::diagnosis::{QlogAccount, QlogPoint, QlogStateSpan};
 use track::qlog::{QlogMetrics, QlogTrace};
@@ -70,7 +70,7 @@ pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
         p50_ack_delay_ms: delays.get(delays.len() / 2).copied(),
         max_ack_delay_ms: delays.last().copied(),
         metrics: points(&told, start_s),
-        states: states.take(MOST_TOLD).collect(),
+        states: states.take(MAX_REPORTED).collect(),
     })
 }
 
@@ -83,10 +83,10 @@ fn points(told: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
         ssthresh_bytes: m.ssthresh,
         srtt_ms: m.smoothed_rtt.map(|rtt| rtt.as_millis_f64()),
     };
-    if told.len() <= MOST_TOLD {
+    if told.len() <= MAX_REPORTED {
         return told.iter().map(point).collect();
     }
-    let part = told.len().div_ceil(MOST_TOLD / 2);
+    let part = told.len().div_ceil(MAX_REPORTED / 2);
     let ends = told.chunks(part).flat_map(|chunk| {
         let place = |best: Option<(usize, u64)>| best.map_or(0, |b| b.0);
         let windows = || chunk.iter().enumerate().map(|(i, (cwnd, _))| (i, *cwnd));
@@ -148,7 +148,7 @@ mod tests {
             assert!((18..=20).contains(&account.cuts), "{}", account.cuts);
             let cuts =
                 account.metrics.windows(2).filter(|w| w[1].cwnd_bytes * 10 < w[0].cwnd_bytes * 9).count();
-            assert!(account.metrics.len() <= MOST_TOLD && cuts as u64 == account.cuts, "{cuts}");
+            assert!(account.metrics.len() <= MAX_REPORTED && cuts as u64 == account.cuts, "{cuts}");
             assert!(account.metrics.is_sorted_by(|a, b| a.at_s <= b.at_s));
         }
         assert_eq!(qlog_account(&QlogTrace::default(), 0.0), None);

@@ -4,9 +4,9 @@
 //! captures of one path know both of each packet, as of TCP. RTP's losses go to the models of losses ([`crate::limiter`]), the spin bit's round trips to those of delays. Those have one sample a
 //! round trip, not one a packet, so a full link is also told by what it is: while packets wait, they come at one rate.
 
-use crate::MOST_TOLD;
-use crate::limiter::{self, FoundLimiter, LimiterPackets, PathFacts};
-use crate::verdict::{self, FULL_SHARE, MOST_SPANS, UNKNOWN_RTT, full_window, least_queue};
+use crate::MAX_REPORTED;
+use crate::limiter::{self, FoundLimiter, LimiterPackets, LimiterSearch, PathFacts};
+use crate::verdict::{self, FULL_SHARE, MAX_SPANS, UNKNOWN_RTT, full_window, least_queue};
 use result::diagnosis::{
     CaptureInfo, Limiter, LimiterKind, QuicFacts, RtpFacts, SpinBit, UdpBetweenEnds, UdpFlowDiagnosis,
     UdpLoss, UdpRate,
@@ -30,8 +30,8 @@ pub fn diagnose_udp(tracks: &[UdpTrack], info: &CaptureInfo) -> (Vec<UdpFlowDiag
     let mut flows: Vec<UdpFlowDiagnosis> =
         tracks.iter().flat_map(|t| (0..2).filter_map(|side| flow(t, side, info.start_s))).collect();
     flows.sort_by(|a, b| b.ip_bytes.cmp(&a.ip_bytes).then(a.id.cmp(&b.id)));
-    let left = flows.len().saturating_sub(MOST_TOLD);
-    flows.truncate(MOST_TOLD);
+    let left = flows.len().saturating_sub(MAX_REPORTED);
+    flows.truncate(MAX_REPORTED);
     (flows, left as u64)
 }
 
@@ -134,7 +134,7 @@ fn over_time(way: &UdpWay, start_s: f64, loss: UdpLoss) -> Vec<UdpRate> {
         UdpLoss::BeforeCapture => Some(PacketFate::LostUp),
         UdpLoss::BothEnds => Some(PacketFate::LostDown),
     };
-    let join = (last.0 - first.0) as usize / MOST_SPANS + 1;
+    let join = (last.0 - first.0) as usize / MAX_SPANS + 1;
     let width_s = way.bin.as_secs_f64() * join as f64;
     let mut out: Vec<UdpRate> = Vec::new();
     for (index, bytes) in &way.bins {
@@ -262,7 +262,10 @@ fn by_models(way: &UdpWay, base: Option<Span>, behind: bool) -> Option<FoundLimi
         sender: false,
     };
     let packets = LimiterPackets { tracks: &[&track], gone: &[Vec::new()], ack_load: &[] };
-    limiter::find(&packets, facts, &mut None).map(|(found, _)| found)
+    match limiter::find(&packets, facts, &mut None) {
+        LimiterSearch::Found(found, _) => Some(found),
+        LimiterSearch::Unlikely(_) | LimiterSearch::Nothing => None,
+    }
 }
 
 /// A full link: in the windows in which packets wait, by the spin bit, as many bytes pass as in each other.

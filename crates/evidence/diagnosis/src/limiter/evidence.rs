@@ -18,7 +18,7 @@ pub enum LimiterStatement {
     Limiter,
     /// Logarithm of the lost packets and one: losses have a cause.
     Losses,
-    /// A policer's rule foretells the losses better than the wait at a queue does: nats, of which great ones say little more
+    /// A policer's rule predicts the losses better than the wait at a queue does: nats, of which great ones say little more
     /// ([`compressed`]).
     LossesByRule,
     /// Losses come when packets wait long in the queue: nats, likewise compressed.
@@ -30,7 +30,7 @@ pub enum LimiterStatement {
     PassedBeyond,
     /// Logarithm of the packets that wait where packets come near the limit, and one; negative for a policer, where none should.
     WaitAtLimit,
-    /// Packets wait as this kind foretells rather than as any other: nats, mean of the bins of backlog.
+    /// Packets wait as this kind predicts rather than as any other: nats, mean of the bins of backlog.
     Waits,
     /// Packets leave the queue at one rate: share of them that leave while others wait, times the negative logarithm of the rate's
     /// relative spread.

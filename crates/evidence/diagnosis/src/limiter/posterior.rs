@@ -21,9 +21,9 @@ pub enum LimiterSource {
     Ticks,
     /// Packets wait in a queue that drains at one rate ([`super::by_delays`]).
     Delays,
-    /// A bucket foretells the losses ([`super::by_losses`]).
+    /// A bucket predicts the losses ([`super::by_losses`]).
     Losses,
-    /// A bucket foretells the losses of packets as they leave the sender's own line ([`super::sender_line`]).
+    /// A bucket predicts the losses of packets as they leave the sender's own line ([`super::sender_line`]).
     LossesBehindLine,
     /// Packets come at one rate, and nothing else is known ([`super::by_delays`]).
     Rate,
@@ -45,7 +45,7 @@ pub struct Proposal {
     pub kind: LimiterKind,
     /// Bytes a second.
     pub rate: f64,
-    /// How much better than chance it foretells losses: a log likelihood ratio, nats.
+    /// How much better than chance it predicts losses: a log likelihood ratio, nats.
     pub loss_gain: f64,
     /// What was measured of it.
     pub evidence: LimiterEvidence,
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_that_foretells_all_losses_is_reported_and_one_that_foretells_few_is_not() {
+    fn a_bucket_that_predicts_all_losses_is_reported_and_one_that_predicts_few_is_not() {
         use LimiterStatement::{BucketPackets, Losses, LossesByRule, Strays, Waits};
         let mut policer = candidate(LimiterSource::Losses, LimiterKind::Policer, 1e6);
         let clean = [(Losses, 6.0), (BucketPackets, 3.0), (LossesByRule, 5.0), (Strays, 0.0), (Waits, 1.0)];
