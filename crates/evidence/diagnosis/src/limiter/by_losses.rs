@@ -114,7 +114,7 @@ fn kinds(
     let (queue, delay) = (b.burst, b.burst / b.rate);
     let link = FoundLimiter { kind: LimiterKind::Bottleneck, burst: None, queue, delay, ..policer };
     let mut out = vec![
-        as_kind(policer, likely.as_ref().map(|l| l.nobody)),
+        as_kind(policer, likely.as_ref().map(|l| l.no_wait)),
         as_kind(link, likely.as_ref().map(|l| l.all)),
     ];
     if let Some((bucket, own)) = likely.as_ref().and_then(|l| l.behind) {

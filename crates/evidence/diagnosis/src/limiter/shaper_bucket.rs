@@ -163,12 +163,12 @@ mod tests {
             let come = seen_before(access, rate, burst);
             let delays = LimiterDelays::since_pauses(&come, rate, (f64::INFINITY, false), BASE, NOISE);
             let near = |b: f64| (b / burst - 1.0).abs() < 0.06;
-            let told =
-                delays.likelihoods().and_then(|told| told.behind.map(|b| (b.0, told.than_others(b.1))));
-            let told = told.map(|(bucket, likelier)| (delays.passed_without_wait(bucket), likelier));
+            let likely =
+                delays.likelihoods().and_then(|likely| likely.behind.map(|b| (b.0, likely.than_others(b.1))));
+            let likely = likely.map(|(bucket, likelier)| (delays.passed_without_wait(bucket), likelier));
             assert!(
-                told.is_some_and(|(b, likelier)| near(b) && likelier > 1.0),
-                "{access} {burst}: {told:?}"
+                likely.is_some_and(|(b, likelier)| near(b) && likelier > 1.0),
+                "{access} {burst}: {likely:?}"
             );
         }
         let link = bucket_before_queue(&seen_behind(3e7, rate, 1500.0), seen(rate)).unwrap_or_default();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn of_packets_whose_waits_nobody_knows_the_value_that_most_have_tells() {
+    fn the_commonest_value_is_the_bucket_where_waits_are_unknown() {
         let rate = 1e6;
         let mut out = seen_behind(3e7, rate, 60e3);
         out.iter_mut().for_each(|a| a.rtt = f32::NAN);

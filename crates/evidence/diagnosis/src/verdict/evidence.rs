@@ -563,7 +563,15 @@ mod tests {
         };
         assert_eq!(main(0, false, true), Cause::Bottleneck);
         assert_eq!(main(1, false, true), Cause::Application, "the application had written no more");
-        assert_eq!(main(0, true, true), Cause::Application, "a link behind the capture delays only what was captured");
-        assert_eq!(main(0, false, false), Cause::Application, "packets do not wait at a link that is not full");
+        assert_eq!(
+            main(0, true, true),
+            Cause::Application,
+            "a link behind the capture delays only what was captured"
+        );
+        assert_eq!(
+            main(0, false, false),
+            Cause::Application,
+            "packets do not wait at a link that is not full"
+        );
     }
 }

@@ -49,9 +49,12 @@ impl FlowView {
             limiter.filter(|l| l.behind || l.delay_fit.is_some() || l.bucket.is_some() || !sender_side(t));
         let others: Vec<&Track> = match t.too_big.is_empty() {
             true => Vec::new(),
-            false => {
-                context.same_way.iter().map(|i| &context.tracks[*i]).filter(|o| !std::ptr::eq(*o, t)).collect()
-            }
+            false => context
+                .same_way
+                .iter()
+                .map(|i| &context.tracks[*i])
+                .filter(|o| !std::ptr::eq(*o, t))
+                .collect(),
         };
         let stalls = SizeStall::all(t, &others);
         let mut outages = outages::outages(t, rtt, context.silences);

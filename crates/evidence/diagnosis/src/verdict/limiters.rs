@@ -4,7 +4,9 @@ use super::outages::AckSilence;
 use super::vantage::{receiver_side, sender_side, waits_before_capture};
 use super::{HostTraffic, gaps, number, outages, proof, rtt_summary, silences, silent, ways};
 use crate::limiter::posterior::LimiterSource;
-use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, LimiterSearch, PathFacts, ProposedLimiter};
+use crate::limiter::{
+    self, AckLoad, FoundLimiter, LimiterPackets, LimiterSearch, PathFacts, ProposedLimiter,
+};
 use result::FlowDiagnosis;
 use result::diagnosis::{Aqm, Limiter, LimiterKind, RejectedLimiter};
 use std::collections::BTreeMap;

@@ -140,7 +140,14 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         for t in &some {
             let delay = delays(t, fate, base);
-            collect_delays(t, fate, &delay, t.rtt.mean().unwrap_or_default().as_secs_f64(), &mut losses, &mut passed);
+            collect_delays(
+                t,
+                fate,
+                &delay,
+                t.rtt.mean().unwrap_or_default().as_secs_f64(),
+                &mut losses,
+                &mut passed,
+            );
         }
         (LossDelay::of(&mut losses, &mut passed, base), !losses.is_empty())
     };

@@ -29,18 +29,19 @@ pub(super) fn of_causes(
     losses: &[(f64, Cause)],
 ) -> Vec<PacketProof> {
     let shown = causes.iter().filter(|c| c.share >= SHOWN_FROM && c.seconds > 0.0);
-    shown.filter_map(|c| {
-        let held = HeldTime::of(c.cause, rounds, splits);
-        let proof = lost(t, c.cause, losses).or_else(|| match c.cause {
-            Cause::ReceiverStalled => zero_windows(t),
-            Cause::Nagle => held_back(t),
-            Cause::Bottleneck | Cause::Shaped | Cause::AckPath => waited(t, &held),
-            _ => None,
-        });
-        let proof = proof.or_else(|| pauses(t, &held))?;
-        Some(PacketProof { cause: Some(c.cause), ..proof })
-    })
-    .collect()
+    shown
+        .filter_map(|c| {
+            let held = HeldTime::of(c.cause, rounds, splits);
+            let proof = lost(t, c.cause, losses).or_else(|| match c.cause {
+                Cause::ReceiverStalled => zero_windows(t),
+                Cause::Nagle => held_back(t),
+                Cause::Bottleneck | Cause::Shaped | Cause::AckPath => waited(t, &held),
+                _ => None,
+            });
+            let proof = proof.or_else(|| pauses(t, &held))?;
+            Some(PacketProof { cause: Some(c.cause), ..proof })
+        })
+        .collect()
 }
 
 /// Spans in which a cause held the flow for most of the time, seconds since the connection's first packet, in order.

@@ -143,7 +143,10 @@ impl PredictedLosses {
         let (chance, elsewhere) = (lost / waiting, (others + 0.5) / waiting);
         // The most likely width is the mean distance from the due times.
         let seen = -law * (1.0 + (2.0 * (off / law + NOISE)).ln());
-        let by_law = seen + law * (1.0 - PASSES_AGAINST_MODEL).ln() + unseen * PASSES_AGAINST_MODEL.ln() + others * elsewhere.ln()
+        let by_law = seen
+            + law * (1.0 - PASSES_AGAINST_MODEL).ln()
+            + unseen * PASSES_AGAINST_MODEL.ln()
+            + others * elsewhere.ln()
             - elsewhere * waiting;
         by_law - (lost * chance.ln() - lost)
     }

@@ -90,7 +90,7 @@ impl LimiterDelays {
         // Each flow has a packet on the wire or none.
         let noise = self.noise.hypot(count as f64 * self.size / self.rate / 12f64.sqrt());
         let fair = LimiterDelays::of_points(points, self.size, self.rate, base, noise).likelihoods();
-        let best = common.behind.map_or(common.all, |b| b.1.max(common.all)).max(common.nobody);
+        let best = common.behind.map_or(common.all, |b| b.1.max(common.all)).max(common.no_wait);
         let likelier =
             |fair: &Likelihoods| (fair.all / fair.count - best / common.count) * fair.count.min(common.count);
         fair.is_some_and(|fair| likelier(&fair) > SURE)
@@ -143,7 +143,7 @@ impl LimiterDelays {
             }));
             log_likelihood(&mut left, middle, noise) - model.numbers() * cost_of_number(count)
         };
-        let nobody = log_likelihood(&NoLimiterModel, None);
+        let no_wait = log_likelihood(&NoLimiterModel, None);
         let mut queue = |bucket: f64| {
             let mut at = |slope: f64| {
                 let queue = TailDropModel { rate: self.rate, slope };
@@ -171,7 +171,7 @@ impl LimiterDelays {
         let step = self.limit / BINS as f64;
         let behind =
             likeliest(0.0, step).and_then(|(bucket, _)| likeliest(bucket - step, 2.0 * step / BINS as f64));
-        Some(Likelihoods { count, nobody, all, behind })
+        Some(Likelihoods { count, no_wait, all, behind })
     }
 
     /// Returns the bucket, bytes, more exactly than the width of a bin allows: the backlog less what the packet's wait takes at the rate,
@@ -189,7 +189,7 @@ pub(crate) struct Likelihoods {
     /// Observations: bins of backlog.
     pub count: f64,
     /// No packet waits, as at a policer.
-    pub nobody: f64,
+    pub no_wait: f64,
     /// Every packet waits in a link's queue.
     pub all: f64,
     /// Packets wait behind a bucket, as at a shaper: the most likely bucket, bytes, and its log likelihood.
@@ -200,7 +200,7 @@ impl Likelihoods {
     /// Returns how much more likely a model is than the best of the others, nats per bin, at most [`SURE`]. The mean over the bins counts
     /// and not their sum, because neighbouring bins depend on each other.
     pub fn than_others(&self, likely: f64) -> f64 {
-        let all = [self.nobody, self.all, self.behind.map_or(f64::NEG_INFINITY, |b| b.1)];
+        let all = [self.no_wait, self.all, self.behind.map_or(f64::NEG_INFINITY, |b| b.1)];
         let others = all.into_iter().filter(|other| *other != likely).fold(f64::NEG_INFINITY, f64::max);
         ((likely - others) / self.count).clamp(-SURE, SURE)
     }
@@ -310,7 +310,7 @@ mod tests {
     fn who(arrivals: &[PacketArrival], noise: f64, limit_bytes: f64) -> Option<(usize, f64, f64)> {
         let likely = LimiterDelays::new(arrivals, &limit(limit_bytes), noise).likelihoods()?;
         let (bucket, behind) = likely.behind.unwrap_or((0.0, f64::NEG_INFINITY));
-        let all = [likely.nobody, likely.all, behind];
+        let all = [likely.no_wait, likely.all, behind];
         let best = (0..3).max_by(|a, b| all[*a].total_cmp(&all[*b]))?;
         Some((best, likely.than_others(all[best]), bucket))
     }

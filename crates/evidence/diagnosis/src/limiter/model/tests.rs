@@ -150,10 +150,10 @@ fn ticks_predict_what_leaves_a_shaper_refilled_at_intervals_and_no_other() {
         json!({ "kind": "shaper", "rate": "8Mbit/s", "burst": burst, "refill": refill, "queue": queue })
     };
     for burst in [10_000, 30_000] {
-        let told = find(shaper(burst, "interval")).expect("ticks");
+        let found = find(shaper(burst, "interval")).expect("ticks");
         let (interval, burst) = (burst as f64 / RATE, burst as f64);
-        assert!((told.interval / interval - 1.0).abs() < 0.01, "{told:?}");
-        assert!((told.burst / burst - 1.0).abs() < 0.1, "{told:?}");
+        assert!((found.interval / interval - 1.0).abs() < 0.01, "{found:?}");
+        assert!((found.burst / burst - 1.0).abs() < 0.1, "{found:?}");
         assert!(find(shaper(burst as u64, "continuous")).is_none(), "{burst}");
     }
     let queue = json!({ "kind": "fifo", "packets": 1000 });
