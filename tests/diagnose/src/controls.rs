@@ -1,5 +1,5 @@
-//! How often the sender's congestion control is told right, wrong or not at all, and how sure it is of it; and paths on which
-//! the simulator plays each control.
+//! Scores the guess at the sender's congestion control: right, wrong or no opinion, by confidence. Also draws paths on which the simulator
+//! plays each control.
 
 use crate::judge::Judge;
 use crate::{Case, Vantage};
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use units::Stream;
 
-/// The controls that a guess can name.
+/// Controls that a guess can name.
 pub const NAMED: &[&str] = &["bbr", "cubic", "reno", "vegas", "westwood"];
 
-/// Those that the simulator plays: the named ones twice as often as others.
+/// Controls that the simulator plays; the named ones are twice as frequent.
 const PLAYED: [&str; 13] = [
     "bbr",
     "cubic",
@@ -29,10 +29,10 @@ const PLAYED: [&str; 13] = [
     "compound",
 ];
 
-/// Data packets of a case, at most.
-const MOST_PACKETS: f64 = 200_000.0;
+/// Greatest number of data packets of a case.
+const MAX_PACKETS: f64 = 200_000.0;
 
-/// Case `number` of the set that belongs to `master`: one control over a path drawn by chance, captured at `vantage`.
+/// Draws case `number` of the set `master`: one control over a random path, captured at `vantage`.
 pub fn case(master: u64, number: u64, vantage: Vantage) -> (&'static str, Case) {
     let cc = PLAYED[number as usize % PLAYED.len()];
     let mut draw = Stream::new(master, &format!("control {number}"));
@@ -40,7 +40,7 @@ pub fn case(master: u64, number: u64, vantage: Vantage) -> (&'static str, Case) 
     let mut scale = |low: f64, high: f64| low * (high / low).powf(unit());
     let rate = scale(1e6, 1e8);
     let rtt = scale(0.01, 0.2);
-    let seconds = scale(20.0, 60.0).min(MOST_PACKETS * 12e3 / rate);
+    let seconds = scale(20.0, 60.0).min(MAX_PACKETS * 12e3 / rate);
     let packets = (scale(0.3, 4.0) * rate * rtt / 12e3).ceil().max(4.0);
     let (lossy, loss, beside, offload) =
         (scale(1.0, 2.0), scale(5e-5, 1e-3), scale(1.0, 2.0), scale(1.0, 2.0));
@@ -91,10 +91,10 @@ cc = "{cc}"
     (cc, case)
 }
 
-/// Plays a case and diagnoses what was captured of its first flow.
+/// Plays a case and diagnoses its first flow.
 ///
 /// # Errors
-/// As [`Judge::score`]; or the flow is not in the capture.
+/// Fails as [`Judge::score`] does, or if the flow is not in the capture.
 pub fn row(master: u64, number: u64, vantage: Vantage, judge: &Judge) -> Result<Row, String> {
     let (cc, case) = case(master, number, vantage);
     let (_, diagnosis, _) = judge.score(&case)?;
@@ -108,34 +108,34 @@ pub fn row(master: u64, number: u64, vantage: Vantage, judge: &Judge) -> Result<
     Ok(Row { name, truth: cc.into(), said: flow.cc.clone() })
 }
 
-/// A wrong guess that says it is this sure is counted apart.
+/// Wrong guesses of at least this confidence are counted separately.
 pub const SURE: f64 = 0.8;
 
-/// What is told where nothing is.
+/// The guess without a named control.
 const OTHER: &str = "other";
 
-/// How sure a guess says it is, from and to.
+/// Ranges of confidence in the table.
 const STEPS: [(f64, f64); 4] = [(0.0, 0.5), (0.5, 0.8), (0.8, 0.9), (0.9, f64::INFINITY)];
 
-/// A flow's control, and what is said of it.
+/// A flow's control and the guess at it.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The trace.
+    /// Name of the trace.
     pub name: String,
-    /// As the sender's kernel calls it.
+    /// The control, by its name in the sender's kernel.
     pub truth: String,
-    /// What is said.
+    /// The guess.
     pub said: Guess,
 }
 
-/// How a guess turned out.
+/// The outcome of a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It names the control, or says of one that it does not know that it is another.
+    /// It names the control, or "other" for a control that it cannot name.
     Right,
-    /// It names another.
+    /// It names a different control.
     Wrong,
-    /// It names none.
+    /// It names no control.
     NoOpinion,
 }
 
@@ -145,8 +145,7 @@ impl Row {
         if self.truth == "dctcp" { "reno" } else { &self.truth }
     }
 
-    /// How it turned out. "other" without any confidence is no opinion; with it, it says that the control is none of those
-    /// that have a name here.
+    /// Returns the outcome. "other" without confidence is no opinion; with confidence it excludes all named controls.
     pub fn outcome(&self) -> Outcome {
         let truth = Some(self.control()).filter(|c| NAMED.contains(c)).unwrap_or(OTHER);
         match self.said.name.as_str() {
@@ -164,7 +163,7 @@ fn counts(rows: &[&Row]) -> [usize; 4] {
     [of(Outcome::Right), of(Outcome::Wrong), of(Outcome::NoOpinion), wrong_and_sure]
 }
 
-/// What is said, by control; right, wrong and no opinion; and how often it is right where it is that sure.
+/// Returns tables of the guesses by control, of the outcomes, and of the share of right guesses by confidence.
 pub fn tables(rows: &[Row]) -> String {
     let mut controls = BTreeMap::<&str, Vec<&Row>>::new();
     rows.iter().for_each(|r| controls.entry(&r.truth).or_default().push(r));

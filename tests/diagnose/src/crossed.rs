@@ -1,6 +1,6 @@
-//! Cross traffic: lines on which others come and go without reacting, fitted by the capture of one flow, and lines without others.
+//! Cross traffic: lines with unresponsive traffic that comes and goes, and lines without, fitted to the capture of one flow.
 //!
-//! Judged are how much of what the others took is found, and what the fit predicts of another congestion control in their company.
+//! The score is how much of the cross traffic the fit finds, and how well it predicts another congestion control next to it.
 
 use crate::fit::fitted;
 use crate::{Case, PcapSink, Vantage, play};
@@ -12,41 +12,40 @@ use std::fmt::Write as _;
 use std::io::Cursor;
 use units::Stream;
 
-/// One in so many cases has no others.
+/// One in so many cases has no cross traffic.
 const WITHOUT: u64 = 4;
-/// Seeds of each prediction.
+/// Seeds of a prediction.
 const SEEDS: u64 = 3;
-/// Steps in which two rates over time are compared.
+/// Steps at which two rates over time are compared.
 const STEPS: usize = 200;
 
-/// Others at a rate: seconds from and to, bit/s.
+/// Spans of cross traffic: begin and end in seconds, rate in bit/s.
 type Spans = Vec<(f64, f64, f64)>;
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Clone, Debug, Default)]
 pub struct CrossRow {
-    /// Its number.
     pub number: u64,
     /// The line's rate, Mbit/s.
     pub rate_mbps: f64,
-    /// Mean of the others over time, as a share of the line.
+    /// Mean rate of the cross traffic, as a share of the line.
     pub others: f64,
-    /// The same of the fit.
+    /// Mean rate of the fit's cross traffic, as a share of the line.
     pub found: f64,
     /// Mean absolute difference of the two over time, as a share of the line.
     pub apart: f64,
-    /// Mbit/s of truth and fit with the other congestion control.
+    /// Goodput of truth and fit with the other congestion control, Mbit/s.
     pub goodput: [f64; 2],
     /// Why there is no fit.
     pub why: String,
 }
 
 impl CrossRow {
-    /// Head of the table.
+    /// Header of the table.
     pub const HEAD: &'static str =
         "case,rate_mbps,others,found,apart,goodput_mbps,predicted_goodput_mbps,why\n";
 
-    /// A line of the table.
+    /// Returns the row of the table.
     pub fn line(&self) -> String {
         let [truth, guess] = self.goodput;
         format!(
@@ -56,7 +55,7 @@ impl CrossRow {
     }
 }
 
-/// A drawn line and its others.
+/// Draws a line and its cross traffic.
 fn draw(master: u64, number: u64) -> (Case, Spans) {
     let mut draw = Stream::new(master, &format!("crossed {number}"));
     let mut scale = |least: f64, most: f64| least * (most / least).powf(draw.unit());
@@ -104,12 +103,12 @@ fn draw(master: u64, number: u64) -> (Case, Spans) {
     (case, spans)
 }
 
-/// The rate at a time.
+/// Returns the rate at a time.
 fn at(spans: &Spans, t: f64) -> f64 {
     spans.iter().filter(|s| t >= s.0 && t < s.1).map(|s| s.2).sum()
 }
 
-/// Goodput of the first flow with this congestion control, the others as they are.
+/// Returns the goodput of the first flow with this congestion control and unchanged cross traffic.
 fn goodput(scenario: &Scenario, cc: Control) -> f64 {
     let mut s = scenario.clone();
     s.flows[0].cc = cc;
@@ -125,7 +124,7 @@ fn goodput(scenario: &Scenario, cc: Control) -> f64 {
 /// Plays a case, fits the capture of its TCP flow alone, and predicts.
 ///
 /// # Errors
-/// The case cannot be played.
+/// Fails if the case cannot be played.
 pub fn judge_cross(master: u64, number: u64) -> Result<CrossRow, String> {
     let (case, spans) = draw(master, number);
     let mut file = Vec::new();
@@ -154,7 +153,7 @@ pub fn judge_cross(master: u64, number: u64) -> Result<CrossRow, String> {
     Ok(row)
 }
 
-/// What came of all.
+/// Returns the table of all cases.
 pub fn cross_table(rows: &[CrossRow]) -> String {
     use crate::score::{Tally, quantile};
     let fit: Vec<&CrossRow> = rows.iter().filter(|r| r.why.is_empty()).collect();

@@ -1,7 +1,7 @@
-//! Captures that lack something: what a capture of both directions becomes when it is taken or kept badly.
+//! Cuts: what becomes of a complete capture that is taken or kept badly.
 //!
-//! A cut takes packets away, or parts of them. What limited the flow in the time that is left is known, so a verdict on what is left
-//! is right, or wrong, or says that it cannot tell.
+//! A cut removes packets, or parts of them. The truth about the remaining time is known, so a verdict on the rest is right, wrong, or says
+//! that it cannot tell.
 
 use crate::judge::{Direct, Judge, lines};
 use crate::line::Line;
@@ -13,43 +13,43 @@ use result::diagnosis::SURE;
 use std::collections::VecDeque;
 use units::{Span, Time};
 
-/// What a capture lacks.
+/// A way in which a capture is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// Nothing.
     Whole,
-    /// What the side that was heard first does not send: usually the ACKs, of an upload.
+    /// Only packets of the side that sent first.
     OnlyFirst,
-    /// What that side sends.
+    /// Only packets of the other side.
     OnlySecond,
-    /// All but one packet in so many, at random.
+    /// One packet in so many is kept, at random.
     Sampled(u32),
-    /// All but every so many-th packet.
+    /// Every so many-th packet is kept.
     Nth(u32),
-    /// So many packets in a thousand, at random: a disk too slow for the capture.
+    /// So many packets in a thousand are missing, at random, as with a slow disk.
     Dropped(u32),
-    /// TCP's options, cut off by a short snap length.
+    /// TCP options are cut off by a short snap length.
     Options,
-    /// What passed in the first so many tenths of a second.
+    /// The first so many tenths of a second are missing.
     Begun(u32),
-    /// All after so many seconds.
+    /// Only the first so many seconds are kept.
     Prefix(u32),
-    /// Each packet stands there twice, the second 5 us later: a mirror of both directions of a switch.
+    /// Each packet is there twice, the second 5 µs later, as from a mirror port.
     Twice,
-    /// Each packet stands there twice, as two interfaces of a router see it: the second 300 us later, its TTL less by one.
+    /// Each packet is there twice, as from two interfaces of a router: the second 300 µs later, with its TTL decremented.
     TwoInterfaces,
-    /// Data that follows at once is one packet of up to so many segments, as receive offload makes it.
+    /// Consecutive data is merged into packets of up to so many segments, as by receive offload.
     Joined(u32),
     /// The clock is set ahead by so many seconds, after one second.
     Ahead(u32),
     /// The clock is set back by so many seconds, after one second.
     Back(u32),
-    /// Now and then a packet stands behind the next, with its own time: two queues of a network card.
+    /// Now and then a packet is recorded after its successor, as with two queues of a network card.
     Disordered,
 }
 
 impl Cut {
-    /// All that are tried.
+    /// The cuts that are tried.
     pub const ALL: [Cut; 25] = [
         Cut::Whole,
         Cut::OnlyFirst,
@@ -78,7 +78,7 @@ impl Cut {
         Cut::Disordered,
     ];
 
-    /// Its name in tables.
+    /// Returns its name in tables.
     pub fn name(self) -> String {
         match self {
             Cut::Whole => "whole".into(),
@@ -102,7 +102,7 @@ impl Cut {
 }
 
 impl Cut {
-    /// The part of a capture's time that is left, seconds since its first packet.
+    /// Returns the remaining part of a capture's time, seconds since its first packet.
     fn span_s(self) -> (f64, f64) {
         match self {
             Cut::Begun(n) => (f64::from(n) / 10.0, f64::INFINITY),
@@ -112,10 +112,10 @@ impl Cut {
     }
 }
 
-/// The flows of a case with what is said of them in each of these cuts of its capture, cut by cut.
+/// Diagnoses the flows of a case in each of these cuts.
 ///
 /// # Errors
-/// As [`play`].
+/// Fails as [`play`] does.
 pub fn cut_lines(case: &Case, cuts: &[Cut]) -> Result<Vec<Vec<Line>>, String> {
     let sinks = cuts.iter().map(|cut| CutSink::new(*cut, Direct::default()));
     let mut each = EachSink(sinks.collect());
@@ -127,36 +127,35 @@ pub fn cut_lines(case: &Case, cuts: &[Cut]) -> Result<Vec<Vec<Line>>, String> {
     Ok(each.0.into_iter().map(of_cut).collect())
 }
 
-/// Whether the verdict on a longer prefix names another cause than the one on a shorter prefix did, both for sure, though what is
-/// true did not change: else both are right.
+/// Whether the sure verdicts on a shorter and a longer prefix contradict each other. Both are right if the truth changed.
 pub fn flips(shorter: &Line, longer: &Line) -> bool {
     let sure = |line: &Line| line.confidence >= SURE && line.is_right().is_some();
     let changed = shorter.is_right() == Some(true) && longer.is_right() == Some(true);
     sure(shorter) && sure(longer) && shorter.said != longer.said && !changed
 }
 
-/// Hands on what a cut leaves of a capture.
+/// Passes on what a cut leaves of a capture.
 pub struct CutSink<S> {
     cut: Cut,
     to: S,
     first: Option<(Addr, Time)>,
     seen: u64,
-    /// Packets to be handed on later, the first first.
+    /// Packets to pass on later, in order.
     held: VecDeque<TcpPacket>,
 }
 
-/// How much later the second interface of a router sees a packet.
+/// Delay between two interfaces of a router.
 const BETWEEN_INTERFACES: Span = Span::from_micros(300);
-/// Receive offload waits for a segment no longer than a batch of the network card takes.
+/// Greatest gap between segments that receive offload merges.
 const JOINED_WITHIN: Span = Span::from_micros(50);
 
 impl<S: Sink> CutSink<S> {
-    /// Of `cut`, to `to`.
+    /// Passes what `cut` leaves to `to`.
     pub fn new(cut: Cut, to: S) -> CutSink<S> {
         CutSink { cut, to, first: None, seen: 0, held: VecDeque::new() }
     }
 
-    /// What is true of the time that the cut leaves.
+    /// Returns the truth about the time that the cut leaves.
     pub fn truth(&self, whole: &Truth) -> Truth {
         let began = self.first.map_or(0.0, |(_, at)| at.as_secs_f64());
         let (from, to) = self.cut.span_s();
@@ -164,20 +163,20 @@ impl<S: Sink> CutSink<S> {
         Truth { flows: whole.flows.iter().map(of).collect(), ..whole.clone() }
     }
 
-    /// What took the packets.
+    /// Returns the sink of the packets.
     pub fn into_inner(mut self) -> S {
         self.held.drain(..).for_each(|p| self.to.packet(&p));
         self.to
     }
 
-    /// Hands on those held that passed before `until`.
+    /// Passes on the held packets from before `until`.
     fn hand_on(&mut self, until: Time) {
         while self.held.front().is_some_and(|p| p.time <= until) {
             self.held.drain(..1).for_each(|p| self.to.packet(&p));
         }
     }
 
-    /// Joins the packet to the one held if it follows that at once; else hands that on, and holds this.
+    /// Merges the packet into the held one if it follows at once; else passes that one on and holds this one.
     fn join(&mut self, packet: &TcpPacket, most: u32) {
         if let Some(before) = self.held.front_mut() {
             let same = (before.src, before.dst, before.header) == (packet.src, packet.dst, packet.header);
@@ -198,7 +197,7 @@ impl<S: Sink> CutSink<S> {
     }
 }
 
-/// Hands each packet to several.
+/// Passes each packet to several sinks.
 pub struct EachSink<S>(pub Vec<S>);
 
 impl<S: Sink> Sink for EachSink<S> {
@@ -211,7 +210,7 @@ impl<S: Sink> Sink for EachSink<S> {
     }
 }
 
-/// A number that looks random, of a packet's number (SplitMix64).
+/// Hashes a packet's number (SplitMix64).
 fn mixed(n: u64) -> u64 {
     let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -258,7 +257,7 @@ impl<S: Sink> Sink for CutSink<S> {
                 let time = packet.time + Span::from_secs(u64::from(s));
                 self.to.packet(&TcpPacket { time, ..*packet });
             }
-            // No time lies before the first: the second before the step is later instead.
+            // No time may precede the first packet, so the second before the step is moved ahead instead.
             Cut::Back(s) if passed < Span::from_secs(1) => {
                 let time = packet.time + Span::from_secs(u64::from(s));
                 self.to.packet(&TcpPacket { time, ..*packet });

@@ -1,7 +1,7 @@
-//! Draws scenarios: a cause that is meant to limit the flows, and everything around it by chance.
+//! Draws scenarios: a cause that should limit the flows, and a random path and applications around it.
 //!
-//! What is meant is not what is true: `truth.rs` says that, after the run. The path is always
-//! `a -- m -- b`, data goes from `a` to `b`, and the capture is taken at one of the three.
+//! The intended cause is not the truth, which `truth.rs` determines after the run. The path is always `a -- m -- b`, data flows from `a` to
+//! `b`, and the capture is taken at one of the three.
 
 use result::Cause;
 use std::fmt::Write as _;
@@ -19,15 +19,15 @@ pub enum Vantage {
 }
 
 impl Vantage {
-    /// All of them, in the order of the hosts.
+    /// All places, in the order of the hosts.
     pub const ALL: [Vantage; 3] = [Vantage::Sender, Vantage::Middle, Vantage::Receiver];
 
-    /// The host's index in the scenario.
+    /// Returns the host's index in the scenario.
     pub fn host(self) -> usize {
         self as usize
     }
 
-    /// As tables spell it.
+    /// Returns its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Vantage::Sender => "sender",
@@ -44,24 +44,23 @@ pub struct Case {
     pub number: u64,
     /// Seed of its run.
     pub seed: u64,
-    /// The cause that is meant.
+    /// The intended cause.
     pub meant: Cause,
     /// Where the capture is taken.
     pub vantage: Vantage,
-    /// The capture shows segments that left (or arrived) back to back as one super-packet, as segmentation
-    /// offload has it.
+    /// The capture shows back-to-back segments as one super-packet, as with segmentation offload.
     pub offload: bool,
-    /// Rate of what limits, bit/s.
+    /// Rate of the limiter, bit/s.
     pub rate: f64,
     /// Base round trip, seconds.
     pub rtt: f64,
     /// The scenario file.
     pub text: String,
-    /// When nothing passes, seconds: begin and end.
+    /// Outages: begin and end, seconds.
     pub outages: Vec<(f64, f64)>,
 }
 
-/// The causes meant, and how often among 100: policers and what is easily taken for them more often.
+/// Intended causes and their frequency among 100 cases. Policers, and causes that resemble them, are more frequent.
 const CAUSES: [(Cause, u64); 11] = [
     (Cause::Application, 10),
     (Cause::ReceiveWindow, 8),
@@ -76,12 +75,12 @@ const CAUSES: [(Cause, u64); 11] = [
     (Cause::AckPath, 7),
 ];
 
-/// Data packets of a scenario, at most.
-const MOST_PACKETS: f64 = 500_000.0;
-/// Wire bits of a full packet.
+/// Greatest number of data packets of a scenario.
+const MAX_PACKETS: f64 = 500_000.0;
+/// Bits of a full packet on the wire.
 const PACKET: f64 = 12_000.0;
 
-/// What is drawn for every case, before its cause shapes it.
+/// The random properties of a case, before its cause shapes it.
 struct Recipe {
     draw: Stream,
     /// bit/s.
@@ -98,14 +97,14 @@ struct Recipe {
     app: String,
     sender: String,
     receiver: String,
-    /// Data is the answer to requests: `b` opens.
+    /// Data answers requests, so `b` opens the connections.
     asks: bool,
     /// A second flow, from `b` to `a`.
     upload: bool,
     outages: Vec<(f64, f64)>,
 }
 
-/// The rate as scenario files write it.
+/// Formats a rate for scenario files.
 fn rate(bps: f64) -> String {
     format!("\"{}bit/s\"", bps.round() as u64)
 }
@@ -123,7 +122,7 @@ impl Recipe {
         least + (most - least) * self.draw.unit()
     }
 
-    /// Log-uniform.
+    /// Draws log-uniformly.
     fn scale(&mut self, least: f64, most: f64) -> f64 {
         least * (most / least).powf(self.draw.unit())
     }
@@ -132,12 +131,12 @@ impl Recipe {
         of[self.draw.below(of.len() as u64) as usize]
     }
 
-    /// Bytes of the bandwidth-delay product.
+    /// Returns the bandwidth-delay product, bytes.
     fn bdp(&self) -> f64 {
         self.rate * self.rtt / 8.0
     }
 
-    /// Redraws rate and RTT until their product holds so many packets for each flow.
+    /// Redraws rate and RTT until their product is at least so many packets for each flow.
     fn fat(&mut self, packets: f64) {
         while self.bdp() < packets * 1500.0 * self.flows as f64 {
             self.rate = self.scale(5e5, 1e9);
@@ -203,7 +202,7 @@ impl Recipe {
             Cause::Shaped => self.shaped(),
             Cause::Outage => self.outage(),
             Cause::AckPath => self.ack_path(),
-            // No case is drawn for others.
+            // The other causes are not drawn.
             _ => {}
         }
     }
@@ -352,7 +351,7 @@ impl Recipe {
         let link = self.link(1.5);
         self.limiter = format!("{link}, {stage}");
         self.backward = format!("{stage}, ");
-        // As written down: what the simulator plays.
+        // Rounded as in the scenario file.
         for o in &mut self.outages {
             o.0 = (o.0 * 1e6).round() / 1e6;
             o.1 = o.0 + (lasts * 1e6).round() / 1e6;
@@ -383,7 +382,7 @@ impl Recipe {
         }
     }
 
-    /// Hosts' stacks: what a user may have changed, and buffers that are not in the way.
+    /// Returns the hosts' stacks: settings that a user may have changed, and buffers that do not limit.
     fn stacks(&mut self, cause: Cause) {
         let roomy = (8.0 * self.bdp() + 4e6).min(2e9);
         if cause != Cause::ReceiveWindow {
@@ -414,9 +413,9 @@ impl Recipe {
         }
     }
 
-    /// The scenario file.
+    /// Returns the scenario file.
     fn text(&mut self, name: &str) -> String {
-        // Where along the path the limiter is, and where the middle.
+        // The limiter is on either side of the middle.
         let first = self.draw.chance(0.5);
         let split = self.between(0.05, 0.95);
         let one_way = self.rtt / 2.0;
@@ -484,7 +483,7 @@ app = {app}
 }
 
 impl Case {
-    /// The same, but not longer than that.
+    /// Shortens the case to at most so many seconds.
     #[must_use]
     pub fn within(mut self, seconds: f64) -> Case {
         let mut lines: Vec<String> = self.text.lines().map(String::from).collect();
@@ -501,7 +500,7 @@ impl Case {
     }
 }
 
-/// Case `number` of the set that belongs to `master`.
+/// Draws case `number` of the set `master`.
 pub fn case(master: u64, number: u64) -> Case {
     let mut r = Recipe {
         draw: Stream::new(master, &format!("case {number}")),
@@ -538,8 +537,8 @@ pub fn case(master: u64, number: u64) -> Case {
         r.seconds = r.between(20.0, 30.0);
     }
     r.shape(meant);
-    let seconds = r.seconds.min(MOST_PACKETS * PACKET / r.rate).max(5.0);
-    // Outages were laid out for the longer run; those behind its end are not played.
+    let seconds = r.seconds.min(MAX_PACKETS * PACKET / r.rate).max(5.0);
+    // Outages were drawn for the longer run; those after its end are not played.
     r.seconds = seconds;
     r.outages.retain(|o| o.0 < seconds);
     r.stacks(meant);

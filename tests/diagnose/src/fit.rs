@@ -1,5 +1,5 @@
-//! A fit held against paths whose truth is known: fitted to the capture of a case alone, it must predict what the path does
-//! with another congestion control and another number of flows.
+//! Scores fits on paths with known truth: a fit to the capture of a case alone must predict the path with another congestion control and
+//! another number of flows.
 
 use crate::judge::read_tracks;
 use crate::score::{self, Tally, nearest_rank, quantile};
@@ -16,43 +16,43 @@ use std::io::Cursor;
 use std::time::Instant;
 use units::{Bytes, Span};
 
-/// Causes whose cases tell of their path: something on it limits.
+/// Causes whose cases show their path because something on it limits.
 pub const PATHS: [Cause; 5] =
     [Cause::Policed, Cause::Shaped, Cause::Bottleneck, Cause::Congestion, Cause::RandomLoss];
-/// Seeds of each prediction.
+/// Seeds of a prediction.
 const SEEDS: u64 = 3;
 
-/// Buckets that are predicted where the path is policed: so many times the one that was captured.
+/// Other buckets for which policed paths are predicted, relative to the captured one.
 pub const BUCKETS: [f64; 2] = [4.0, 0.5];
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Clone, Debug, Default)]
 pub struct FitRow {
     /// `simulator` or `kernel`.
     pub clock: &'static str,
-    /// Of the case.
+    /// Number of the case.
     pub number: u64,
-    /// What the case was meant to be limited by.
+    /// The intended cause.
     pub meant: &'static str,
-    /// Where it was captured.
+    /// Place of the capture.
     pub vantage: &'static str,
     /// `policer`, `shaper` or `link`, as the scenario has it.
     pub kind: String,
-    /// As it was fitted; empty where there is no fit.
+    /// The fitted kind; empty where there is no fit.
     pub found: String,
-    /// Kinds that the fit tells of, with a plus between.
+    /// Kinds that the fit lists, joined by a plus.
     pub told: String,
-    /// How likely it says that the found one is, 0 to 1.
+    /// The fit's probability of the found kind, 0 to 1.
     pub sure: f64,
     /// Congestion control of capture and prediction.
     pub cc: [String; 2],
     /// Flows of capture and prediction.
     pub count: [u32; 2],
-    /// Mbit/s of truth and fit, predicted.
+    /// Goodput of truth and prediction, Mbit/s.
     pub goodput: [f64; 2],
-    /// ms of truth and fit, predicted.
+    /// 95th percentile of RTTs of truth and prediction, ms.
     pub p95: [f64; 2],
-    /// Mbit/s of truth and fit with each of [`BUCKETS`], the flows as captured; zero where nothing is policed.
+    /// Goodput of truth and prediction with each of [`BUCKETS`] and the captured flows, Mbit/s; zero where nothing is policed.
     pub buckets: [[f64; 2]; 2],
     /// The fit's own misfit.
     pub misfit: f64,
@@ -63,12 +63,12 @@ pub struct FitRow {
 }
 
 impl FitRow {
-    /// Head of the table.
+    /// Header of the table.
     pub const HEAD: &'static str = "clock,case,meant,vantage,kind,found,told,sure,cc,predicted_cc,flows,predicted_flows,\
                                     goodput_mbps,predicted_goodput_mbps,p95_ms,predicted_p95_ms,bucket_x4_mbps,\
                                     predicted_bucket_x4_mbps,bucket_half_mbps,predicted_bucket_half_mbps,misfit,fit_s,why\n";
 
-    /// A line of the table.
+    /// Returns the row of the table.
     pub fn line(&self) -> String {
         let texts = |all: &[&str]| all.join(",");
         let pair = |p: [f64; 2], digits: usize| format!("{:.digits$},{:.digits$}", p[0], p[1]);
@@ -92,12 +92,12 @@ impl FitRow {
         )
     }
 
-    /// How far the prediction of these two is off, as a share of the truth.
+    /// Returns the error of a prediction, as a share of the truth.
     pub fn error(pair: [f64; 2]) -> f64 {
         (pair[1] / pair[0].max(1e-9) - 1.0).abs()
     }
 
-    /// What the fit predicts of the case's question, beside what the true path yields.
+    /// Predicts the case's question with the fit, next to the true path.
     pub(crate) fn predict(
         &mut self,
         case: &Case,
@@ -112,7 +112,7 @@ impl FitRow {
         (self.goodput, self.p95) = ([truth[0], guess[0]], [truth[1], guess[1]]);
         (self.found, self.misfit, self.sure) =
             (made.fit.limiter.clone(), made.fit.misfit, made.fit.confidence);
-        // What is as good as a line in the truth is in the fit.
+        // A shaper that is as good as a line counts as a line in the fit too.
         if kind(&made.scenario) == "link" && self.found == "shaper" {
             self.found = "link".into();
         }
@@ -132,12 +132,12 @@ impl FitRow {
         Ok(())
     }
 
-    /// Whether the kind is that of the path; one that was not reached cannot be told from a line.
+    /// Whether the kind is that of the path. A limiter that was not reached looks like a line.
     pub fn kind_right(&self) -> bool {
         self.is_kind(&self.found)
     }
 
-    /// Whether it is among those that the fit tells of.
+    /// Whether the path's kind is among those that the fit lists.
     pub fn kind_told(&self) -> bool {
         self.told.split('+').any(|k| self.is_kind(k))
     }
@@ -147,16 +147,16 @@ impl FitRow {
     }
 }
 
-/// The case `number` of those whose path is to be fitted.
+/// Draws case `number` of those with a path to fit.
 pub fn case(set: u64, number: u64) -> Option<Case> {
     let case = draw::case(set, number);
     PATHS.contains(&case.meant).then_some(case)
 }
 
-/// A shaper's bucket below this is as good as none: ten packets, which a host sends at once anyway (RFC 6928).
+/// Smallest bucket of a shaper that matters: a host sends ten packets at once anyway (RFC 6928).
 const LEAST_BUCKET: Bytes = Bytes::new(15_000);
 
-/// Kind of the stage called `limiter`. A shaper without a bucket to speak of is a line.
+/// Returns the kind of the stage `limiter`. A shaper with a negligible bucket is a line.
 fn kind(scenario: &Scenario) -> String {
     let stages = scenario.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward));
     let of = |stage: &Stage| match stage {
@@ -166,7 +166,7 @@ fn kind(scenario: &Scenario) -> String {
     stages.filter(|s| s.name == "limiter").map(|s| of(&s.stage)).next().unwrap_or_default()
 }
 
-/// The same with another bucket of the policer that limits: so many times as large.
+/// Returns the scenario with the limiting policer's bucket multiplied by `times`.
 pub fn with_bucket(scenario: &Scenario, times: f64) -> Scenario {
     let mut s = scenario.clone();
     let stages = s.links.iter_mut().flat_map(|l| l.forward.iter_mut().chain(&mut l.backward));
@@ -179,7 +179,7 @@ pub fn with_bucket(scenario: &Scenario, times: f64) -> Scenario {
     s
 }
 
-/// What is predicted: the first flow of a scenario with this congestion control and so many connections.
+/// Returns the scenario of a prediction: its first flow with this congestion control and so many connections.
 pub fn other(scenario: &Scenario, cc: Control, count: u32, duration: Span) -> Scenario {
     let mut s = scenario.clone();
     s.duration = duration;
@@ -191,7 +191,7 @@ pub fn other(scenario: &Scenario, cc: Control, count: u32, duration: Span) -> Sc
     s
 }
 
-/// Goodput of all flows, Mbit/s, and their 95th percentile of round trips, ms (geometric mean, weighted by packets).
+/// Returns the goodput of all flows, Mbit/s, and their 95th percentile of RTTs, ms (geometric mean, weighted by packets).
 pub fn figures(v: &VariantResult) -> [f64; 2] {
     let (mut log, mut weight) = (0.0, 0.0);
     for f in v.flows.iter().filter(|f| f.rtt_acks_ms.p95 > 0.0) {
@@ -201,7 +201,7 @@ pub fn figures(v: &VariantResult) -> [f64; 2] {
     [v.total_goodput_mbps, if weight > 0.0 { (log / weight).exp() } else { 0.0 }]
 }
 
-/// The mean over so many seeds of what a scenario yields, on a thread each.
+/// Returns the means of [`figures`] over so many seeds, with a thread for each.
 pub fn predicted(s: &Scenario, seeds: u64) -> [f64; 2] {
     let run = |seed| {
         let options = sim::SimOptions { seed, unrest: true, ..Default::default() };
@@ -215,10 +215,10 @@ pub fn predicted(s: &Scenario, seeds: u64) -> [f64; 2] {
     [mean(0), mean(1)]
 }
 
-/// The fit of an opened capture.
+/// Fits an opened capture.
 ///
 /// # Errors
-/// Why there is none.
+/// Says why there is no fit.
 pub fn fitted(reader: CaptureReader) -> Result<MadeFit, String> {
     let (tracks, info) = read_tracks(reader);
     let facts = ::fit::facts(&tracks);
@@ -226,16 +226,16 @@ pub fn fitted(reader: CaptureReader) -> Result<MadeFit, String> {
     fitted_to(ObservedPath::of(&diagnosis, &facts))
 }
 
-/// The fit of what was observed.
+/// Fits an observed path.
 ///
 /// # Errors
-/// Why there is none.
+/// Says why there is no fit.
 pub fn fitted_to(seen: Result<ObservedPath, FitError>) -> Result<MadeFit, String> {
     let made = seen.and_then(|seen| ::fit::fit(&seen, &FitWish::default(), None));
     made.map_err(|e| e.to_string())
 }
 
-/// What a prediction is about: the congestion control that the capture does not have, and another number of flows.
+/// Returns the question of a prediction: a congestion control that the capture does not have, and another number of flows.
 pub fn question(case: &Case, first: &scenario::Flow) -> (Control, u32) {
     let name = if first.cc.name().starts_with("bbr") { "cubic" } else { "bbr" };
     let count = if first.count > 1 { 1 } else { 2 + (case.number % 3) as u32 };
@@ -245,7 +245,7 @@ pub fn question(case: &Case, first: &scenario::Flow) -> (Control, u32) {
 /// Plays a case, fits its capture, and predicts.
 ///
 /// # Errors
-/// The case cannot be played.
+/// Fails if the case cannot be played.
 pub fn judge(case: &Case, keep: Option<&std::path::Path>) -> Result<FitRow, String> {
     let mut file = Vec::new();
     let mut sink = PcapSink::new(&mut file).map_err(|e| e.to_string())?;
@@ -278,7 +278,7 @@ pub fn judge(case: &Case, keep: Option<&std::path::Path>) -> Result<FitRow, Stri
     Ok(row)
 }
 
-/// The row of a case before it is known what came of it.
+/// Returns the row of a case without its results.
 pub fn begun(case: &Case, scenario: &Scenario, seconds: f64) -> FitRow {
     let first = &scenario.flows[0];
     let (cc, count) = question(case, first);
@@ -294,7 +294,7 @@ pub fn begun(case: &Case, scenario: &Scenario, seconds: f64) -> FitRow {
     }
 }
 
-/// The tables: all, by what was meant, by kind of prediction.
+/// Returns the tables: all cases, by intended cause, by kind of prediction.
 pub fn tables(rows: &[FitRow]) -> String {
     let mut out = String::from(
         "| captures | | no fit | limiter kind right | among the told | goodput off: median / 90 % | p95 RTT off: median / 90 % \
@@ -338,7 +338,7 @@ pub fn tables(rows: &[FitRow]) -> String {
     out + &buckets(rows) + &reliability(rows)
 }
 
-/// Predictions of other buckets, where the path is policed.
+/// Returns the table of predictions for other buckets.
 fn buckets(rows: &[FitRow]) -> String {
     let mut out = String::from(
         "\n| bucket | captures | goodput off: median / 90 % | where the fit is a policer |\n|---|---:|---:|---:|\n",
@@ -363,7 +363,7 @@ fn buckets(rows: &[FitRow]) -> String {
     out
 }
 
-/// How sure fits were of the kind, and how often that was right.
+/// Returns the table of the kind's probability and the share of right kinds.
 fn reliability(rows: &[FitRow]) -> String {
     let told: Vec<(f64, bool)> =
         rows.iter().filter(|r| r.why.is_empty()).map(|r| (r.sure, r.kind_right())).collect();

@@ -1,5 +1,5 @@
-//! Fits of what the kernel did: a case of the corpus runs in the lab, in real time, as root, and so does what is predicted. What the
-//! kernel did may be kept: another fit is then judged by the same runs.
+//! Scores fits on the kernel: a case of the corpus and its predictions run in the lab, in real time, as root. Kept runs score another fit
+//! later.
 
 use crate::fit::{FitRow, begun, figures, fitted, fitted_to};
 use crate::lab::captured_at;
@@ -12,13 +12,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What the sender's host prints of its connections, five times a second, as a user would have it printed.
+/// The command that prints the sender's connections five times a second, as a user would type it.
 const SS_LOG: &str = "while sleep 0.2; do date +%s.%N; ss -tinO; done > $0 2> /dev/null\n";
 
-/// Runs that other work on this machine disturbed are made again, up to this often.
+/// Attempts at a run that other work on this machine disturbs.
 const TRIES: usize = 2;
 
-/// What the kernel did with a case: the capture of its vantage point, and what the true path yielded, in the order in which it is asked.
+/// The kernel's runs of a case: the capture, and the results of the true path in the order in which they are requested.
 struct KernelRuns {
     capture: PathBuf,
     truths: PathBuf,
@@ -38,7 +38,7 @@ impl KernelRuns {
         KernelRuns { capture: file("pcap"), truths: file("truth"), known, asked: Vec::new() }
     }
 
-    /// What the true path yields, Mbit/s and ms.
+    /// Returns the results of the true path, Mbit/s and ms.
     fn truth(&mut self, case: &Case, asked: &Scenario) -> Result<[f64; 2], String> {
         let truth = match self.known.pop_front() {
             Some(known) => known,
@@ -58,16 +58,16 @@ impl KernelRuns {
     }
 }
 
-/// Plays a case, fits the capture of its vantage point and predicts. What is in the folder already is not played again.
+/// Plays a case, fits its capture and predicts. Runs that are in the folder are not played again.
 ///
 /// # Errors
-/// The lab cannot play it.
+/// Fails if the lab cannot play it.
 pub fn judge_on_kernel(case: &Case, folder: &Path) -> Result<FitRow, String> {
     let scenario = play::variant(case)?.scenario;
     let mut runs = KernelRuns::of(case, folder);
     if !runs.capture.exists() {
         let host = &scenario.hosts[case.vantage.host()].name;
-        // What was begun and did not end is not kept.
+        // An unfinished run is not kept.
         let begun = folder.join("begun.pcap");
         captured_at(host, &scenario, case.seed, &begun, 1)?;
         fs::rename(&begun, &runs.capture).map_err(|e| format!("{}: {e}", begun.display()))?;
@@ -79,10 +79,10 @@ pub fn judge_on_kernel(case: &Case, folder: &Path) -> Result<FitRow, String> {
     runs.keep().map(|()| row)
 }
 
-/// The same of what `ss` printed on the sender's host meanwhile: no packet was captured.
+/// Does as [`judge_on_kernel`] with the output of `ss` on the sender's host instead of a capture.
 ///
 /// # Errors
-/// The lab cannot play it.
+/// Fails if the lab cannot play it.
 pub fn judge_ss_on_kernel(case: &Case, folder: &Path) -> Result<FitRow, String> {
     use std::os::unix::fs::PermissionsExt;
     let scenario = play::variant(case)?.scenario;
