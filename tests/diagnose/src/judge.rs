@@ -1,7 +1,7 @@
-//! Asks for a diagnosis: the one place that calls what is judged.
+//! The only place that calls the diagnosis under test.
 //!
-//! A simulated capture goes to the flow tracker packet by packet, without a file; every tenth is written as pcap
-//! (in memory) and read back, so that the whole way is gone. With a program (`longfat`) all are files.
+//! A simulated capture goes to the flow tracker packet by packet, without a file. Every tenth is written as pcap in memory and read back, to
+//! cover the file formats. With another program (`longfat`) all captures are files.
 
 use crate::line::Line;
 use crate::watch::Sink;
@@ -16,17 +16,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use track::{Track, Tracker, TrackerOptions};
 
-/// Of so many cases one is read from a pcap.
+/// One in so many cases is read from a pcap.
 const WHOLE_WAY: u64 = 10;
 
-/// What is judged.
+/// The diagnosis under test.
 #[derive(Debug, Default)]
 pub struct Judge {
-    /// Another build of `longfat`, and a folder of its own for captures; else this build's library.
+    /// Another build of `longfat` and a scratch folder for captures; `None` for this build's library.
     program: Option<(PathBuf, PathBuf)>,
 }
 
-/// A tracker that a simulated capture goes to.
+/// A tracker that receives a simulated capture.
 pub struct Direct(pub Tracker);
 
 impl Default for Direct {
@@ -45,10 +45,10 @@ impl Sink for Direct {
     }
 }
 
-/// The truth of a case that is played, and the tracks of its capture.
+/// Plays a case and returns its truth and the tracks of its capture.
 ///
 /// # Errors
-/// As [`play`].
+/// Fails as [`play`] does.
 pub fn played(case: &Case) -> Result<(Truth, Vec<Track>, CaptureInfo), String> {
     let mut direct = Direct::default();
     let truth = play(case, &mut direct)?;
@@ -56,14 +56,14 @@ pub fn played(case: &Case) -> Result<(Truth, Vec<Track>, CaptureInfo), String> {
     Ok((truth, tracks, info))
 }
 
-/// Tracks of all that a tracker was given, and what is known of the capture.
+/// Returns the tracks of a tracker, and the capture's summary.
 fn tracked(tracker: Tracker, file: FileInfo) -> (Vec<Track>, CaptureInfo) {
     let mut tracks: Vec<Track> = Vec::new();
     let totals = tracker.finish(&mut tracks);
     (tracks, capture_info(file, &totals))
 }
 
-/// Hands over the TCP packets of an opened capture.
+/// Passes on the TCP packets of an opened capture.
 pub fn packets(reader: &mut CaptureReader, mut each: impl FnMut(&TcpPacket)) {
     let mut batch = Batch::default();
     while reader.fill(&mut batch) {
@@ -72,13 +72,13 @@ pub fn packets(reader: &mut CaptureReader, mut each: impl FnMut(&TcpPacket)) {
     }
 }
 
-/// What this build says of an opened capture.
+/// Diagnoses an opened capture with this build.
 pub fn read(reader: CaptureReader) -> Diagnosis {
     let (tracks, info) = read_tracks(reader);
     diagnose_tracks(tracks, info)
 }
 
-/// Tracks of an opened capture, and what it says of itself.
+/// Returns the tracks of an opened capture, and its summary.
 pub fn read_tracks(mut reader: CaptureReader) -> (Vec<Track>, CaptureInfo) {
     let mut tracker = Tracker::new(TrackerOptions::default());
     let mut batch = Batch::default();
@@ -90,16 +90,16 @@ pub fn read_tracks(mut reader: CaptureReader) -> (Vec<Track>, CaptureInfo) {
 }
 
 impl Judge {
-    /// What this build says of what a tracker was given.
+    /// Diagnoses the packets of a tracker with this build.
     pub fn said(tracker: Tracker) -> Diagnosis {
         let (tracks, info) = tracked(tracker, FileInfo::default());
         diagnose_tracks(tracks, info)
     }
 
-    /// `program`, or this build's library.
+    /// Uses `program`, or this build's library.
     ///
     /// # Errors
-    /// There is no such program, or no room for captures.
+    /// Fails if there is no such program, or no scratch folder.
     pub fn new(program: Option<&str>) -> Result<Judge, String> {
         let Some(program) = program.map(PathBuf::from) else { return Ok(Judge::default()) };
         if !program.exists() {
@@ -110,10 +110,10 @@ impl Judge {
         Ok(Judge { program: Some((program, scratch)) })
     }
 
-    /// What is said of a capture in a file.
+    /// Diagnoses a capture file.
     ///
     /// # Errors
-    /// It cannot be read; the program fails, or prints no diagnosis.
+    /// Fails if it cannot be read, or the program fails or prints no diagnosis.
     pub fn diagnose(&self, capture: &Path) -> Result<Diagnosis, String> {
         let Some((program, _)) = &self.program else {
             return CaptureReader::open(capture).map(read).map_err(|e| e.to_string());
@@ -127,10 +127,10 @@ impl Judge {
         serde_json::from_slice(&out.stdout).map_err(|e| format!("diagnose {}: {e}", capture.display()))
     }
 
-    /// Plays a case, and scores what is said of its flows.
+    /// Plays a case and scores the verdicts on its flows.
     ///
     /// # Errors
-    /// As [`play`] and [`Judge::diagnose`].
+    /// Fails as [`play`] and [`Judge::diagnose`] do.
     pub fn score(&self, case: &Case) -> Result<(Truth, Diagnosis, Vec<Line>), String> {
         let (truth, diagnosis) = match &self.program {
             Some((_, scratch)) => self.by_program(case, scratch)?,
@@ -174,7 +174,7 @@ impl Drop for Judge {
     }
 }
 
-/// The flows of a case beside what is said of them.
+/// Scores the flows of a case.
 pub fn lines(truth: &Truth, diagnosis: &Diagnosis) -> Vec<Line> {
     let of = |f| Line {
         case: truth.number.to_string(),

@@ -1,4 +1,4 @@
-//! Cases of the corpus on this machine's kernel: captures and truth are of the same run (`kernel.rs`).
+//! Runs cases of the corpus on this machine's kernel. Captures and truth come from the same run (`kernel.rs`).
 
 use crate::judge::{Judge, lines, read};
 use crate::kernel::{self, Files};
@@ -10,21 +10,21 @@ use scenario::Scenario;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// What the lab carries without a doubt on two shared cores, bit/s.
+/// Greatest rate that the lab certainly carries on two shared cores, bit/s.
 const MOST_RATE: f64 = 100e6;
-/// How long a case takes at most, seconds.
+/// Longest case, seconds.
 const SECONDS: f64 = 10.0;
 
-/// Case `number` of a set, cut to what the lab carries; `None`: it is too fast.
+/// Draws case `number` of a set, shortened for the lab; `None` if it is too fast.
 pub fn case(set: u64, number: u64) -> Option<Case> {
     let case = draw::case(set, number);
     (case.rate <= MOST_RATE).then(|| case.within(SECONDS))
 }
 
-/// Runs a case and diagnoses its capture; the hosts' captures stay in `folder`, as `<host>.pcap`.
+/// Runs a case and diagnoses its capture. The hosts' captures stay in `folder` as `<host>.pcap`.
 ///
 /// # Errors
-/// The lab says why it cannot; missing privileges as [`lab::LabError::Permission`].
+/// Fails as the lab does; missing privileges are [`lab::LabError::Permission`].
 pub fn run(case: &Case, folder: &Path) -> Result<(Truth, Vec<Line>), lab::LabError> {
     let unsupported = |why: String| lab::LabError::Unsupported { key: format!("case {}", case.number), why };
     let scenario = variant(case).map_err(unsupported)?.scenario;
@@ -53,21 +53,19 @@ pub fn run(case: &Case, folder: &Path) -> Result<(Truth, Vec<Line>), lab::LabErr
     Ok((truth, lines))
 }
 
-/// A case that [`run`] ran in a folder of its own, with its truth kept there ([`Truth::keep`]).
+/// A case that [`run`] ran in its own folder, with its truth ([`Truth::keep`]).
 pub struct Kept {
-    /// What was true.
     pub truth: Truth,
-    /// The path.
     pub scenario: Scenario,
-    /// What was seen where the case looks.
+    /// The capture at the case's vantage.
     pub capture: PathBuf,
 }
 
 impl Kept {
-    /// Of its folder.
+    /// Reads a case from its folder.
     ///
     /// # Errors
-    /// It is not there, or not as it was written, with the folder.
+    /// Names the folder if a file is missing or malformed.
     pub fn read(folder: &Path) -> Result<Kept, String> {
         let (truth, variant) = Truth::kept(folder)?;
         let host = Vantage::ALL.into_iter().find(|v| v.name() == truth.vantage).map(Vantage::host);
@@ -80,16 +78,16 @@ impl Kept {
     /// Diagnoses the capture.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails if it cannot be read.
     pub fn lines(&self) -> Result<Vec<Line>, String> {
         Ok(lines(&self.truth, &Judge::default().diagnose(&self.capture)?))
     }
 }
 
-/// The folders of all cases that are kept in one, in the order of their numbers.
+/// Returns the folders of all kept cases, in the order of their numbers.
 ///
 /// # Errors
-/// There is no such folder, or no case in it.
+/// Fails if the folder is missing or has no case.
 pub fn kept_cases(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let text = |e: std::io::Error| format!("{}: {e}", folder.display());
     let entries = std::fs::read_dir(folder).map_err(text)?.collect::<Result<Vec<_>, _>>().map_err(text)?;
@@ -103,10 +101,10 @@ pub fn kept_cases(folder: &Path) -> Result<Vec<PathBuf>, String> {
     }
 }
 
-/// The kernel runs a scenario, up to `tries` times while other work on this machine disturbs it; what `host` sees goes to `file`.
+/// Runs a scenario on the kernel, up to `tries` times while other work disturbs it. The capture at `host` goes to `file`.
 ///
 /// # Errors
-/// The lab says why it cannot, or the file system, with the file.
+/// Fails as the lab does, or as the file system does, with the file.
 pub fn captured_at(
     host: &str,
     scenario: &Scenario,

@@ -1,5 +1,5 @@
-//! The diagnosis held against scenarios whose truth is known: a corpus drawn from a seed, played by the
-//! simulator (or the kernel), labelled by what that knows, and scored.
+//! Scores the diagnosis on scenarios with known truth: a corpus is drawn from a seed, played by the simulator or the kernel, labelled by what
+//! these know, and compared with the verdicts.
 
 pub mod controls;
 pub mod crossed;
@@ -31,10 +31,10 @@ pub use truth::{FlowTruth, LimiterTruth, Truth};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What `work` makes of each number, on all cores; in the order of the numbers.
+/// Runs `work` for each number on all cores and returns the results in the order of the numbers.
 ///
 /// # Errors
-/// The first that `work` has.
+/// Returns the first error of `work`.
 pub fn each<T: Send>(
     numbers: std::ops::Range<u64>,
     work: impl Fn(u64) -> Result<T, String> + Sync,
@@ -63,7 +63,7 @@ pub fn each<T: Send>(
     Ok(all.into_iter().map(|made| made.1).collect())
 }
 
-/// How a program ends: with 2 where it could not do what it was asked, and says why.
+/// Returns a program's exit code: 2 after an error, which is printed.
 pub fn exit(done: Result<(), String>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,

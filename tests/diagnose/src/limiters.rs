@@ -1,11 +1,11 @@
-//! Learns which of the proposed limiters is there, or none (`crates/evidence/diagnosis/src/limiter/posterior.rs`), and says how well that does.
+//! Learns the factors that decide which proposed limiter is real, or none (`crates/evidence/diagnosis/src/limiter/posterior.rs`), and scores
+//! them.
 //!
-//! What is right of those that are proposed to some flows: whichever is what the truth names of one of them (`truth.rs`), by kind and
-//! rate. Where none is, what dropped or was full all the same; where the truth names none, that, or none.
+//! A proposal is right if it matches the limiter that the truth names for one of its flows (`truth.rs`), by kind and rate. If none does, a
+//! limiter that dropped packets or was full is right; where the truth names none, that or no limiter is right.
 //!
-//! The factors make what is right as likely as they can: Newton's method, each factor drawn to nothing as by a normal distribution of
-//! deviation [`DEVIATION`]. A case counts once for its flows together, and once for each alone; a run on the kernel counts [`KERNEL`]
-//! times, and every third is kept back.
+//! The factors maximise the likelihood of right proposals (Newton's method), with a normal prior around 0 of deviation [`DEVIATION`]. A case
+//! counts once for its flows together and once for each flow alone. A kernel run counts [`KERNEL`] times, and every third is kept back.
 
 use crate::judge::{played, read_tracks};
 use crate::lab::{self, Kept};
@@ -26,16 +26,17 @@ use std::fmt::Write as _;
 use std::path::Path;
 use track::Track;
 
-/// Of what a factor is thought to be before anything is learned, times the usual size of its statement: nats.
+/// Standard deviation of a factor's prior times the usual size of its statement, nats.
 const DEVIATION: f64 = 3.0;
-/// How often a run on the kernel counts beside a drawn case, of which there are many more.
+/// Weight of a kernel run relative to a drawn case, of which there are many more.
 pub const KERNEL: f64 = 4.0;
 /// One in so many of the runs on the kernel is kept back.
 const KEPT_BACK: u64 = 3;
-/// Least probability of what happened whose logarithm counts.
+/// Floor of a probability before its logarithm is taken.
 const LEAST: f64 = 1e-12;
-/// Steps of Newton's method, at most; and the share of what is to be made small below which a step gains nothing.
+/// Greatest number of steps of Newton's method.
 const STEPS: usize = 40;
+/// Relative gain below which the method has converged.
 const GAIN: f64 = 1e-6;
 /// A rate is right within this share.
 const NEAR: f64 = 0.03;
@@ -43,26 +44,25 @@ const NEAR: f64 = 0.03;
 const NEAR_BUCKET: f64 = 1.25;
 /// A policer is idle if less than this share of its rate is used.
 const IDLE: f64 = 0.5;
-/// What drops is what loses this share of all losses at least; what is full is it for this share of the time.
+/// Least share of all losses, or of the time, for a stage to count as dropping, or as full.
 const ACTS: f64 = 0.05;
 
-/// What was proposed for some packets, and which of them is right.
+/// Proposals for some packets, with the right ones marked.
 pub struct LabelledLimiters {
-    /// The case, and how many flows were asked together.
+    /// Number of the case, and of the flows that were searched together.
     pub case: (u64, usize),
-    /// What was proposed.
     pub proposed: Vec<ProposedLimiter>,
-    /// What of it is of one kind and rate.
+    /// Proposals grouped by kind and rate.
     pub hypotheses: Vec<LimiterHypothesis>,
-    /// Whether each of these is right.
+    /// Whether each hypothesis is right.
     pub right: Vec<bool>,
-    /// Whether it is right to say none.
+    /// Whether no limiter is right.
     pub none: bool,
-    /// How much it counts.
+    /// Weight of the case.
     pub weight: f64,
 }
 
-/// A limiter as it is: kind, rate in Mbit/s, bucket in bytes.
+/// A true limiter: kind, rate in Mbit/s, bucket in bytes.
 type IsThere = (LimiterKind, f64, Option<f64>);
 
 fn kind(name: &str) -> Option<LimiterKind> {
@@ -74,8 +74,8 @@ fn kind(name: &str) -> Option<LimiterKind> {
     }
 }
 
-/// Whether a proposal is right about a limiter that is there. Of a policer that is idle most of the time losses show the bucket and not
-/// the rate: where less than half of the rate is used, the bucket decides.
+/// Whether a proposal matches a true limiter. The losses of a policer that is idle most of the time show its bucket and not its rate, so the
+/// bucket decides where less than half of the rate is used.
 fn is(p: &ProposedLimiter, (kind, rate, burst): &IsThere) -> bool {
     let near = (p.rates_mbps.0 * (1.0 - NEAR)..=p.rates_mbps.1 * (1.0 + NEAR)).contains(rate);
     let small = |burst: Option<f64>| burst.is_none_or(|b| b < LEAST_BUCKET);
@@ -88,28 +88,28 @@ fn is(p: &ProposedLimiter, (kind, rate, burst): &IsThere) -> bool {
     near && (is_kind || as_link) || is_kind && *kind == LimiterKind::Policer && p.used < IDLE && same_bucket()
 }
 
-/// Those of a case that the simulator plays.
+/// Returns the proposals of a simulated case.
 fn of_case(case: &Case) -> Result<Vec<LabelledLimiters>, String> {
     let (truth, tracks, _) = played(case)?;
     Ok(of_tracks(&truth, &tracks, &variant(case)?.scenario))
 }
 
-/// Those of a run on the kernel that `lab --out` kept.
+/// Returns the proposals of a kernel run that `lab --out` kept.
 fn of_kept(folder: &Path) -> Result<Vec<LabelledLimiters>, String> {
     let Kept { truth, scenario, capture } = Kept::read(folder)?;
     let reader = CaptureReader::open(&capture).map_err(|e| e.to_string())?;
     Ok(of_tracks(&truth, &read_tracks(reader).0, &scenario))
 }
 
-/// Those of the tracks of a capture whose truth and path are known.
+/// Returns the proposals for tracks with known truth and path.
 fn of_tracks(truth: &Truth, tracks: &[Track], scenario: &Scenario) -> Vec<LabelledLimiters> {
     let stages = Seen::new(scenario).stages;
     let mut out = Vec::new();
-    // Hosts of whose flows together something was right.
+    // Pairs of hosts with a right proposal for their flows together.
     let mut known = BTreeSet::new();
     for asked in proposed_limiters(tracks) {
         let hosts = (tracks[asked.members[0]].sender.addr, tracks[asked.members[0]].receiver.addr);
-        // Alone they are asked where nothing is told of them together.
+        // Flows are searched alone where no joint limiter is reported.
         if known.contains(&hosts) {
             continue;
         }
@@ -147,7 +147,7 @@ fn of_tracks(truth: &Truth, tracks: &[Track], scenario: &Scenario) -> Vec<Labell
             let weight = if count > 1 || tracks.len() <= 2 { 1.0 } else { 1.0 / truth.flows.len() as f64 };
             let told = right.contains(&true);
             out.push(LabelledLimiters::new(proposed, &right, none, weight, (truth.number, count)));
-            // The other side is asked where nothing is told of this one.
+            // The other side is searched where this one reports no limiter.
             if told {
                 known.insert(hosts);
                 break;
@@ -157,20 +157,20 @@ fn of_tracks(truth: &Truth, tracks: &[Track], scenario: &Scenario) -> Vec<Labell
     out
 }
 
-/// What was proposed in the runs on the kernel that `lab --out` kept in a folder.
+/// Returns the proposals of all kernel runs that `lab --out` kept in a folder.
 ///
 /// # Errors
-/// What cannot be read, with its file.
+/// Names the file that cannot be read.
 pub fn kept_labelled(folder: &Path) -> Result<Vec<LabelledLimiters>, String> {
     let cases = lab::kept_cases(folder)?;
     let all = each(0..cases.len() as u64, |n| of_kept(&cases[n as usize]))?;
     Ok(all.into_iter().flatten().collect())
 }
 
-/// What was proposed in so many cases of a seed's set, and in a third as many of its set of receivers that do not read.
+/// Returns the proposals of so many cases of a seed's set, and of a third as many of its set of receivers that do not read.
 ///
 /// # Errors
-/// As [`crate::play`].
+/// Fails as [`crate::play`] does.
 pub fn labelled(seed: u64, cases: u64) -> Result<Vec<LabelledLimiters>, String> {
     let all = each(0..cases + cases / 3, |n| {
         of_case(&if n < cases { draw::case(seed, n) } else { world::case(seed, n - cases) })
@@ -181,7 +181,7 @@ pub fn labelled(seed: u64, cases: u64) -> Result<Vec<LabelledLimiters>, String> 
 /// Factors in the order of [`LEARNED`].
 pub type Factors = [f64; STATEMENTS];
 
-/// Runs on the kernel: those to learn from, and those kept back.
+/// Splits kernel runs into those to learn from and those kept back.
 pub fn halves(kernel: Vec<LabelledLimiters>) -> (Vec<LabelledLimiters>, Vec<LabelledLimiters>) {
     kernel.into_iter().partition(|l| l.case.0 % KEPT_BACK != KEPT_BACK - 1)
 }
@@ -200,7 +200,7 @@ impl LabelledLimiters {
         LabelledLimiters { case, proposed, hypotheses, right, none, weight }
     }
 
-    /// Of each hypothesis, and of none.
+    /// Returns the probability of each hypothesis, and of no limiter.
     fn probabilities(&self, factors: &Factors) -> (Vec<f64>, f64) {
         let scores: Vec<f64> = self.hypotheses.iter().map(|h| h.evidence.score(factors)).collect();
         let p = posterior::probabilities(&scores);
@@ -208,20 +208,20 @@ impl LabelledLimiters {
         (p, none)
     }
 
-    /// What these probabilities give to what is right.
+    /// Returns the probability that these give to the right hypotheses.
     fn likelihood(&self, (p, none): &(Vec<f64>, f64)) -> f64 {
         let of = p.iter().zip(&self.right).filter(|(_, right)| **right).map(|(p, _)| p).sum::<f64>();
         (of + if self.none { *none } else { 0.0 }).max(LEAST)
     }
 
-    /// Which hypothesis is said, `None` for none; how likely it is told to be, and whether it is right.
+    /// Returns the reported hypothesis (`None` for no limiter), its probability, and whether it is right.
     fn said(&self, factors: &Factors) -> (Option<usize>, f64, bool) {
         let (p, none) = self.probabilities(factors);
         let best = (0..p.len()).max_by(|a, b| p[*a].total_cmp(&p[*b])).filter(|i| p[*i] > none);
         best.map_or((None, none, self.none), |i| (best, p[i], self.right[i]))
     }
 
-    /// A policer is said that is not there.
+    /// Whether a policer is reported that does not exist.
     fn is_false_policer(&self, factors: &Factors) -> bool {
         let (best, _, right) = self.said(factors);
         let kind = best.map(|i| self.proposed[self.hypotheses[i].members[0]].proposal.kind);
@@ -229,13 +229,12 @@ impl LabelledLimiters {
     }
 }
 
-/// Statements of a hypothesis by their places.
+/// Returns the statements of a hypothesis, by their indices.
 fn terms(evidence: &LimiterEvidence) -> Vec<(usize, f64)> {
     evidence.known().map(|(statement, x)| (statement as usize, x)).collect()
 }
 
-/// How much each factor is drawn to nothing: by how large its statement is, in the square mean of where it is made; without end where a
-/// factor is `out`.
+/// Returns the precision of each factor's prior around 0: the mean square of its statement, or infinity for a factor that is left `out`.
 fn priors(all: &[&LabelledLimiters], out: Option<usize>) -> Factors {
     let mut sums = [(0.0, 0.0); STATEMENTS];
     for (i, x) in all.iter().flat_map(|l| l.hypotheses.iter().flat_map(|h| terms(&h.evidence))) {
@@ -253,7 +252,7 @@ fn cost(all: &[&LabelledLimiters], priors: &Factors, factors: &Factors) -> f64 {
     loss + factors.iter().zip(priors).map(|(w, prior)| 0.5 * prior * *w * *w).sum::<f64>()
 }
 
-/// The factors that make what is right likeliest, and what that costs, nats; with one of them `out`.
+/// Returns the most likely factors, with one of them left `out`, and their cost, nats.
 fn learn_without(all: &[&LabelledLimiters], out: Option<usize>) -> (Factors, f64) {
     let priors = priors(all, out);
     let mut factors = [0.0; STATEMENTS];
@@ -264,7 +263,7 @@ fn learn_without(all: &[&LabelledLimiters], out: Option<usize>) -> (Factors, f64
             let next: Factors = std::array::from_fn(|i| factors[i] + part * step[i]);
             (cost(all, &priors, &next), next)
         };
-        // Where several are right the cost is not convex: a step that goes too far is halved.
+        // With several right hypotheses the cost is not convex, so a step that goes too far is halved.
         let Some((next, better)) = (0..20).map(|n| at(0.5f64.powi(n))).find(|t| t.0 < last) else { break };
         factors = better;
         if last - next < GAIN * last {
@@ -275,12 +274,12 @@ fn learn_without(all: &[&LabelledLimiters], out: Option<usize>) -> (Factors, f64
     (factors, last)
 }
 
-/// The factors that make what is right likeliest, in hundredths.
+/// Returns the most likely factors, rounded to hundredths.
 pub fn learn(all: &[&LabelledLimiters]) -> Factors {
     learn_without(all, None).0.map(hundredths)
 }
 
-/// The gradient, through the inverse of the expected curvature (Fisher scoring).
+/// Returns the step of Fisher scoring: the gradient through the inverse of the expected curvature.
 fn newton_step(all: &[&LabelledLimiters], priors: &Factors, factors: &Factors) -> Vec<f64> {
     let mut slope: Vec<f64> = factors.iter().zip(priors).map(|(w, prior)| -prior * *w).collect();
     let n = slope.len();
@@ -312,7 +311,7 @@ fn hundredths(x: f64) -> f64 {
     (x * 100.0).round() / 100.0
 }
 
-/// The file that keeps factors, `crates/evidence/diagnosis/src/limiter/evidence/factors.rs`.
+/// Returns the text of `crates/evidence/diagnosis/src/limiter/evidence/factors.rs`.
 pub fn as_rust(factors: &Factors) -> String {
     let line = |((statement, _), factor): (&(LimiterStatement, f64), &f64)| {
         format!("        ({statement:?}, {factor:.2}),\n")
@@ -327,8 +326,8 @@ pub fn as_rust(factors: &Factors) -> String {
     )
 }
 
-/// What each factor gives, as a table: how many nats what is right costs more on what it is learned from if it is left out and the
-/// others are learned again, and how many more are wrong there and on what is kept back.
+/// Returns a table of what each factor contributes: how much the cost rises (nats) if it is left out and the others are learned again, and how
+/// many more verdicts are wrong on the learned cases and on those kept back.
 pub fn removals(own: &[&LabelledLimiters], back: &[&LabelledLimiters]) -> String {
     let (factors, least) = learn_without(own, None);
     let wrong = |all: &[&LabelledLimiters], w: &Factors| all.iter().filter(|l| !l.said(w).2).count() as i64;
@@ -349,12 +348,11 @@ pub fn removals(own: &[&LabelledLimiters], back: &[&LabelledLimiters]) -> String
     out
 }
 
-/// How often what is said is right, how well probabilities keep their word, and how many policers are said that are not there: a row of
-/// a table.
+/// Returns a row of scores: share of right verdicts, calibration of probabilities, and number of false policers.
 pub fn figures(name: &str, all: &[&LabelledLimiters], factors: &Factors) -> String {
     let whole: f64 = all.iter().map(|l| l.weight).sum();
     let loss: f64 = all.iter().map(|l| -l.weight * l.likelihood(&l.probabilities(factors)).ln()).sum();
-    // Told and right by tenths of what was told.
+    // Sums of probability and of right verdicts, by tenths of probability.
     let mut tenths = [(0.0f64, 0.0f64); 10];
     let mut right = 0.0;
     for l in all {
@@ -374,7 +372,7 @@ pub fn figures(name: &str, all: &[&LabelledLimiters], factors: &Factors) -> Stri
     )
 }
 
-/// What is said wrongly of the cases, with all that was proposed: to look at while building.
+/// Lists wrong verdicts with all proposals, to study while building.
 pub fn wrong(all: &[&LabelledLimiters], factors: &Factors) -> String {
     let mut out = String::new();
     for l in all.iter().filter(|l| !l.said(factors).2) {
@@ -414,7 +412,7 @@ mod tests {
         ProposedLimiter { proposal, rates_mbps: (rate_mbps, rate_mbps), burst: Some(3e4), used: 1.0 }
     }
 
-    /// Policers whose rule predicts losses by more than 4 are there, others are not.
+    /// Cases in which policers exist exactly if their rule predicts losses by more than 4 nats.
     fn toy() -> Vec<LabelledLimiters> {
         let of = |i: u64| {
             let by_rule = 2.0 + 0.01 * i as f64;
@@ -425,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_limiters_from_none_is_learned() {
+    fn the_statement_that_shows_a_limiter_is_learned() {
         let toy = toy();
         let all: Vec<&LabelledLimiters> = toy.iter().collect();
         let factors = learn(&all);
@@ -450,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn every_third_run_on_the_kernel_is_kept_back() {
+    fn every_third_kernel_run_is_kept_back() {
         let (own, back) = halves(toy());
         assert!(own.iter().all(|l| l.case.0 % 3 != 2) && back.iter().all(|l| l.case.0 % 3 == 2));
         assert_eq!(own.len() + back.len(), 400);

@@ -1,9 +1,9 @@
-//! One flow, what is true of it and what was said: a line of a table that can be kept as CSV.
+//! One scored flow: its truth and its verdict, as a row of a table that can be kept as CSV.
 
 use crate::{FlowTruth, LimiterTruth};
 use result::diagnosis::{Diagnosis, FlowDiagnosis, Limiter, LimiterKind};
 
-/// Policed by the truth from this share of the time on; without any drop at a policer it is not.
+/// Least share of its time for a flow to count as policed. It must also have a drop at a policer.
 const POLICED_SHARE: f64 = 0.3;
 
 /// A limiter in a line.
@@ -28,29 +28,29 @@ pub struct Line {
     pub from: String,
     /// `sender`, `middle`, `receiver`.
     pub vantage: String,
-    /// Flows of the case.
+    /// Number of flows of the case.
     pub flows: usize,
-    /// What the case was drawn for.
+    /// The intended cause.
     pub meant: String,
-    /// Rate of what was meant to limit, Mbit/s.
+    /// Rate of the intended limiter, Mbit/s.
     pub rate: f64,
-    /// Causes that are right, greatest first; none: it cannot be told.
+    /// Right causes, the greatest first; empty where the truth is undecided.
     pub right: Vec<String>,
     /// Main cause as diagnosed; `missing` where the flow is not in the diagnosis.
     pub said: String,
-    /// How sure it said it was.
+    /// Confidence of the verdict.
     pub confidence: f64,
-    /// What fits too, the likelier first; not in the CSV.
+    /// Alternatives, the more probable first; not in the CSV.
     pub alternatives: Vec<String>,
-    /// Whether a policer limits it; `None`: it dropped something, but did not matter.
+    /// Whether a policer limits it; `None` if a policer dropped packets but did not matter.
     pub policed: Option<bool>,
-    /// The limiter it has.
+    /// The true limiter.
     pub limiter: Limit,
-    /// The limiter it is said to have.
+    /// The reported limiter.
     pub found: Limit,
 }
 
-/// The heading of the CSV.
+/// The header of the CSV.
 pub const COLUMNS: &str = "case,from,vantage,flows,meant,rate_mbps,right,said,confidence,policed,\
                            limiter,limiter_rate_mbps,limiter_burst_bytes,found,found_rate_mbps,found_burst_bytes,\
                            aqm,found_aqm";
@@ -91,7 +91,7 @@ impl Limit {
 }
 
 impl Line {
-    /// What a diagnosis says of a flow whose truth is known.
+    /// Scores the diagnosis of a flow with known truth.
     pub fn of(truth: &FlowTruth, diagnosis: &Diagnosis) -> Line {
         let is = |f: &&FlowDiagnosis| f.from == truth.from && f.to == truth.to;
         let flow = diagnosis.flows.iter().find(is);
@@ -115,35 +115,35 @@ impl Line {
         }
     }
 
-    /// The main cause is right; `None` where the truth cannot be told.
+    /// Whether the main cause is right; `None` where the truth is undecided.
     pub fn is_right(&self) -> Option<bool> {
         (!self.right.is_empty()).then(|| self.right.contains(&self.said))
     }
 
-    /// It is said that a policer limits it, mainly or also.
+    /// Whether the diagnosis names a policer, as main cause or as another.
     pub fn says_policed(&self) -> bool {
         self.said == "policed" || self.found.kind == "policer"
     }
 
-    /// A limiter is found that works as the true one does: both drop, or both delay.
+    /// Whether the found limiter works as the true one does: both drop, or both delay.
     pub fn finds_alike(&self) -> bool {
         let drops = [&self.limiter, &self.found].map(|l| l.kind == "policer");
         !self.found.kind.is_empty() && drops[0] == drops[1]
     }
 
-    /// Error of the rate, as a share, where such a limiter is found, and its rate told as one number.
+    /// Returns the relative error of the rate, where such a limiter is found with one rate.
     pub fn rate_error(&self) -> Option<f64> {
         let (has, found) = (self.limiter.rate?, self.found.rate?);
         self.finds_alike().then(|| found / has - 1.0)
     }
 
-    /// Error of the bucket where the kind is right and one is given.
+    /// Returns the relative error of the bucket, where the kind is right and a bucket is given.
     pub fn burst_error(&self) -> Option<f64> {
         let (has, found) = (self.limiter.burst?, self.found.burst?);
         (self.found.kind == self.limiter.kind).then(|| found / has - 1.0)
     }
 
-    /// As CSV.
+    /// Returns the row as CSV.
     pub fn csv(&self) -> String {
         let policed = self.policed.map_or("", |p| if p { "yes" } else { "no" });
         format!(
@@ -164,13 +164,13 @@ impl Line {
         )
     }
 
-    /// The heading and a line for each, as CSV.
+    /// Returns header and rows as CSV.
     pub fn table(lines: &[&Line]) -> String {
         let rows: String = lines.iter().map(|l| l.csv() + "\n").collect();
         format!("{COLUMNS}\n{rows}")
     }
 
-    /// From CSV; `None` for the heading and what is no line.
+    /// Parses a row of CSV; `None` for the header and for lines that are not rows.
     pub fn parse(line: &str) -> Option<Line> {
         let f: Vec<&str> = line.split(',').collect();
         if f.len() != 18 || f[0] == "case" {

@@ -1,9 +1,8 @@
 //! The labelled traces of NUS-SNL/Nebby (`sensitivity/`: each of 17 congestion controls of Linux over 20 paths; `nebby.py`
 //! fetches them), as captures.
 //!
-//! A trace is tshark's columns: times, lengths, sequence and acknowledgement numbers of both directions, taken at the
-//! sender. Receive windows, SACK blocks, timestamps and flags are not among them: the window counts as one that
-//! never limits, and the other things as not there.
+//! A trace has tshark's columns: times, lengths, sequence and acknowledgement numbers of both directions, captured at the sender. It lacks
+//! receive windows, SACK blocks, timestamps and flags: the window is assumed never to limit, the rest to be absent.
 //!
 //! The traces are split in halves by their names: `build` may be looked at one by one, `judge` in classes only.
 
@@ -15,7 +14,7 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use units::{Span, Stream, Time};
 
-/// The half that a trace belongs to; `name` is `PATH/CONTROL`.
+/// Returns the half that a trace belongs to; `name` is `PATH/CONTROL`.
 pub fn half(name: &str) -> &'static str {
     if Stream::new(0, name).below(2) == 0 { "build" } else { "judge" }
 }
@@ -23,10 +22,10 @@ pub fn half(name: &str) -> &'static str {
 /// The largest shift of a window (RFC 7323 section 2.3).
 const LARGEST_SHIFT: u8 = 14;
 
-/// A trace's TCP packets, in the order of time.
+/// Reads a trace's TCP packets, in the order of time.
 ///
 /// # Errors
-/// A column is missing, or a line cannot be read; by its number.
+/// Names the line, by number, where a column is missing or cannot be read.
 pub fn packets(text: &str) -> Result<Vec<TcpPacket>, String> {
     let mut lines = text.lines().enumerate();
     let heads: Vec<&str> = lines.next().map_or(Vec::new(), |(_, l)| l.split(',').collect());
@@ -41,7 +40,7 @@ pub fn packets(text: &str) -> Result<Vec<TcpPacket>, String> {
         column("tcp.ack")?,
         column("tcp.srcport")?,
     ];
-    // The columns name no source: it is where packets to that port go.
+    // There is no column for the source: packets to its port show its address.
     let mut addresses = BTreeMap::<u16, Addr>::new();
     let mut packets = Vec::new();
     for (at, line) in lines {
@@ -49,7 +48,7 @@ pub fn packets(text: &str) -> Result<Vec<TcpPacket>, String> {
         let number = |of: usize| -> Result<u32, String> {
             fields.get(of).and_then(|f| f.parse().ok()).ok_or(format!("{}: no {}", at + 1, heads[of]))
         };
-        // What is not TCP has no ports.
+        // Packets other than TCP have no ports.
         if fields.get(sport).is_none_or(|f| f.is_empty()) {
             continue;
         }
@@ -77,7 +76,7 @@ pub fn packets(text: &str) -> Result<Vec<TcpPacket>, String> {
     let largest = packets.iter().map(|p| p.len).max().unwrap_or(0);
     for (at, p) in packets.iter_mut().enumerate() {
         p.src.addr = addresses.get(&p.src.port).copied().unwrap_or_default();
-        // Numbers are relative: only SYNs have the number 0.
+        // Numbers are relative, so only SYNs have the number 0.
         if p.seq == 0 && p.len == 0 {
             p.flags = if p.ack == 0 { TcpFlags::SYN } else { TcpFlags::SYN | TcpFlags::ACK };
             p.options.mss = u16::try_from(largest).ok();
@@ -88,10 +87,10 @@ pub fn packets(text: &str) -> Result<Vec<TcpPacket>, String> {
     Ok(packets)
 }
 
-/// A trace as a capture file.
+/// Converts a trace to a capture file.
 ///
 /// # Errors
-/// As [`packets`]; and a packet cannot be written.
+/// Fails as [`packets`] does, or if a packet cannot be written.
 pub fn capture(text: &str) -> Result<Vec<u8>, String> {
     let mut out = PcapWriter::new(Vec::new()).map_err(|e| e.to_string())?;
     for p in packets(text)? {
@@ -100,10 +99,10 @@ pub fn capture(text: &str) -> Result<Vec<u8>, String> {
     out.finish().map_err(|e| e.to_string())
 }
 
-/// The traces of a half below `folder` in the order of their names, and their files.
+/// Returns the traces of a half below `folder`, in the order of their names, with their files.
 ///
 /// # Errors
-/// The folder has none.
+/// Fails if the folder has none.
 pub fn traces(folder: &Path, wanted: &str) -> Result<Vec<(String, PathBuf)>, String> {
     let list = |folder: &Path| -> Result<Vec<String>, String> {
         let list = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -127,7 +126,7 @@ pub fn traces(folder: &Path, wanted: &str) -> Result<Vec<(String, PathBuf)>, Str
 /// Diagnoses the traces of a half below `folder`, in the order of their names.
 ///
 /// # Errors
-/// The folder has none, or one cannot be read or diagnosed.
+/// Fails if the folder has none, or one cannot be read or diagnosed.
 pub fn read(folder: &Path, wanted: &str) -> Result<Vec<Row>, String> {
     let traces = traces(folder, wanted)?;
     crate::each(0..traces.len() as u64, |i| {
@@ -136,10 +135,10 @@ pub fn read(folder: &Path, wanted: &str) -> Result<Vec<Row>, String> {
     })
 }
 
-/// A trace's file, opened as a capture.
+/// Opens a trace's file as a capture.
 ///
 /// # Errors
-/// It cannot be read.
+/// Fails if it cannot be read.
 pub fn open(name: &str, file: &Path) -> Result<CaptureReader, String> {
     let why = |e: String| format!("{}: {e}", file.display());
     let text = std::fs::read_to_string(file).map_err(|e| why(e.to_string()))?;
@@ -147,12 +146,12 @@ pub fn open(name: &str, file: &Path) -> Result<CaptureReader, String> {
     CaptureReader::from_reader(Box::new(Cursor::new(capture)), name).map_err(|e| why(e.to_string()))
 }
 
-/// What is said of the control of a trace, beside the one that its name says.
+/// Compares the guess at a trace's control with the control in its name.
 ///
 /// # Errors
-/// Nothing is said of any flow.
+/// Fails if the diagnosis has no flow.
 pub fn row(name: &str, diagnosis: &Diagnosis) -> Result<Row, String> {
-    // The one with most bytes.
+    // The flow with most bytes.
     let said = diagnosis.flows.first().ok_or(format!("{name}: no flow"))?.cc.clone();
     let truth = name.rsplit('/').next().unwrap_or(name).to_string();
     Ok(Row { name: name.into(), truth, said })

@@ -13,18 +13,18 @@ pub struct PcapSink<W: Write> {
 }
 
 impl<W: Write> PcapSink<W> {
-    /// Writes the file's head.
+    /// Writes the file's header.
     ///
     /// # Errors
-    /// What `out` says.
+    /// Fails as `out` does.
     pub fn new(out: W) -> io::Result<PcapSink<W>> {
         Ok(PcapSink { out: PcapWriter::new(out)?, failed: None })
     }
 
-    /// Writes what is buffered.
+    /// Writes buffered packets.
     ///
     /// # Errors
-    /// The first that happened.
+    /// Returns the first error of all writes.
     pub fn finish(self) -> io::Result<()> {
         match self.failed {
             Some(e) => Err(e),
@@ -47,10 +47,10 @@ impl<W: Write> Sink for PcapSink<W> {
     }
 }
 
-/// Plays a case; its capture goes to `sink`.
+/// Plays a case and sends its capture to `sink`.
 ///
 /// # Errors
-/// The scenario does not parse.
+/// Fails if the scenario does not parse.
 pub fn play(case: &Case, sink: &mut dyn Sink) -> Result<Truth, String> {
     let variant = variant(case)?;
     let mut watch = Watch::new(case, &variant.scenario, sink);
@@ -60,18 +60,18 @@ pub fn play(case: &Case, sink: &mut dyn Sink) -> Result<Truth, String> {
     Ok(truth::truth(case, &watch.seen))
 }
 
-/// A case's scenario.
+/// Parses a case's scenario.
 ///
 /// # Errors
-/// It does not parse.
+/// Fails if it does not parse.
 pub fn variant(case: &Case) -> Result<Variant, String> {
     first_variant(&case.text)
 }
 
-/// The first variant of a scenario's text.
+/// Parses the first variant of a scenario.
 ///
 /// # Errors
-/// It does not parse.
+/// Fails if it does not parse.
 pub fn first_variant(text: &str) -> Result<Variant, String> {
     let experiment = Experiment::parse("case.toml", text, &[]).map_err(|e| format!("{e}\n{text}"))?;
     experiment.variants.into_iter().next().ok_or("no variant".into())

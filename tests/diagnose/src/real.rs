@@ -1,8 +1,7 @@
-//! Captures of the public, each flow labelled from its packets before it was diagnosed (`real.csv`), beside what is
-//! said of it.
+//! Scores public captures, in which each flow was labelled from its packets before it was diagnosed (`real.csv`).
 //!
-//! A label may name two causes where a fair expert accepts either. The captures are split in halves by the first
-//! digit of their hashes: `build` may be looked at flow by flow, `judge` in classes only.
+//! A label may name two causes where an expert would accept either. Captures are split into halves by the first digit of their hashes: `build`
+//! may be studied flow by flow, `judge` only in classes.
 
 use crate::judge::Judge;
 use crate::score::{self, Tally};
@@ -16,11 +15,11 @@ use std::process::Command;
 /// The columns of `real.csv`.
 pub const COLUMNS: &str = "repository,commit,path,sha256,from,to,cause,why,confidence,half";
 
-/// No cause of the registry: nothing was sent, so a diagnosis that says nothing of the flow is right too.
+/// The label of a setup that failed. No data was sent, so a diagnosis without the flow is right too.
 const SETUP_FAILED: &str = "setup-failed";
 const MISSING: &str = "missing";
 
-/// A cause counts as named from this share of the time on.
+/// Least share of the time for a cause to count as named.
 const NAMED_SHARE: f64 = 0.1;
 
 /// A labelled flow.
@@ -32,11 +31,11 @@ pub struct Label {
     pub repository: String,
     /// Path in the repository.
     pub path: String,
-    /// Of the capture file.
+    /// Hash of the capture file.
     pub sha256: String,
     /// Sender and receiver, `address:port`.
     pub ends: (String, String),
-    /// Causes that are right, the likeliest first.
+    /// Right causes, the more likely first.
     pub causes: Vec<String>,
     /// The reason, in a sentence.
     pub why: String,
@@ -46,7 +45,7 @@ pub struct Label {
     pub half: String,
 }
 
-/// The fields of a line of CSV; a field in quotes may hold commas, and a quote twice for one.
+/// Splits a line of CSV; a quoted field may hold commas, and a doubled quote stands for one.
 fn fields(line: &str) -> Option<Vec<String>> {
     let (mut all, mut field, mut quoted) = (Vec::new(), String::new(), false);
     let mut chars = line.chars().peekable();
@@ -62,7 +61,7 @@ fn fields(line: &str) -> Option<Vec<String>> {
     (!quoted).then_some(all)
 }
 
-/// The half that a capture belongs to, by the parity of its hash's first digit.
+/// Returns the half that a capture belongs to, by the parity of its hash's first digit.
 fn half(sha256: &str) -> Option<&'static str> {
     let digit = sha256.chars().next()?.to_digit(16)?;
     Some(if digit % 2 == 0 { "build" } else { "judge" })
@@ -71,7 +70,7 @@ fn half(sha256: &str) -> Option<&'static str> {
 /// Reads `real.csv`.
 ///
 /// # Errors
-/// A line that is not one, by its number.
+/// Names a malformed line by its number.
 pub fn labels(name: &str, text: &str) -> Result<Vec<Label>, String> {
     let mut lines = text.lines().enumerate();
     match lines.next() {
@@ -97,28 +96,27 @@ pub fn labels(name: &str, text: &str) -> Result<Vec<Label>, String> {
     lines.map(label).collect()
 }
 
-/// A labelled flow, and what is said of it.
+/// A labelled flow and its verdict.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The label.
     pub label: Label,
-    /// Main cause said; `missing` where the flow is not in the diagnosis.
+    /// Main cause of the verdict; `missing` where the flow is not in the diagnosis.
     pub said: String,
-    /// How sure it said it was.
+    /// Confidence of the verdict.
     pub confidence: f64,
     /// The greatest causes with their shares, as text.
     pub shares: String,
-    /// What is named of policer, shaper and outage, as main cause or as a part.
+    /// Which of policer, shaper and outage are named, as main cause or as another.
     pub named: Vec<&'static str>,
 }
 
 impl Row {
-    /// Whether the main cause is one of the label's; a setup that failed is right when no cause is told.
+    /// Whether the main cause is one of the label's. For a setup that failed, a diagnosis without a cause is right too.
     pub fn is_right(&self) -> bool {
         self.label.causes.contains(&self.said) || self.label.causes[0] == SETUP_FAILED && self.said == MISSING
     }
 
-    /// The label as one word.
+    /// Returns the label as one word.
     fn class(&self) -> &str {
         &self.label.causes[0]
     }
@@ -128,7 +126,7 @@ impl Row {
     }
 }
 
-/// What is said of a labelled flow.
+/// Scores a labelled flow.
 pub fn row(label: &Label, diagnosis: &Diagnosis) -> Row {
     let same = |f: &&FlowDiagnosis| f.from == label.ends.0 && f.to == label.ends.1;
     let Some(flow) = diagnosis.flows.iter().find(same) else {
@@ -153,7 +151,7 @@ pub fn row(label: &Label, diagnosis: &Diagnosis) -> Row {
     Row { label: label.clone(), said, confidence: flow.confidence, shares, named }
 }
 
-/// The files below a folder, by hash.
+/// Collects the files below a folder.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
     let list = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     for entry in list {
@@ -168,20 +166,20 @@ fn sha256(file: &Path) -> Result<String, String> {
     let out =
         Command::new("sha256sum").arg("--").arg(file).output().map_err(|e| format!("sha256sum: {e}"))?;
     let text = String::from_utf8_lossy(&out.stdout);
-    // A name with a line break in it is escaped, and a stroke before the hash says so.
+    // A backslash before the hash marks an escaped file name.
     match text.trim_start_matches('\\').get(..64) {
         Some(hash) if out.status.success() => Ok(hash.to_string()),
         _ => Err(format!("{}: {}", file.display(), String::from_utf8_lossy(&out.stderr).trim_end())),
     }
 }
 
-/// A capture, and the labels of its flows.
+/// A capture with the labels of its flows.
 pub type LabelledCapture<'a> = (PathBuf, Vec<&'a Label>);
 
-/// The captures below `folder` that `labels` name; and how many are not there.
+/// Returns the captures below `folder` that `labels` name, and the number of missing ones.
 ///
 /// # Errors
-/// A folder or a file cannot be read.
+/// Fails if a folder or a file cannot be read.
 pub fn captures<'a>(folder: &Path, labels: &'a [Label]) -> Result<(Vec<LabelledCapture<'a>>, usize), String> {
     let mut wanted = BTreeMap::<&str, Vec<&Label>>::new();
     labels.iter().for_each(|l| wanted.entry(&l.sha256).or_default().push(l));
@@ -195,11 +193,11 @@ pub fn captures<'a>(folder: &Path, labels: &'a [Label]) -> Result<(Vec<LabelledC
     Ok((found, wanted.len()))
 }
 
-/// Diagnoses the captures below `folder` that `labels` names, and hands over each label with what is said; returns how many
-/// captures are not there.
+/// Diagnoses the captures below `folder` that `labels` name, and passes each label with its diagnosis to the caller. Returns the number of
+/// missing captures.
 ///
 /// # Errors
-/// A file cannot be read or diagnosed.
+/// Fails if a file cannot be read or diagnosed.
 pub fn each(
     folder: &Path,
     labels: &[Label],
@@ -214,10 +212,10 @@ pub fn each(
     Ok(absent)
 }
 
-/// The same as rows, in the order of the labels.
+/// Scores all labelled flows, in the order of the labels.
 ///
 /// # Errors
-/// As [`each`].
+/// Fails as [`each`] does.
 pub fn read(folder: &Path, labels: &[Label], judge: &Judge) -> Result<(Vec<Row>, usize), String> {
     let mut rows = Vec::new();
     let absent = each(folder, labels, judge, |label, diagnosis| rows.push(row(label, diagnosis)))?;
@@ -233,7 +231,7 @@ fn right(rows: &[&Row]) -> String {
     Tally::count(rows.iter(), |r| r.is_right()).percent()
 }
 
-/// Right of all and of the sure ones, by class, false limiters and outages, and what is taken for what.
+/// Returns the tables: accuracy of all and of sure verdicts, by class, false limiters and outages, and confusions.
 pub fn tables(rows: &[Row]) -> String {
     let all: Vec<&Row> = rows.iter().collect();
     let mut out =
@@ -281,7 +279,7 @@ fn confusion(rows: &[Row]) -> String {
     out
 }
 
-/// A flow in a line: for the half that may be looked at.
+/// Returns a flow as a line, for the half that may be studied.
 pub fn case(r: &Row) -> String {
     let verdict = if r.is_right() { "right" } else { "WRONG" };
     format!(
@@ -327,9 +325,9 @@ mod tests {
         assert!(labels("real.csv", "x").unwrap_err().starts_with("real.csv:1:"));
     }
 
-    /// Every cause in the table is the registry's, or one of the three that a label may have beside.
+    /// Every cause in the table is in the registry, or one of the three other labels.
     #[test]
-    fn the_table_names_causes_that_there_are() {
+    fn the_table_names_known_causes() {
         let labels = labels("real.csv", include_str!("../real.csv")).unwrap();
         assert!(labels.len() >= 150);
         for label in labels {

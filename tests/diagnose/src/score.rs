@@ -1,42 +1,42 @@
-//! Tables of scored flows, as Markdown: they are read in a terminal and in `docs/diagnosis-accuracy.md` alike.
+//! Tables of scored flows as Markdown, for terminals and for `docs/diagnosis-accuracy.md`.
 
 use crate::line::{Limit, Line};
 use result::Cause;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Errors of the rate and of the bucket that count as near.
+/// Greatest relative error of a rate that counts as near.
 const NEAR_RATE: f64 = 0.03;
+/// Greatest relative error of a bucket that counts as near.
 const NEAR_BURST: f64 = 0.2;
 
-/// The causes that can be right, and what they mean.
+/// Returns the table of causes and their meanings.
 pub fn causes() -> String {
     let told = Cause::ALL.into_iter().filter(|c| *c != Cause::Unknown);
     let rows: String = told.map(|c| format!("| {} | {} |\n", c.name(), c.meaning())).collect();
     format!("| cause | what limits |\n|---|---|\n{rows}")
 }
 
-/// How often something was right.
+/// A count of right verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// Of how many.
+    /// All verdicts.
     pub of: usize,
-    /// Right.
     pub right: usize,
 }
 
 impl Tally {
-    /// How often `is` holds.
+    /// Counts for how many `is` holds.
     pub fn count<T>(all: impl Iterator<Item = T>, is: impl Fn(&T) -> bool) -> Tally {
         all.fold(Tally::default(), |t, x| Tally { of: t.of + 1, right: t.right + is(&x) as usize })
     }
 
-    /// In percent; not a number for none.
+    /// Returns the percentage; NaN for no verdicts.
     pub fn share(self) -> f64 {
         self.right as f64 * 100.0 / self.of as f64
     }
 
-    /// The share, as text.
+    /// Returns the percentage as text.
     pub fn percent(self) -> String {
         match self.of {
             0 => "–".into(),
@@ -45,12 +45,12 @@ impl Tally {
     }
 }
 
-/// Main causes that are right.
+/// Counts right main causes.
 pub fn accuracy(lines: &[&Line]) -> Tally {
     Tally::count(lines.iter().filter_map(|l| l.is_right()), |&right| right)
 }
 
-/// The same with each case counted once, however many flows it has: the mean of the cases' shares, percent.
+/// Returns the percentage of right main causes with each case counted once: the mean of the cases' shares.
 pub fn accuracy_by_case(lines: &[&Line]) -> f64 {
     let mut cases = BTreeMap::<&str, Vec<&Line>>::new();
     lines.iter().filter(|l| !l.right.is_empty()).for_each(|l| cases.entry(&l.case).or_default().push(l));
@@ -58,17 +58,17 @@ pub fn accuracy_by_case(lines: &[&Line]) -> f64 {
     cases.values().map(share).sum::<f64>() * 100.0 / cases.len().max(1) as f64
 }
 
-/// Of the flows said to be policed, how many are.
+/// Counts the policed flows among those that are reported as policed.
 pub fn precision(lines: &[&Line]) -> Tally {
     Tally::count(lines.iter().filter(|l| l.says_policed()).filter_map(|l| l.policed), |&is| is)
 }
 
-/// Of the policed flows, how many are said to be.
+/// Counts the flows that are reported as policed among the policed ones.
 pub fn recall(lines: &[&Line]) -> Tally {
     Tally::count(lines.iter().filter(|l| l.policed == Some(true)), |l| l.says_policed())
 }
 
-/// The `q`-quantile (nearest rank); `None` of nothing.
+/// Returns the `q`-quantile (nearest rank); `None` of no values.
 pub fn nearest_rank(values: &[f64], q: f64) -> Option<f64> {
     let mut v = values.to_vec();
     v.sort_by(f64::total_cmp);
@@ -76,18 +76,18 @@ pub fn nearest_rank(values: &[f64], q: f64) -> Option<f64> {
     v.get(rank.max(1) - 1).copied()
 }
 
-/// The same of absolute values, in percent.
+/// Returns the `q`-quantile of absolute errors, as a percentage.
 pub fn quantile(errors: &[f64], q: f64) -> String {
     let absolute: Vec<f64> = errors.iter().map(|e| e.abs() * 100.0).collect();
     nearest_rank(&absolute, q).map_or("–".into(), |e| format!("{e:.1} %"))
 }
 
-/// How many errors are that small.
+/// Counts the errors up to `most`.
 pub fn near(errors: &[f64], most: f64) -> String {
     Tally::count(errors.iter(), |e| e.abs() <= most).percent()
 }
 
-/// Truth by verdict. What is right stands on the diagonal, also where two causes are.
+/// Returns the table of truth by verdict. Right verdicts are on the diagonal, also where two causes are right.
 pub fn confusion(lines: &[&Line]) -> String {
     let mut said: Vec<&str> = Cause::ALL.iter().map(|c| c.name()).collect();
     said.push("missing");
@@ -110,7 +110,7 @@ pub fn confusion(lines: &[&Line]) -> String {
     out
 }
 
-/// A row of [`by`].
+/// Returns a row of [`by`].
 fn row(name: &str, lines: &[&Line]) -> String {
     let rates: Vec<f64> = lines.iter().filter_map(|l| l.rate_error()).collect();
     let bursts: Vec<f64> = lines.iter().filter_map(|l| l.burst_error()).collect();
@@ -129,7 +129,7 @@ fn row(name: &str, lines: &[&Line]) -> String {
     )
 }
 
-/// Everything, in all and by vantage, number of flows, cause and rate.
+/// Returns all scores, for all flows and by vantage, number of flows, cause and rate.
 pub fn by(lines: &[&Line]) -> String {
     let mut out = String::from(
         "| flows | | main cause right | policed: precision | recall | error of rate: median / 90 % | within 3 % \
@@ -161,7 +161,7 @@ pub fn by(lines: &[&Line]) -> String {
     out
 }
 
-/// Errors of rate and bucket by kind of limiter.
+/// Returns the errors of rate and bucket by kind of limiter.
 pub fn limiters(lines: &[&Line]) -> String {
     let mut out = String::from(
         "| limiter | flows that have it | kind found | rate given | error: median / 90 % | within 3 % | bucket given | \
@@ -207,20 +207,20 @@ pub fn limiters(lines: &[&Line]) -> String {
     out
 }
 
-/// How sure verdicts said they were and whether they were right: does of those told with 90 % some 90 % hold?
+/// Returns the calibration of confidence: whether some 90 % of the verdicts with a confidence of 90 % are right.
 pub fn calibration(lines: &[&Line]) -> String {
     let of = |l: &&Line| Some((l.confidence, l.is_right()?));
     reliability(&lines.iter().filter_map(of).collect::<Vec<_>>())
 }
 
-/// The same of pairs: by tenths of what was told, and the error, which is the mean distance of the two, each tenth as heavy as
-/// it has verdicts (expected calibration error).
-pub fn reliability(told: &[(f64, bool)]) -> String {
-    let mut out = String::from("| told | verdicts | told in the mean | right |\n|---|---:|---:|---:|\n");
+/// Returns the calibration of pairs of confidence and success, by tenths of confidence, with the expected calibration error: the mean distance
+/// of the two, weighted by verdicts.
+pub fn reliability(verdicts: &[(f64, bool)]) -> String {
+    let mut out = String::from("| confidence | verdicts | mean confidence | right |\n|---|---:|---:|---:|\n");
     let mut apart = 0.0;
     for tenth in 0..10 {
         let is = |p: f64| ((p * 10.0) as usize).min(9) == tenth;
-        let some: Vec<&(f64, bool)> = told.iter().filter(|t| is(t.0)).collect();
+        let some: Vec<&(f64, bool)> = verdicts.iter().filter(|t| is(t.0)).collect();
         if some.is_empty() {
             continue;
         }
@@ -230,11 +230,11 @@ pub fn reliability(told: &[(f64, bool)]) -> String {
         let name = format!("{} to {} %", tenth * 10, tenth * 10 + 10);
         let _ = writeln!(out, "| {name} | {} | {mean:.1} % | {:.1} % |", some.len(), right.share());
     }
-    let error = apart / (told.len() as f64).max(1.0);
+    let error = apart / (verdicts.len() as f64).max(1.0);
     out + &format!("\nExpected calibration error: {error:.1} percent points.\n")
 }
 
-/// The commonest mistakes: what is true, what was said, where captured.
+/// Returns the commonest mistakes: truth, verdict, place of the capture.
 pub fn mistakes(lines: &[&Line]) -> String {
     let mut counts = BTreeMap::<(&str, &str, &str), usize>::new();
     for l in lines.iter().filter(|l| l.is_right() == Some(false)) {
@@ -249,7 +249,7 @@ pub fn mistakes(lines: &[&Line]) -> String {
     out
 }
 
-/// All of it.
+/// Returns all tables.
 pub fn tables(lines: &[&Line]) -> String {
     let untold = lines.iter().filter(|l| l.right.is_empty()).count();
     let twice = lines.iter().filter(|l| l.right.len() > 1).count();
@@ -294,7 +294,7 @@ mod tests {
         (lines[0].limiter, lines[0].found) = (limit(10.0, 1000.0), limit(10.2, 1300.0));
         let all: Vec<&Line> = lines.iter().collect();
         assert_eq!(accuracy(&all), Tally { of: 5, right: 2 });
-        // The one whose policer did not matter counts neither way.
+        // A policer that did not matter does not count.
         assert_eq!(precision(&all), Tally { of: 2, right: 1 });
         assert_eq!(recall(&all), Tally { of: 2, right: 1 });
         assert!((lines[0].rate_error().unwrap() - 0.02).abs() < 1e-9);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn reliability_is_told_by_tenths_with_its_error() {
+    fn reliability_has_tenths_and_an_error() {
         let told = [(0.95, true), (0.95, true), (0.95, false), (0.95, true), (0.5, true), (0.5, false)];
         let table = reliability(&told);
         assert!(table.contains("| 90 to 100 % | 4 | 95.0 % | 75.0 % |"), "{table}");

@@ -1,6 +1,5 @@
-//! What the truth is made of, whoever looked on: the simulator's tap (`watch.rs`) or the captures of a run on the
-//! kernel (`kernel.rs`). Which stage lost which packet, how busy each stage was, and what kept each sender from
-//! sending.
+//! The observations behind the truth: which stage lost which packet, how busy each stage was, and what kept each sender from sending. They
+//! come from the simulator's tap (`watch.rs`) or from the captures of a kernel run (`kernel.rs`).
 
 use path::Stage;
 use scenario::Scenario;
@@ -8,16 +7,15 @@ use std::collections::VecDeque;
 use transport::Limit;
 use units::{Span, Time};
 
-/// The sender of a way at a sample.
+/// A sample of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// When.
     pub at: Time,
     /// What kept it from sending.
     pub limit: Limit,
     /// Its window grew exponentially.
     pub slow_start: bool,
-    /// First byte not acknowledged.
+    /// First unacknowledged byte.
     pub una: u64,
 }
 
@@ -26,25 +24,25 @@ pub struct Moment {
 pub struct Watched {
     /// `link.direction.stage`.
     pub name: String,
-    /// As the scenario spells it.
+    /// Kind, as scenarios spell it.
     pub kind: &'static str,
-    /// From a to b.
+    /// In the direction from `a` to `b`.
     pub forward: bool,
     /// Number of the host before its link, the one nearer to `a`.
     pub link: usize,
-    /// bit/s, if it has a constant one.
+    /// bit/s, if it is constant.
     pub rate: Option<f64>,
     /// Bucket, bytes.
     pub burst: Option<f64>,
-    /// The last of its way.
+    /// It is the last stage of its direction.
     last: bool,
-    /// Width of a bin, seconds: some forty packets.
+    /// Width of a bin, seconds: the time of some forty packets.
     pub bin: f64,
     /// IP bytes that left it, by bin.
     pub passed: Vec<u64>,
-    /// The longest that a packet was inside.
+    /// Longest time that a packet was inside.
     pub longest: Span,
-    /// Packets of each way that are inside, or lost without a successor that shows it.
+    /// Packets of each direction that are inside, or lost without a successor that shows it.
     inside: Vec<VecDeque<(u64, Time)>>,
 }
 
@@ -52,31 +50,30 @@ pub struct Watched {
 /// and 2 c + 1 ([`sim::Tap::packet`]).
 #[derive(Clone, Debug, Default)]
 pub struct Way {
-    /// Host that sends, and the one that it sends to; `None`: nothing was sent.
+    /// Sending and receiving host; `None` if nothing was sent.
     pub hosts: Option<(usize, usize)>,
-    /// The same as captures show them, `address:port`.
+    /// Sender and receiver as captures show them, `address:port`.
     pub ends: (String, String),
-    /// First and last data packet, with the count.
+    /// First and last data packet, and their number.
     pub data: (Time, Time, u64),
-    /// The last packet where the capture is taken.
+    /// Last packet at the place of the capture.
     pub shown: Time,
-    /// When, and the stage's index.
+    /// Time and stage of each loss.
     pub losses: Vec<(Time, usize)>,
     /// Samples of the sender.
     pub moments: Vec<Moment>,
-    /// The receiving application does not read at once; since when, and until when, it had left more unread than its window
-    /// had room for.
+    /// Times at which the receiving application began (true) or ceased to have more unread data than its window has room for.
     pub unread: Vec<(Time, bool)>,
 }
 
-/// What was seen.
+/// All observations of a run.
 #[derive(Debug)]
 pub struct Seen {
-    /// In the order packets meet them, forward and backward of each link.
+    /// Stages in the order in which packets meet them, forward and backward of each link.
     pub stages: Vec<Watched>,
-    /// By number.
+    /// Directions of connections, by number.
     pub ways: Vec<Way>,
-    /// First stages of l1 forward and backward, l2 forward and backward.
+    /// First stages of `l1` forward and backward, and of `l2` forward and backward.
     firsts: Vec<Option<usize>>,
 }
 
@@ -103,7 +100,7 @@ fn stage(name: String, stage: &Stage, forward: bool, link: usize) -> Watched {
     }
 }
 
-/// Element `i` of `v`, which grows as far as needed.
+/// Returns element `i` of `v`, which grows as far as needed.
 fn at<T: Default>(v: &mut Vec<T>, i: usize) -> &mut T {
     if v.len() <= i {
         v.resize_with(i + 1, T::default);
@@ -112,7 +109,7 @@ fn at<T: Default>(v: &mut Vec<T>, i: usize) -> &mut T {
 }
 
 impl Seen {
-    /// Nothing yet, of a case's scenario.
+    /// Prepares the observations of a scenario.
     pub fn new(scenario: &Scenario) -> Seen {
         let (mut stages, mut firsts) = (Vec::<Watched>::new(), Vec::new());
         for (number, link) in scenario.links.iter().enumerate() {
@@ -129,12 +126,12 @@ impl Seen {
         Seen { stages, ways: Vec::new(), firsts }
     }
 
-    /// The way with this number.
+    /// Returns the direction with this number.
     pub fn way(&mut self, number: usize) -> &mut Way {
         at(&mut self.ways, number)
     }
 
-    /// Host `from` sent a packet with `len` bytes of payload to `to`.
+    /// Notes that host `from` sent a packet with `len` bytes of payload to `to`.
     pub fn sent(&mut self, now: Time, number: usize, (from, to): (usize, usize), len: u32) {
         let way = self.way(number);
         way.hosts = Some((from, to));
@@ -146,12 +143,12 @@ impl Seen {
         }
     }
 
-    /// A packet passes where the capture is taken.
+    /// Notes a packet at the place of the capture.
     pub fn show(&mut self, now: Time, number: usize) {
         self.way(number).shown = now;
     }
 
-    /// Packet `id` of a way enters the first stage that it meets from `host` on.
+    /// Notes that packet `id` enters the first stage that it meets from `host` on.
     pub fn enter(&mut self, now: Time, number: usize, host: usize, to: usize, id: u64) {
         let way = match (host, to > host) {
             (0, _) => 0,
@@ -164,12 +161,12 @@ impl Seen {
         }
     }
 
-    /// Packet `id` of a way, of `size` IP bytes, leaves stage `i`.
+    /// Notes that packet `id`, of `size` IP bytes, leaves stage `i`.
     pub fn pass(&mut self, now: Time, i: usize, number: usize, id: u64, size: u64) {
         let s = &mut self.stages[i];
         let bin = (now.as_secs_f64() / s.bin) as usize;
         *at(&mut s.passed, bin) += size;
-        // A way's packets leave a stage in the order they came; who was overtaken was lost.
+        // Packets of a direction leave a stage in the order of their arrival, so an overtaken packet was lost.
         let queue = at(&mut s.inside, number);
         if let Some(overtaken) = queue.iter().position(|p| p.0 == id) {
             s.longest = s.longest.max(now.since(queue[overtaken].1));

@@ -1,32 +1,28 @@
-//! What really limited a flow: from what the simulator, or the kernel, knows; never from what the scenario was
-//! meant to show.
+//! The truth about what limited a flow, from what the simulator or the kernel knows, never from the intended cause.
 //!
-//! The rule. At each sample (7.3 ms) between a flow's first and its last data packet (or the last packet of it in the
-//! capture, where that is earlier: what was sent into an outage does not show behind it) the sender says
-//! what keeps it from sending (`transport::Limit`; of the kernel `kernel.rs` tells it), and the sample
-//! counts for the first of these that holds:
+//! The rule. At each sample (7.3 ms) between a flow's first and its last data packet (or its last packet in the capture, where that is
+//! earlier: packets that were sent into an outage do not show behind it) the sender reports what keeps it from sending (`transport::Limit`;
+//! `kernel.rs` for the kernel). The sample counts for the first of these that holds:
 //!
 //! | holds | counts for |
 //! |---|---|
-//! | nothing passes (outage stage), or did and nothing was acknowledged since | outage |
-//! | all that the application wrote has left | application |
-//! | the receive window has no room; more is unread than it has room for | receiver-stalled |
+//! | nothing passes (outage stage), or nothing was acknowledged since | outage |
+//! | all written data was sent | application |
+//! | the receive window has no room, and more is unread than it has room for | receiver-stalled |
 //! | the receive window has no room | receive-window |
 //! | the send buffer has none | send-buffer |
 //! | congestion control; the flow's last loss was at a policer | policed |
-//! | congestion control; a link or shaper of the data's way is full (97 % of its rate) | bottleneck, shaped |
-//! | congestion control; a link of the ACKs' way is full | ack-path |
+//! | congestion control; a link or shaper of the data's direction is full (97 % of its rate) | bottleneck, shaped |
+//! | congestion control; a link of the ACKs' direction is full | ack-path |
 //! | congestion control; exponential growth, no loss yet | slow-start |
 //! | congestion control; the last loss was at a loss stage, a queue, an outage | random-loss, congestion, outage |
 //! | anything else (grows without loss on an empty path) | nothing |
 //!
 //! "Full" is measured in bins of 100 ms or forty packets, whichever is longer. Where a stage is between 85 and
-//! 97 % full, or a window is the limit while a stage is full, the sample counts for both. A cause is right if
-//! its share is within a tenth of the greatest and at least 0.3. Where the greatest is below 0.4 the truth
-//! cannot be told and the flow is not scored.
-//! A shaper whose bucket holds less than ten full packets is as good as a link: bottleneck is right too.
-//! A queue that is full before it delays by a millisecond and a fiftieth of the RTT shows in no capture: after
-//! losses there random-loss is right too.
+//! 97 % full, or a window is the limit while a stage is full, the sample counts for both. A cause is right if its share is within a tenth of
+//! the greatest and at least 0.3. Where the greatest is below 0.4 the truth is undecided and the flow is not scored. A shaper with a bucket
+//! of less than ten full packets behaves as a link, so bottleneck is right too. A queue that is full before it delays by a millisecond and a
+//! fiftieth of the RTT shows in no capture, so random-loss is right too after losses there.
 
 use crate::Case;
 use crate::play::first_variant;
@@ -41,16 +37,16 @@ use std::path::Path;
 use transport::Limit;
 use units::Time;
 
-/// Fewer data packets than this are no flow.
+/// Least number of data packets of a scored flow.
 const LEAST_PACKETS: u64 = 15;
-/// A smaller bucket shows in no capture: a shaper is a link then, bytes.
+/// Smallest bucket of a shaper, bytes, that a capture shows; below it the shaper counts as a link.
 pub(crate) const LEAST_BUCKET: f64 = 15_000.0;
 const FULL: f64 = 0.97;
 const BUSY: f64 = 0.85;
-/// Drops at a policer by which a flow counts as policed at all, whatever limited it most.
+/// Drops at a policer from which on a flow counts as policed, whatever limited it most.
 pub(crate) const POLICED_DROPS: u64 = 5;
 
-/// A cause or a kind, as scenarios and tables spell it.
+/// The name of a cause or a kind in scenarios and tables.
 pub type Name = Cow<'static, str>;
 
 /// The truth of a case.
@@ -60,23 +56,22 @@ pub struct Truth {
     pub number: u64,
     /// Seed of its run.
     pub seed: u64,
-    /// What was meant.
+    /// The intended cause.
     pub meant: String,
     /// `sender`, `middle` or `receiver`.
     pub vantage: String,
-    /// Super-packets.
+    /// The capture has super-packets.
     pub offload: bool,
-    /// Rate of what was meant to limit, Mbit/s.
+    /// Rate of the intended limiter, Mbit/s.
     pub rate_mbps: f64,
-    /// Each flow of data.
     pub flows: Vec<FlowTruth>,
 }
 
 impl Truth {
-    /// Writes `scenario.toml` and `truth.json` into a case's folder, which is made if need be.
+    /// Writes `scenario.toml` and `truth.json` into a case's folder, and creates the folder if necessary.
     ///
     /// # Errors
-    /// What the file system says, with the folder.
+    /// Fails as the file system does, and names the folder.
     pub fn keep(&self, case: &Case, folder: &Path) -> Result<(), String> {
         let text = |e: std::io::Error| format!("{}: {e}", folder.display());
         let json = serde_json::to_string_pretty(self).map_err(|e| e.to_string())?;
@@ -85,10 +80,10 @@ impl Truth {
         fs::write(folder.join("truth.json"), json).map_err(text)
     }
 
-    /// What [`Truth::keep`] wrote: the truth, and the scenario that it is of.
+    /// Reads the truth and the scenario that [`Truth::keep`] wrote.
     ///
     /// # Errors
-    /// The files are not there or not as they were written, with the folder.
+    /// Names the folder if a file is missing or malformed.
     pub fn kept(folder: &Path) -> Result<(Truth, Variant), String> {
         let text = |e: &dyn std::fmt::Display| format!("{}: {e}", folder.display());
         let read = |name: &str| fs::read_to_string(folder.join(name)).map_err(|e| text(&e));
@@ -105,22 +100,22 @@ pub struct FlowTruth {
     pub from: String,
     /// Receiver.
     pub to: String,
-    /// Shares of its time, greatest first; where two held at once both have it.
+    /// Shares of its time, the greatest first. Time that counts for two causes is in both.
     pub shares: Vec<(Name, f64)>,
-    /// Causes that are right; empty: the truth cannot be told.
+    /// Right causes; empty where the truth is undecided.
     pub right: Vec<Name>,
     /// Share of `policed`.
     pub policed_share: f64,
     /// Data packets sent.
     pub packets: u64,
-    /// Of them lost, by kind of stage.
+    /// Lost packets, by kind of stage.
     pub lost: BTreeMap<Name, u64>,
-    /// What its rate was limited by.
+    /// The limiter of its rate.
     pub limiter: Option<LimiterTruth>,
-    /// Each sample of its time.
+    /// The samples of its time.
     #[serde(skip)]
     pub samples: Vec<TruthSample>,
-    /// Causes of which the first holds, and the second shows in captures alike.
+    /// Pairs of causes: the first holds, and the second looks the same in a capture.
     #[serde(skip)]
     pub alike: Vec<[Cause; 2]>,
     /// First and last data, seconds.
@@ -130,7 +125,7 @@ pub struct FlowTruth {
 }
 
 impl FlowTruth {
-    /// The causes that are right for the part of its time that lies between these, seconds; none: it cannot be told.
+    /// Returns the right causes of a part of its time, seconds; empty where the truth is undecided.
     pub fn right_between(&self, from_s: f64, to_s: f64) -> Vec<Name> {
         let within = self.samples.iter().filter(|s| (from_s..=to_s).contains(&s.at_s));
         let samples: Vec<TruthSample> = within.copied().collect();
@@ -138,7 +133,7 @@ impl FlowTruth {
     }
 }
 
-/// Shares of the samples, greatest first; where two causes held at once both have it.
+/// Returns the shares of causes, the greatest first. A sample that counts for two causes is in both.
 fn shares(samples: &[TruthSample]) -> Vec<(Cause, f64)> {
     let mut counts = BTreeMap::<Cause, f64>::new();
     for cause in samples.iter().flat_map(|s| s.causes).flatten() {
@@ -150,7 +145,7 @@ fn shares(samples: &[TruthSample]) -> Vec<(Cause, f64)> {
     shares
 }
 
-/// The causes of these shares that are right, and those that look like one of them.
+/// Returns the right causes, and those that look the same in a capture.
 fn right(shares: &[(Cause, f64)], alike: &[[Cause; 2]]) -> Vec<Cause> {
     let most = shares.first().map_or(0.0, |s| s.1);
     let is_right = |s: &&(Cause, f64)| most >= 0.4 && s.1 >= (most - 0.1).max(0.3);
@@ -163,12 +158,12 @@ fn right(shares: &[(Cause, f64)], alike: &[[Cause; 2]]) -> Vec<Cause> {
     right
 }
 
-/// What held a flow at a sample.
+/// The causes at a sample.
 #[derive(Clone, Copy, Debug)]
 pub struct TruthSample {
-    /// When, seconds.
+    /// Seconds.
     pub at_s: f64,
-    /// What it counts for, and what else held.
+    /// The cause that it counts for, and another that held too.
     pub causes: [Option<Cause>; 2],
 }
 
@@ -179,7 +174,7 @@ pub struct LimiterTruth {
     pub kind: Name,
     /// IP bytes, Mbit/s.
     pub rate_mbps: f64,
-    /// Bucket. It ran from full to empty: it is full when the run begins, and it dropped or delayed.
+    /// Bucket, if it went from full to empty: it is full when the run begins, and it dropped or delayed packets.
     pub burst_bytes: Option<f64>,
     /// Each flow has a bucket of its own.
     pub per_flow: bool,
@@ -187,14 +182,14 @@ pub struct LimiterTruth {
     pub aqm: Option<Name>,
 }
 
-/// How full a stage was about `at`, 0 to 1; 0 where it has no rate.
+/// Returns the used share of a stage's rate around `at`, 0 to 1; 0 where it has no rate.
 fn fullness(s: &Watched, at: Time) -> f64 {
     let Some(rate) = s.rate.filter(|_| matches!(s.kind, "link" | "shaper")) else { return 0.0 };
     let bin = (at.as_secs_f64() / s.bin) as usize;
     s.passed.get(bin).map_or(0.0, |&n| n as f64 * 8.0 / (rate * s.bin))
 }
 
-/// The cause that a stage which is full, or loses at its queue, stands for.
+/// Returns the cause of a stage that is full, or that loses packets at its queue.
 fn full_cause(s: &Watched) -> Cause {
     if s.kind == "shaper" { Cause::Shaped } else { Cause::Bottleneck }
 }
@@ -203,28 +198,28 @@ struct Judge<'a> {
     case: &'a Case,
     seen: &'a Seen,
     way: &'a Way,
-    /// The flow's data goes from a to b.
+    /// The flow's data goes from `a` to `b`.
     forward: bool,
     /// The connection's last packet in the capture.
     shown: Time,
 }
 
 impl Judge<'_> {
-    /// The fullest stage of the data's way, or of the ACKs'.
+    /// Returns the fullest stage of the data's direction, or of the ACKs'.
     fn fullest(&self, at: Time, data: bool) -> Option<(&Watched, f64)> {
         let of = |s: &&Watched| (s.forward == self.forward) == data && self.is_passed(s);
         let all = self.seen.stages.iter().filter(of).map(|s| (s, fullness(s, at)));
         all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|s| s.1 >= BUSY)
     }
 
-    /// Where the last loss before `at` was.
+    /// Returns the stage of the last loss before `at`.
     fn last_loss(&self, at: Time) -> Option<&Watched> {
         let losses = &self.way.losses;
         let before = losses.partition_point(|l| l.0 <= at);
         before.checked_sub(1).map(|i| &self.seen.stages[losses[i].1])
     }
 
-    /// The queues where the flow lost packets never delayed any by more than noise.
+    /// Whether the queues where the flow lost packets never delayed a packet by more than noise.
     fn is_hidden(&self) -> bool {
         let losses = self.way.losses.iter();
         let queues = losses.map(|l| &self.seen.stages[l.1]).filter(|s| matches!(s.kind, "link" | "shaper"));
@@ -232,14 +227,14 @@ impl Judge<'_> {
         most < 0.001 && most < self.case.rtt / 50.0
     }
 
-    /// Nothing passed, and nothing was acknowledged since.
+    /// Whether nothing passed, and nothing was acknowledged since.
     fn is_out(&self, m: &Moment, una_at: &dyn Fn(f64) -> u64) -> bool {
         let t = m.at.as_secs_f64();
         let last = self.case.outages.iter().rfind(|o| o.0 <= t);
         last.is_some_and(|&(begin, end)| t < end || m.una <= una_at(end) && m.una > 0 && una_at(begin) > 0)
     }
 
-    /// The receiver has left most of its buffer unread.
+    /// Whether the receiver has left most of its buffer unread.
     fn is_unread(&self, at: Time) -> bool {
         let samples = &self.way.unread;
         samples.partition_point(|s| s.0 <= at).checked_sub(1).is_some_and(|i| samples[i].1)
@@ -250,7 +245,7 @@ impl Judge<'_> {
         self.way.hosts.is_none_or(|(from, to)| (from.min(to)..from.max(to)).contains(&s.link))
     }
 
-    /// What held at a sample, and what else did.
+    /// Returns the cause of a sample, and another that held too.
     fn causes(&self, m: &Moment, una_at: &dyn Fn(f64) -> u64) -> (Option<Cause>, Option<Cause>) {
         let full = self.fullest(m.at, true);
         let acks = self.fullest(m.at, false).filter(|s| s.1 >= FULL);
@@ -284,7 +279,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Causes of which the first holds, and the second shows in captures alike.
+    /// Pairs of causes: the first holds, and the second looks the same in a capture.
     fn alike(&self) -> Vec<[Cause; 2]> {
         let small = |s: &Watched| s.kind == "shaper" && s.burst.is_some_and(|b| b < LEAST_BUCKET);
         let shaped = self.seen.stages.iter().any(small).then_some([Cause::Shaped, Cause::Bottleneck]);
@@ -298,7 +293,7 @@ impl Judge<'_> {
         if packets < LEAST_PACKETS {
             return None;
         }
-        // Waiting for the last ACK is nobody's fault, and what comes behind the last packet of the capture is not in it.
+        // The wait for the last ACK has no cause, and the time after the capture's last packet is not in it.
         let end = last.min(self.shown);
         let una_at = |s: f64| {
             moments.partition_point(|m| m.at.as_secs_f64() < s).checked_sub(1).map_or(0, |i| moments[i].una)
@@ -334,7 +329,7 @@ impl Judge<'_> {
         })
     }
 
-    /// The policer that dropped, or the shaper or link that was full.
+    /// Returns the policer that dropped packets, or the shaper or link that was full.
     fn limiter(
         &self,
         right: &[Cause],
@@ -369,14 +364,14 @@ impl Judge<'_> {
     }
 }
 
-/// The truth of all flows that carried data.
+/// Returns the truth of all flows with data.
 pub fn truth(case: &Case, seen: &Seen) -> Truth {
     let mut flows = Vec::new();
     for (number, way) in seen.ways.iter().enumerate() {
-        // Of a connection the direction that carries more.
+        // Score the direction of a connection that carries more.
         let (other, back) = seen.ways.get(number ^ 1).map_or((0, Time::ZERO), |w| (w.data.2, w.shown));
         let Some((from, to)) = way.hosts.filter(|_| way.data.2 > other) else { continue };
-        // A relay's other connection may not pass where the capture is taken.
+        // A relay's other connection may not pass the place of the capture.
         let (low, high) = (from.min(to), from.max(to));
         if !(low..=high).contains(&case.vantage.host()) {
             continue;

@@ -1,14 +1,13 @@
-//! A public set of traces from a real network device (USC-NSL/policing-detection, Apache-2.0), beside what the
-//! set's own detector says of them.
+//! Scores a public set of traces from a real network device (USC-NSL/policing-detection, Apache-2.0), next to the set's own detector.
 //!
-//! A trace's name says how the device was set: `PCIR`, `PBC` a policer's rate and bucket, `SCIR`, `SBC` a
-//! shaper's. A client asks for five chunks of 2 MB, the capture is taken at the server. Truth, as in the paper:
-//! policed, if the device policed and the trace shows loss (the detector's own count).
+//! A trace's name has the device's settings: `PCIR` and `PBC` are a policer's rate and bucket, `SCIR` and `SBC` a shaper's. A client requests
+//! five chunks of 2 MB, and the capture is taken at the server. As in the paper, a flow is policed if the device policed and the trace shows
+//! loss (by the detector's own count).
 //!
-//! What the device counts: the detector's rate is of payload, and in the undisturbed traces of one connection it
-//! is 0.9536, 0.9535 and 0.9530 of 0.5, 1.5 and 3 Mbit/s (medians). 1448 bytes of payload are 0.9539 of 1518, the
-//! Ethernet frame with its checksum (0.9653 of 1500, the IP packet). So the true rate of IP bytes is 1500/1518
-//! of the number in the name, and the bucket likewise; the detector's payload is converted by 1500/1448.
+//! The device counts Ethernet frames: the detector's rate is that of payload, and in undisturbed traces of one connection it is 0.9536, 0.9535
+//! and 0.9530 of 0.5, 1.5 and 3 Mbit/s (medians), while 1448 bytes of payload are 0.9539 of 1518, the frame with its checksum (and 0.9653 of
+//! 1500, the IP packet). So the true rate and bucket in IP bytes are 1500/1518 of the numbers in the name, and the detector's payload is
+//! converted by 1500/1448.
 
 use crate::judge::Judge;
 use crate::line::{Limit, Line};
@@ -24,13 +23,13 @@ const IP_OF_PAYLOAD: f64 = 1500.0 / 1448.0;
 /// A trace's first connection: truth, the detector, the diagnosis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
-    /// As the diagnosis is scored: truth and verdict.
+    /// Truth and verdict.
     pub line: Line,
-    /// Bucket in the name, bytes; `None`: the device's default.
+    /// Bucket in the name, bytes; `None` for the device's default.
     pub named_burst: Option<f64>,
-    /// Chunks the detector saw, those with loss, and those it says were policed.
+    /// Chunks that the detector saw, chunks with loss, and chunks that it calls policed.
     pub chunks: [usize; 3],
-    /// Medians of its rates (Mbit/s of IP bytes) and buckets (IP bytes).
+    /// Medians of the detector's rates (Mbit/s of IP bytes) and buckets (IP bytes).
     pub detector: Limit,
 }
 
@@ -40,7 +39,7 @@ struct Chunk {
     policed: Option<(f64, f64)>,
 }
 
-/// What follows `key` in a trace's name, up to the next dash.
+/// Returns the text after `key` in a trace's name, up to the next dash.
 fn parameter<'a>(name: &'a str, key: &str) -> Option<&'a str> {
     name.split('-').find_map(|part| part.strip_prefix(key)?.strip_prefix('='))
 }
@@ -109,7 +108,7 @@ fn row(name: &str, chunks: &[Chunk], judge: &Judge, path: &Path) -> Result<Row, 
 /// Reads all traces of the set that are in `folder`, in the order of their names.
 ///
 /// # Errors
-/// The folder has none, or one cannot be diagnosed.
+/// Fails if the folder has none, or one cannot be diagnosed.
 pub fn read(folder: &Path, judge: &Judge) -> Result<Vec<Row>, String> {
     let chunks = chunks(folder)?;
     let list = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -127,7 +126,7 @@ pub fn read(folder: &Path, judge: &Judge) -> Result<Vec<Row>, String> {
 }
 
 impl Row {
-    /// As CSV: the line's columns, then the detector's.
+    /// Returns the row as CSV: the line's columns, then the detector's.
     pub fn csv(&self) -> String {
         let number = |n: Option<f64>| n.map_or(String::new(), |n| format!("{n:.6}"));
         let [chunks, lossy, said] = self.chunks;
@@ -140,7 +139,7 @@ impl Row {
         )
     }
 
-    /// From CSV; `None` for the heading.
+    /// Parses a row of CSV; `None` for the header.
     pub fn parse(text: &str) -> Option<Row> {
         let f: Vec<&str> = text.split(',').collect();
         let line = Line::parse(&f.get(..18)?.join(","))?;
@@ -161,7 +160,7 @@ impl Row {
 pub const COLUMNS: &str =
     "named_burst,chunks,lossy_chunks,detector_chunks,detector_rate_mbps,detector_burst_bytes";
 
-/// A way to say of a trace whether it is policed.
+/// A named test for whether a trace is policed.
 type Says = (&'static str, fn(&Row) -> bool);
 
 const SAYS: [Says; 4] = [
@@ -213,7 +212,7 @@ fn by_chunk(rows: &[Row]) -> String {
     out
 }
 
-/// Precision and recall of both, by group; then errors of rate and bucket.
+/// Returns precision and recall of both, by group, then errors of rate and bucket.
 pub fn tables(rows: &[Row]) -> String {
     let says: Vec<&str> = SAYS.iter().map(|s| s.0).collect();
     let mut out =

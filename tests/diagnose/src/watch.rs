@@ -1,5 +1,4 @@
-//! Looks on while the simulator plays a scenario: hands the capture to whoever wants it, and notes what the truth
-//! is made of.
+//! Observes the simulator while it plays a scenario: passes on the capture, and notes the observations behind the truth.
 
 use crate::seen::{Moment, Seen};
 use crate::{Case, wire};
@@ -10,23 +9,23 @@ use sim::{Passage, SizeRefusal, Tap};
 use transport::{Segment, Tcp};
 use units::{Span, Time};
 
-/// Takes the packets of a capture, in the order of time.
+/// Receives the packets of a capture, in the order of time.
 pub trait Sink {
-    /// The next.
+    /// Receives the next packet.
     fn packet(&mut self, packet: &TcpPacket);
 
-    /// An ICMP message that a packet was too big.
+    /// Receives an ICMP message about a packet that was too big.
     fn too_big(&mut self, message: &Frame) {
         let _ = message;
     }
 }
 
-/// Packets of one burst that a receiver hands on as one arrive within this time.
+/// Time within which the packets of a burst arrive that a receiver merges.
 const GATHER: Span = Span::from_micros(20);
 
-/// Looks on.
+/// An observer of a run.
 pub struct Watch<'a> {
-    /// What it saw.
+    /// The observations.
     pub seen: Seen,
     encoder: Encoder,
     vantage: usize,
@@ -36,7 +35,7 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Of a case's scenario; the capture goes to `sink`.
+    /// Observes a case's scenario and sends its capture to `sink`.
     pub fn new(case: &Case, scenario: &Scenario, sink: &'a mut dyn Sink) -> Watch<'a> {
         Watch {
             seen: Seen::new(scenario),
@@ -48,7 +47,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The last packets of the capture.
+    /// Passes on the last packets of the capture.
     pub fn flush(&mut self) {
         if let Some((packet, _)) = self.pending.take() {
             self.sink.packet(&packet);

@@ -1,22 +1,20 @@
-//! Captures of the simulator's packets: who talks to whom, and what offload makes of them. What a packet looks like
-//! `sim::wire` says.
+//! Captures of the simulator's packets: their addresses, and what segmentation offload makes of them. `sim::wire` makes the packets.
 
 use capture::{Addr, Endpoint, TcpFlags, TcpPacket};
 use scenario::default_address as address;
 use sim::wire::ports;
 
-/// The most payload of a super-packet: with its headers it must fit the IP length.
+/// Greatest payload of a super-packet, which must fit the IP length with its headers.
 const MOST_OFFLOADED: u32 = 64_000;
 
-/// Addresses and ports of what has this number ([`sim::Tap::packet`]).
+/// Returns the ends of the direction with this number ([`sim::Tap::packet`]).
 pub fn ends(number: u32, from: usize, to: usize) -> (Endpoint, Endpoint) {
     let (sport, dport) = ports(number, false);
     let end = |host: usize, port| Endpoint { addr: Addr::v4(address(host).octets()), port };
     (end(from, sport), end(to, dport))
 }
 
-/// Lengthens `first` by `next` where segmentation offload (or the receiver's) would have made one packet
-/// of both; false: it would not.
+/// Merges `next` into `first` where segmentation or receive offload would have made one packet of both. Returns whether it did.
 pub fn offload(first: &mut TcpPacket, next: &TcpPacket) -> bool {
     let fits = first.src == next.src
         && first.dst == next.dst
@@ -27,7 +25,7 @@ pub fn offload(first: &mut TcpPacket, next: &TcpPacket) -> bool {
         && first.window == next.window
         && first.ecn == next.ecn
         && first.options == next.options
-        // PSH, and what is less than a segment, end a burst.
+        // PSH and short segments end a burst.
         && !first.flags.has(TcpFlags::PSH)
         && first.len.is_multiple_of(next.len.max(1)) | (next.len < first.len)
         && first.len + next.len <= MOST_OFFLOADED;

@@ -1,8 +1,8 @@
-//! Draws what the corpus of `draw.rs` does not have: receivers that read slowly or stop reading, and messages smaller than a
-//! segment. A set of its own, so that the other's cases stay what they are.
+//! Draws cases that `draw.rs` does not have: receivers that read slowly or stop reading, and messages smaller than a segment. They are a set of
+//! their own, so that the other cases do not change.
 //!
-//! A receiver that does not read is a relay at host `m`: it reads no faster than it can hand on, and what it hands on to is
-//! slow, or goes away for a while. The capture is taken at `a`, which sends, or at `m` itself.
+//! A receiver that does not read is a relay at host `m`, which reads no faster than it can send on to a path that is slow, or gone for a
+//! while. The capture is taken at `a`, which sends, or at `m` itself.
 
 use crate::{Case, Vantage};
 use result::Cause;
@@ -17,7 +17,7 @@ impl WorldDraw {
     }
 }
 
-/// A case's path: what is before `m`, what is behind it, and what flows do.
+/// A case's path before and behind `m`, and its flows.
 struct World {
     meant: Cause,
     seconds: f64,
@@ -33,7 +33,7 @@ fn unread(m: &mut WorldDraw, rate: f64) -> World {
     let slow = rate * m.scale(0.02, 0.4);
     let mut behind = format!("{{ kind = \"link\", rate = \"{slow:.0}bit/s\" }}");
     if m.0.chance(0.5) {
-        // It stops altogether, several times.
+        // The receiver stops several times.
         let (mut at, lasts) = (m.scale(1.0, 2.0), m.scale(1.0, 3.0));
         let mut times = Vec::new();
         while at + lasts < seconds {
@@ -59,7 +59,7 @@ fn unread(m: &mut WorldDraw, rate: f64) -> World {
 
 fn messages(m: &mut WorldDraw, rate: f64) -> World {
     let app = match m.0.chance(0.5) {
-        // Every 10 ms less than a segment.
+        // Less than a segment every 10 ms.
         true => format!(
             "{{ kind = \"onoff\", on = \"1h\", off = \"1s\", rate = \"{:.0}bit/s\" }}",
             m.scale(1e4, 4e5)
@@ -81,7 +81,7 @@ fn messages(m: &mut WorldDraw, rate: f64) -> World {
     }
 }
 
-/// Case `number` of the set that belongs to `master`.
+/// Draws case `number` of the set `master`.
 pub fn case(master: u64, number: u64) -> Case {
     let mut m = WorldDraw(Stream::new(master, &format!("world {number}")));
     let (rate, rtt) = (m.scale(2e6, 2e8), m.scale(0.002, 0.2));
@@ -112,7 +112,7 @@ from = "a"
 to = "b"
 {flow}"#
     );
-    // Where it stops, what is behind `m` is another story.
+    // Where the receiver stops, a capture behind `m` shows another flow.
     let vantage =
         if m.0.chance(0.3) && meant == Cause::Application { Vantage::Middle } else { Vantage::Sender };
     let (seed, offload) = (m.0.bits() >> 1, m.0.chance(0.4));

@@ -1,14 +1,15 @@
-//! `calibrate limiters CASES SEED [--wrong] [DIR ...]`: learns which of the limiters that are proposed is there, or none, on so many drawn
-//! cases of the build set, a third as many of the set of receivers that do not read, and two thirds of the runs on the kernel that
-//! `lab SET COUNT --out DIR` kept. Prints `crates/evidence/diagnosis/src/limiter/evidence/factors.rs`, what each factor costs to remove,
-//! and how well they do there, on a sixth as many cases of SEED's sets, and on the runs kept back; with `--wrong` what is said wrongly of
-//! those. Of no cases nothing is learned: how well what is kept does on 400.
+//! `calibrate limiters CASES SEED [--wrong] [DIR ...]` learns the factors that choose among proposed limiters, from so many drawn cases of the
+//! build set, a third as many of the set of receivers that do not read, and two thirds of the kernel runs that `lab SET COUNT --out DIR`
+//! kept. It prints `crates/evidence/diagnosis/src/limiter/evidence/factors.rs`, the cost of removing each factor, and scores: there, on a
+//! sixth as many cases of SEED's sets, and on the runs kept back. `--wrong` lists the wrong verdicts of those. With 0 cases it learns nothing
+//! and scores the committed factors on 400 cases.
 //!
-//! `calibrate CASES DIR`: learns how sure a verdict is from so many drawn cases of the build set, as many of the set of receivers
-//! that do not read, their captures whole and cut, and the captures of `real.csv`'s build half below DIR; prints `crates/evidence/diagnosis/src/confidence/weights.rs`.
+//! `calibrate CASES DIR` learns the confidence of verdicts from so many drawn cases of the build set, as many of the set of receivers that do
+//! not read, their captures whole and cut, and the build half of `real.csv`'s captures below DIR. It prints
+//! `crates/evidence/diagnosis/src/confidence/weights.rs`.
 //!
-//! Logistic regression by Newton's method. Drawn and real flows weigh the same in all, so that neither speaks alone. Each
-//! weight but the first is drawn to nothing as by a normal distribution of deviation 1: what was hardly seen says little.
+//! The method is logistic regression by Newton's method. Drawn and real flows have the same total weight. Each weight except the first has a
+//! normal prior around 0 with a deviation of 1, so that rare signs weigh little.
 
 use diagnose_test::cut::{Cut, CutSink, EachSink};
 use diagnose_test::judge::{Direct, Judge, lines};
@@ -20,27 +21,27 @@ use diagnosis::posterior;
 use result::{Cause, Diagnosis};
 use std::path::Path;
 
-/// The set to look at while building.
+/// The set to study while building.
 const BUILD: u64 = 1;
-/// Steps of Newton's method: it has converged long before.
+/// Steps of Newton's method, more than it needs to converge.
 const STEPS: usize = 25;
 
-/// Cases that what was kept is held against.
+/// Cases on which the committed factors are scored.
 const OTHERS: u64 = 400;
 
-/// What speaks for a verdict, and whether it was right.
+/// The signs of a verdict, and whether it was right.
 struct Verdict {
     signs: [f64; SIGNS],
     right: bool,
     weight: f64,
 }
 
-/// What captures of drawn cases lack: nothing, and what confidence has a sign for.
+/// Cuts of drawn captures: none, and those for which confidence has a sign.
 const CUTS: [Cut; 5] = [Cut::Whole, Cut::OnlyFirst, Cut::OnlySecond, Cut::Options, Cut::Begun(10)];
-/// Cut captures weigh as much in all as whole ones.
+/// Weight of a cut capture, so that all cuts weigh as much as the whole capture.
 const OF_CUT: f64 = 1.0 / (CUTS.len() - 1) as f64;
 
-/// Verdicts on drawn cases, whole and cut.
+/// Returns verdicts on drawn cases, whole and cut.
 fn drawn(cases: u64) -> Result<Vec<Verdict>, String> {
     let all = each(0..2 * cases, |n| {
         let case = if n < cases { draw::case(BUILD, n) } else { world::case(BUILD, n - cases) };
@@ -60,7 +61,7 @@ fn drawn(cases: u64) -> Result<Vec<Verdict>, String> {
     Ok(all.into_iter().flatten().collect())
 }
 
-/// What is said of the flow between these ends; `None` where it is not there or no cause is told.
+/// Returns the verdict on the flow between these ends; `None` where the flow or a cause is missing.
 fn of(diagnosis: &Diagnosis, from: &str, to: Option<&str>) -> Option<Verdict> {
     let same = |f: &&result::diagnosis::FlowDiagnosis| f.from == from && to.is_none_or(|to| f.to == to);
     let flow = diagnosis.flows.iter().find(same).filter(|f| f.cause != Cause::Unknown)?;
@@ -70,7 +71,7 @@ fn of(diagnosis: &Diagnosis, from: &str, to: Option<&str>) -> Option<Verdict> {
 fn learn(verdicts: &[Verdict]) -> [f64; SIGNS] {
     let mut weights = [0.0; SIGNS];
     for _ in 0..STEPS {
-        // The gradient and the Hessian of the log-likelihood, less the squares that draw weights to nothing.
+        // Gradient and Hessian of the log likelihood with the prior.
         let mut slope: Vec<f64> = (0..SIGNS).map(|i| if i == 0 { 0.0 } else { -weights[i] }).collect();
         let mut curve = vec![vec![0.0; SIGNS]; SIGNS];
         (1..SIGNS).for_each(|i| curve[i][i] = 1.0);
@@ -88,7 +89,7 @@ fn learn(verdicts: &[Verdict]) -> [f64; SIGNS] {
     weights
 }
 
-/// As Rust.
+/// Prints the weights as Rust.
 fn print(weights: &[f64; SIGNS], cases: u64) {
     println!("//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate {cases} DIR`.\n");
     println!("use super::GeneralSign;\nuse result::Cause;\n");
@@ -105,7 +106,7 @@ fn print(weights: &[f64; SIGNS], cases: u64) {
     println!("];");
 }
 
-/// Learns the factors of limiters' statements and prints them, what each gives, and how well they do to the standard error.
+/// Learns the factors of limiters' statements and prints them, with each factor's contribution and the scores on standard error.
 fn print_limiters(cases: u64, seed: u64, told: bool, folders: &[&String]) -> Result<(), String> {
     let own = limiters::labelled(BUILD, cases)?;
     let mut kernel = Vec::new();

@@ -1,5 +1,5 @@
-//! `captures KIND FILE [--quick]`: writes a capture to measure speed with, as tcpdump would write it at the sender
-//! of simulated transfers, with Ethernet headers. Prints how many packets it has.
+//! `captures KIND FILE [--quick]` writes a capture for measuring speed, as tcpdump would write it at the sender of simulated transfers, with
+//! Ethernet headers. It prints the number of packets.
 //!
 //! | kind | is |
 //! |---|---|
@@ -18,24 +18,24 @@ use units::Time;
 /// Ethernet (draft-ietf-opsawg-linktype), and the header that all packets have.
 const LINKTYPE_ETHERNET: u32 = 1;
 const ETHERNET: [u8; 14] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
-/// What `tcpdump -s 100` keeps: all headers.
+/// Snap length that keeps all headers (`tcpdump -s 100`).
 const SNAPLEN: usize = 100;
 const HEAD: usize = 24;
 
-/// Writes what host 0 sends and receives.
+/// Writes the packets that host 0 sends and receives.
 struct Out {
     encoder: Encoder,
     file: BufWriter<File>,
     full: bool,
     packets: u64,
     failed: Option<io::Error>,
-    /// Payload: bytes that are not all the same (checksums are those of zeros; nobody looks at them by default).
+    /// Payload of varying bytes. Checksums are those of zeros, because readers ignore them by default.
     filling: Vec<u8>,
 }
 
 impl Out {
     fn new(file: File, encoder: Encoder, full: bool) -> io::Result<Out> {
-        // The same head as longfat's own captures but for snap length and link type.
+        // The header of longfat's own captures with another snap length and link type.
         let mut head = PcapWriter::new(Vec::new())?.finish()?;
         head[16..20].copy_from_slice(&if full { 262_144u32 } else { SNAPLEN as u32 }.to_le_bytes());
         head[20..HEAD].copy_from_slice(&LINKTYPE_ETHERNET.to_le_bytes());
@@ -80,7 +80,7 @@ impl sim::Tap for Out {
     }
 }
 
-/// The scenario of a kind, a tenth of it if it is to be quick, and whether packets are kept in full.
+/// Returns the scenario of a kind, a tenth of it if `quick`, and whether packets are kept in full.
 fn scenario(kind: &str, quick: bool) -> Option<(String, bool)> {
     let part = if quick { 10 } else { 1 };
     let (seconds, limiter, flows) = match kind {

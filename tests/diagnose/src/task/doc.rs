@@ -1,5 +1,5 @@
-//! `doc SEED COUNT LAB.csv USC.csv`: prints `docs/diagnosis-accuracy.md`. The corpus of SEED is played and scored anew, the
-//! kernel's cases and the public traces were recorded by `lab` and `usc`.
+//! `doc SEED COUNT LAB.csv USC.csv` prints `docs/diagnosis-accuracy.md`. It plays and scores the corpus of SEED; `lab` and `usc` recorded the
+//! kernel's cases and the public traces.
 
 use diagnose_test::judge::Judge;
 use diagnose_test::line::Line;
@@ -24,10 +24,10 @@ pub fn run(args: &[String]) -> Result<(), String> {
         "\n## The corpus\n\n`corpus score {seed} {count}`: {count} cases of the simulator. {}",
         score::tables(&all)
     );
-    println!("\n### What it takes for what\n\nThe commonest mistakes.\n\n{}", score::mistakes(&all));
+    println!("\n### The commonest mistakes\n\n{}", score::mistakes(&all));
     println!(
-        "\n### How sure it is\n\nWhat was told as its confidence, and how often that was right: weights were learned on other cases, half of \
-         them real captures, which are harder.\n\n{}",
+        "\n### Confidence\n\nConfidence and success. The weights were learned on other cases, half of them real captures, which are \
+         harder.\n\n{}",
         score::calibration(&all)
     );
     println!("\n## The same on the kernel\n\n{}", score::tables(&lab.iter().collect::<Vec<_>>()));
