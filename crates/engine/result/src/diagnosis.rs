@@ -284,6 +284,19 @@ pub struct AlternativeCause {
     pub probability: f64,
 }
 
+/// The most probable limiter of a flow for which none is reported, because "no limiter" is at least as
+/// probable.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RejectedLimiter {
+    /// Kind of limiter.
+    pub kind: LimiterKind,
+    /// Rate of IP bytes, Mbit/s.
+    pub rate_mbps: f64,
+    /// Probability that the limiter exists, 0 to 1.
+    pub probability: f64,
+}
+
 /// What a new capture needs to decide between causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -370,6 +383,9 @@ pub struct FlowDiagnosis {
     /// Index into [`Diagnosis::limiters`]; absent where the flow passes none that was found.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limiter: Option<usize>,
+    /// The most probable limiter where none is reported; absent where nothing suggests one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rejected_limiter: Option<RejectedLimiter>,
     /// Congestion control of the sender, as its packets suggest.
     pub cc: Guess,
     /// Measurements of the flow.
@@ -402,11 +418,13 @@ pub struct FlowDiagnosis {
     /// Codes of what limits the trust in the numbers: `no-handshake`, `window-scale-unknown`,
     /// `window-scale-refuted` (more data was in flight than the windows allow at that scale),
     /// `capture-missed-packets`, `one-way` (only one direction was captured), `rtt-from-capture` (RTTs lack
-    /// the path between sender and capture), `options-cut` (the snap length cut TCP options off), `no-sack`,
-    /// `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path), `no-packets`
-    /// (known only from its socket's counters), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a
-    /// receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut`
-    /// (the log ends in the middle of an event) ….
+    /// the path between sender and capture), `options-cut` (the snap length cut TCP options off),
+    /// `no-sack`, `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path),
+    /// `few-loss-episodes` (packets were lost at one or two moments only, too few to show the cause of
+    /// loss), `waits-unseen` (the queueing delay before the capture, where packets were lost, is unknown),
+    /// `no-packets` (known only from its socket's counters), `qlog` (from a QUIC sender's qlog),
+    /// `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what
+    /// that log lacks), `qlog-cut` (the log ends in the middle of an event) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
 }

@@ -31,11 +31,21 @@ pub enum GeneralSign {
     OptionsCut,
     /// Only one direction is in the capture: 1.
     OneWay,
+    /// Losses are the cause, and came in one or two episodes: 1.
+    FewEpisodes,
+    /// Losses before the capture are the cause, and nothing shows how long packets waited there: 1.
+    WaitsUnseen,
+    /// A queue is said to lose packets, and the flow's own RTT shows none: 1.
+    QueueUnseen,
+    /// A link is said to be full, and no limiter shows its rate: 1.
+    RateUnseen,
+    /// Log-odds of the most probable limiter where none is reported, in nats above those of [`LEAST_ODDS`].
+    RejectedLimiter,
 }
 
 impl GeneralSign {
     /// All of them, in the order of their numbers.
-    pub const ALL: [GeneralSign; 8] = [
+    pub const ALL: [GeneralSign; 13] = [
         GeneralSign::One,
         GeneralSign::Lead,
         GeneralSign::OfLimiter,
@@ -44,6 +54,11 @@ impl GeneralSign {
         GeneralSign::NoHandshake,
         GeneralSign::OptionsCut,
         GeneralSign::OneWay,
+        GeneralSign::FewEpisodes,
+        GeneralSign::WaitsUnseen,
+        GeneralSign::QueueUnseen,
+        GeneralSign::RateUnseen,
+        GeneralSign::RejectedLimiter,
     ];
 }
 
@@ -67,6 +82,16 @@ pub fn signs(flow: &FlowDiagnosis, limiters: &[Limiter]) -> [f64; SIGNS] {
         GeneralSign::NoHandshake => noted("no-handshake"),
         GeneralSign::OptionsCut => noted("options-cut"),
         GeneralSign::OneWay => noted("one-way"),
+        GeneralSign::FewEpisodes => noted("few-loss-episodes"),
+        GeneralSign::WaitsUnseen => noted("waits-unseen"),
+        GeneralSign::QueueUnseen => {
+            let known = flow.measures.rtt_ms.min > 0.0;
+            f64::from(flow.cause == Cause::Congestion && known && !flow.measures.shows_queue())
+        }
+        GeneralSign::RateUnseen => f64::from(flow.cause == Cause::Bottleneck && flow.limiter.is_none()),
+        GeneralSign::RejectedLimiter => {
+            flow.rejected_limiter.map_or(0.0, |l| (log_odds(l.probability) - log_odds(LEAST_ODDS)).max(0.0))
+        }
     };
     std::array::from_fn(|i| match i.checked_sub(GENERAL) {
         None => general(GeneralSign::ALL[i]),
@@ -76,6 +101,8 @@ pub fn signs(flow: &FlowDiagnosis, limiters: &[Limiter]) -> [f64; SIGNS] {
 
 /// No limiter is surer than this.
 const SUREST: f64 = 0.99;
+/// A limiter that is less probable than this says nothing of the cause.
+const LEAST_ODDS: f64 = 0.05;
 
 fn log_odds(p: f64) -> f64 {
     let p = p.clamp(1.0 - SUREST, SUREST);

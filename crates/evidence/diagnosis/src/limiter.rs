@@ -255,20 +255,35 @@ fn size(s: &LoggedPacket) -> f32 {
     s.bytes as f32 / s.segments.max(1) as f32
 }
 
-/// Finds what limits these packets, if anything does; and which packets of which flow it dropped ([`dropped`]).
-/// `kept`: the packets in order, where they are the same on the other side of the capture; they are left there for it.
+/// The outcome of a search for a limiter.
+pub(crate) enum LimiterSearch {
+    /// No limiter is even proposed.
+    Nothing,
+    /// The most probable limiter is no more probable than no limiter; its `confidence` is its probability.
+    Unlikely(FoundLimiter),
+    /// A limiter, and the packets that it dropped, by flow and place in its log ([`dropped`]).
+    Found(FoundLimiter, Vec<(u16, u32)>),
+}
+
+/// Searches for a limiter of these packets on one side of the capture. `kept`: the packets in order, where they are the same on the
+/// other side of the capture; they are left there for the next search.
 pub(crate) fn find(
     packets: &LimiterPackets,
     path: PathFacts,
     kept: &mut Option<Vec<PacketArrival>>,
-) -> Option<(FoundLimiter, Vec<(u16, u32)>)> {
+) -> LimiterSearch {
     let arrivals = kept.take().unwrap_or_else(|| packets.arrivals(path.behind, false));
     let (mut candidates, arrivals) = candidates(packets, arrivals, path);
-    let Some((best, confidence)) = posterior::likeliest(&candidates) else {
+    let best = posterior::most_probable(&candidates);
+    let Some(best) = best.filter(|best| best.beats_none) else {
         *kept = packets.are_alike_on_both_sides().then_some(arrivals);
-        return None;
+        return best.map_or(LimiterSearch::Nothing, |best| {
+            let found = candidates.swap_remove(best.candidate).found;
+            LimiterSearch::Unlikely(FoundLimiter { confidence: best.probability, ..found })
+        });
     };
-    let LimiterCandidate { found, arrivals: at_line, .. } = candidates.swap_remove(best);
+    let confidence = best.probability;
+    let LimiterCandidate { found, arrivals: at_line, .. } = candidates.swap_remove(best.candidate);
     let lost = arrivals.iter().filter(|a| a.lost).map(|a| a.bytes as f64).sum::<f64>();
     let lost = lost / arrivals.iter().map(|a| a.bytes as f64).sum::<f64>().max(1.0);
     let arrivals = at_line.unwrap_or(arrivals);
@@ -278,7 +293,7 @@ pub(crate) fn find(
     let aqm = managed.is_some();
     dropped.extend(managed.into_iter().flatten());
     let episodes = virtual_queue::episodes(&arrivals, path.episode()) as f64;
-    Some((FoundLimiter { lost, aqm, confidence, episodes, ..found }, dropped))
+    LimiterSearch::Found(FoundLimiter { lost, aqm, confidence, episodes, ..found }, dropped)
 }
 
 /// What may limit these packets, of which `arrivals` says how they came; and they, in the order they came, without ACKs.

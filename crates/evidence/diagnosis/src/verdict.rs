@@ -63,13 +63,14 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
 pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &WatchedSockets) -> Diagnosis {
     let mut limiters = Vec::new();
     let mut of_flow: Vec<Option<FlowLimiter>> = vec![None; tracks.len()];
+    let mut rejected = vec![None; tracks.len()];
     let silences = silences(&tracks);
     let ways = ways(&tracks);
     for group in limiters::groups(&tracks) {
         let silent = silent(&silences, &tracks[group[0]]);
         let ack_load = limiters::ack_load(&tracks, &group, &ways);
         for (LimiterAnswer { found, dropped }, members) in
-            limiters::limiters_of(&tracks, &group, silent, &ack_load)
+            limiters::limiters_of(&tracks, &group, silent, &ack_load, &mut rejected)
         {
             let index = limiters.len();
             let bytes: f64 = members.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
@@ -109,9 +110,10 @@ pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &Wa
     let mut flows: Vec<FlowDiagnosis> =
         tracks.iter().zip(&of_flow).map(|(t, l)| flow(t, l.as_ref(), &beside(t), &info)).collect();
     let refer = limiters::keep_those_that_limit(&mut limiters, &flows);
-    for (f, t) in flows.iter_mut().zip(&tracks) {
+    for (f, rejected) in flows.iter_mut().zip(rejected) {
         f.limiter = f.limiter.and_then(|l| refer[l]);
-        judge_certainty(f, &limiters, most_certain(f, t));
+        f.rejected_limiter = rejected.filter(|_| f.limiter.is_none()).map(limiters::as_rejected);
+        judge_certainty(f, &limiters, 1.0);
     }
     limiters.iter_mut().enumerate().for_each(|(i, l)| l.takers = takers(&flows, i));
     flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
@@ -122,34 +124,8 @@ pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &Wa
     diagnosis
 }
 
-/// The share of flows that fill a link, among those that seem to. A shaper leaves the same marks when its bucket was emptied before the
-/// capture began, or when nothing shows how a standing queue is served (7 of 14 flows that began before the capture with
-/// `longfat-diagnose-test cuts build 60`).
-const LINK_OR_SHAPER: f64 = 0.55;
-/// The most that losses say of their cause by one or two episodes: a bucket that was full at first, a queue that slow start overfilled,
-/// and chance lose the same once.
-const FEW_EPISODES: (usize, f64) = (2, 0.75);
-
-/// The most that losses before the capture say of their cause where nothing shows how long packets waited before it: a full queue, a
-/// policer and chance differ in that.
-const WAITS_UNSEEN: f64 = 0.75;
-
-/// The most that losses say of a full queue where the flow's own RTT shows none: flows next to it may meet another limiter.
-const QUEUE_UNSEEN: f64 = 0.75;
-
-/// The most that a capture of a flow lets be known of its cause, 0 to 1.
-fn most_certain(f: &FlowDiagnosis, t: &Track) -> f64 {
-    let lost_unseen = || t.counts.lost_up > t.counts.lost_down && vantage::are_waits_unseen(t);
-    match f.cause {
-        Cause::Bottleneck if f.limiter.is_none() || f.has_note("no-handshake") => LINK_OR_SHAPER,
-        Cause::RandomLoss | Cause::Policed if lost_unseen() => WAITS_UNSEEN,
-        Cause::Congestion if f.measures.rtt_ms.min > 0.0 && !f.measures.shows_queue() => QUEUE_UNSEEN,
-        Cause::Congestion | Cause::RandomLoss if losses::episodes(t) <= FEW_EPISODES.0 => FEW_EPISODES.1,
-        _ => 1.0,
-    }
-}
-
-/// How sure the cause of a flow is (at most `most`), and where that is not very, what fits too and what would decide.
+/// Sets the confidence of a flow's cause (at most `most`), and where that is low, the other causes that fit and the capture that would
+/// decide.
 fn judge_certainty(f: &mut FlowDiagnosis, limiters: &[Limiter], most: f64) {
     f.confidence = confidence(f, limiters).min(most);
     let doubtful = f.confidence < SURE;
@@ -157,7 +133,7 @@ fn judge_certainty(f: &mut FlowDiagnosis, limiters: &[Limiter], most: f64) {
     f.needs = if doubtful { alternatives::needs(f) } else { None };
 }
 
-/// Judges anew how sure the cause of flow `i` is, after its notes changed: at most `most`, 0 to 1.
+/// Sets the confidence of flow `i` again after its notes changed, at most to `most` (0 to 1).
 pub fn revise_certainty(diagnosis: &mut Diagnosis, i: usize, most: f64) {
     judge_certainty(&mut diagnosis.flows[i], &diagnosis.limiters, most);
     diagnosis.flows[i].remedies = cause::remedies_of(diagnosis, &diagnosis.flows[i]);
@@ -246,51 +222,4 @@ fn pair(t: &Track) -> (Addr, Addr) {
 
 fn number(t: &Track) -> u32 {
     FlowDiagnosis::number(t.connection, t.opened)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use track::{LoggedPacket, PackedSpan, PacketFate, TrackCounts};
-    use units::{Span, Time};
-
-    /// A flow of which a packet was lost at each of these times, seconds.
-    fn lossy(at: &[u64]) -> Track {
-        let lost = |s: &u64| LoggedPacket {
-            time: Time::ZERO + Span::from_secs(*s),
-            bytes: 1500,
-            rtt: PackedSpan::UNKNOWN,
-            segments: 1,
-            again: false,
-            delay: PackedSpan::UNKNOWN,
-            fate: PacketFate::LostUp,
-            number: 1,
-        };
-        let counts = TrackCounts { lost_up: at.len() as u64, ..TrackCounts::default() };
-        let mut t = Track { log: at.iter().map(lost).collect(), counts, ..Track::default() };
-        t.rtt.record(Span::from_millis(50));
-        t
-    }
-
-    #[test]
-    fn what_a_capture_leaves_open_is_not_sure() {
-        let flow = |cause, note: Option<&str>, limiter| FlowDiagnosis {
-            cause,
-            limiter,
-            notes: note.iter().map(|n| n.to_string()).collect(),
-            ..FlowDiagnosis::default()
-        };
-        let (often, once) = (lossy(&[1, 2, 3, 4]), lossy(&[1, 1, 2]));
-        let most = |f: &FlowDiagnosis, t: &Track| most_certain(f, t);
-        assert_eq!(most(&flow(Cause::Bottleneck, None, Some(0)), &often), 1.0);
-        assert!(most(&flow(Cause::Bottleneck, Some("no-handshake"), Some(0)), &often) < SURE);
-        assert!(most(&flow(Cause::Bottleneck, None, None), &often) < SURE);
-        assert_eq!(most(&flow(Cause::Congestion, None, None), &often), 1.0);
-        assert!(most(&flow(Cause::Congestion, None, None), &once) < SURE);
-        // Nothing shows whether packets waited before the capture.
-        assert!(most(&flow(Cause::Policed, None, Some(0)), &often) < SURE);
-        let mut shown = often.clone();
-        shown.rtt_up.record(Span::from_millis(20));
-        assert_eq!(most(&flow(Cause::Policed, None, Some(0)), &shown), 1.0);
-    }
 }

@@ -129,7 +129,7 @@ fn kinds(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{observe, posterior::likeliest};
+    use super::super::{observe, posterior::most_probable};
     use super::*;
 
     const RATE: f64 = 2.5e6;

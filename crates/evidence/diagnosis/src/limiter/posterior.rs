@@ -127,9 +127,19 @@ pub fn probabilities(scores: &[f64]) -> Vec<f64> {
     scores.iter().map(|score| of(*score) / whole).collect()
 }
 
-/// The most probable hypothesis, by the proposal that shows it best, and its probability; `None` where no limiter is at least as
-/// probable.
-pub(super) fn likeliest(candidates: &[LimiterCandidate]) -> Option<(usize, f64)> {
+/// The most probable limiter hypothesis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct MostProbable {
+    /// The candidate that shows it best, by its place.
+    pub candidate: usize,
+    /// Its posterior probability.
+    pub probability: f64,
+    /// Whether it is more probable than no limiter.
+    pub beats_none: bool,
+}
+
+/// The most probable limiter hypothesis; `None` where there are no candidates.
+pub(super) fn most_probable(candidates: &[LimiterCandidate]) -> Option<MostProbable> {
     let proposals: Vec<Proposal> = candidates.iter().map(LimiterCandidate::proposal).collect();
     let hypotheses = hypotheses(&proposals);
     let factors = learned();
@@ -147,8 +157,8 @@ pub(super) fn likeliest(candidates: &[LimiterCandidate]) -> Option<(usize, f64)>
         let (a, b) = (shows(a), shows(b));
         b.0.cmp(&a.0).then(a.1.total_cmp(&b.1))
     };
-    let first = hypotheses[best].members.iter().copied().max_by(better)?;
-    (likely[best] > none).then_some((first, likely[best]))
+    let candidate = hypotheses[best].members.iter().copied().max_by(better)?;
+    Some(MostProbable { candidate, probability: likely[best], beats_none: likely[best] > none })
 }
 
 #[cfg(test)]
@@ -206,7 +216,7 @@ mod tests {
 
     #[test]
     fn nothing_is_reported_where_nothing_is_proposed() {
-        assert_eq!(likeliest(&[]), None);
+        assert_eq!(most_probable(&[]), None);
     }
 
     #[test]
@@ -215,10 +225,10 @@ mod tests {
         let mut policer = candidate(LimiterSource::Losses, LimiterKind::Policer, 1e6);
         let clean = [(Losses, 6.0), (BucketPackets, 3.0), (LossesByRule, 5.0), (Strays, 0.0), (Waits, 1.0)];
         clean.into_iter().for_each(|(statement, value)| policer.evidence.set(statement, value));
-        let told = likeliest(std::slice::from_ref(&policer));
-        assert!(told.is_some_and(|(_, sure)| sure > 0.9), "{told:?}");
+        let likely = most_probable(std::slice::from_ref(&policer));
+        assert!(likely.is_some_and(|m| m.beats_none && m.probability > 0.9), "{likely:?}");
         let blurred = [(LossesByRule, -2.0), (Strays, 1.8), (Waits, -1.0)];
         blurred.into_iter().for_each(|(statement, value)| policer.evidence.set(statement, value));
-        assert_eq!(likeliest(&[policer]), None);
+        assert!(most_probable(&[policer]).is_some_and(|m| !m.beats_none && m.probability < 0.5));
     }
 }

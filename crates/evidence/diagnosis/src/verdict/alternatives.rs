@@ -2,7 +2,7 @@
 
 use crate::cause::rules;
 use result::FlowDiagnosis;
-use result::diagnosis::{AlternativeCause, CaptureNeed, CapturePlace, Cause};
+use result::diagnosis::{AlternativeCause, CaptureNeed, CapturePlace, Cause, LimiterKind};
 
 /// Of the wrong verdicts, the share in which the first of the causes that look alike is right, and the second
 /// (26 and 11 of 77 with `longfat-diagnose-test cuts build 60`).
@@ -10,7 +10,8 @@ const IS_RIGHT: [f64; 2] = [0.35, 0.15];
 /// Over fewer round trips there is little to see: slow start alone takes as many to 1000 segments (RFC 5681 section 3.1).
 const FEW_ROUND_TRIPS: f64 = 10.0;
 
-/// What fits too, the likelier first.
+/// The other causes that fit, the more probable first. The most probable limiter that was not reported goes before causes that only look
+/// alike.
 pub(super) fn of(f: &FlowDiagnosis) -> Vec<AlternativeCause> {
     let m = &f.measures;
     let lossless = m.lost_up + m.lost_down + m.retransmitted_packets == 0;
@@ -18,7 +19,14 @@ pub(super) fn of(f: &FlowDiagnosis) -> Vec<AlternativeCause> {
         Cause::RandomLoss | Cause::Congestion | Cause::Policed => !lossless,
         _ => true,
     };
-    let causes = rules(f.cause).looks_like.iter().copied().filter(fits);
+    let limited = f.rejected_limiter.map(|l| match l.kind {
+        LimiterKind::Policer => Cause::Policed,
+        LimiterKind::Shaper => Cause::Shaped,
+        LimiterKind::Bottleneck => Cause::Bottleneck,
+    });
+    let limited = limited.filter(|cause| *cause != f.cause);
+    let alike = rules(f.cause).looks_like.iter().copied().filter(|cause| limited != Some(*cause));
+    let causes = limited.into_iter().chain(alike).filter(fits);
     let of = |(cause, is_right)| AlternativeCause { cause, probability: is_right * (1.0 - f.confidence) };
     causes.zip(IS_RIGHT).map(of).collect()
 }

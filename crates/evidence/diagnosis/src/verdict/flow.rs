@@ -132,6 +132,7 @@ pub(super) fn flow(
         timeline: timeline::timeline(&rounds, &splits, start),
         remedies: Vec::new(),
         limiter: through.map(|l| l.index),
+        rejected_limiter: None,
         cc: beside
             .socket
             .and_then(SocketFacts::control)
@@ -140,7 +141,7 @@ pub(super) fn flow(
         setup: setup::setup(t),
         reset: setup::reset(t, info),
         proofs,
-        notes: measures::notes(t),
+        notes: [measures::notes(t), losses::notes(t, cause)].concat(),
         between_ends: between::between_ends(t, info.start_s),
         qlog: None,
         socket: beside.socket.map(SocketFacts::account),

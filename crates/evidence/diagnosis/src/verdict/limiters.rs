@@ -4,9 +4,9 @@ use super::outages::AckSilence;
 use super::vantage::{receiver_side, sender_side, waits_before_capture};
 use super::{HostTraffic, gaps, number, outages, proof, rtt_summary, silences, silent, ways};
 use crate::limiter::posterior::LimiterSource;
-use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, PathFacts, ProposedLimiter};
+use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, LimiterSearch, PathFacts, ProposedLimiter};
 use result::FlowDiagnosis;
-use result::diagnosis::{Aqm, Limiter, LimiterKind};
+use result::diagnosis::{Aqm, Limiter, LimiterKind, RejectedLimiter};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use track::{Addr, Track};
@@ -142,21 +142,34 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The limiter of these tracks together.
+/// The limiter of these tracks together. Where none is found, the most probable one is noted in `rejected`, which has a place for each
+/// track.
 fn ask(
     tracks: &[Track],
     members: &[usize],
     silences: &[AckSilence],
     ack_load: &[AckLoad],
+    rejected: &mut [Option<FoundLimiter>],
 ) -> Option<LimiterAnswer> {
     let asked = Asked::new(tracks, members, silences);
-    let (members, packets) = (&asked.tracks, asked.packets(ack_load));
+    let packets = asked.packets(ack_load);
     let mut kept = None;
-    sides(members).into_iter().find_map(|behind| {
-        let path = path(members, behind)?;
-        let (found, dropped) = limiter::find(&packets, path, &mut kept)?;
-        Some(LimiterAnswer { found, dropped })
-    })
+    for behind in sides(&asked.tracks) {
+        let Some(path) = path(&asked.tracks, behind) else { continue };
+        match limiter::find(&packets, path, &mut kept) {
+            LimiterSearch::Found(found, dropped) => return Some(LimiterAnswer { found, dropped }),
+            LimiterSearch::Unlikely(found) => {
+                for m in members {
+                    let known = rejected[*m].map_or(0.0, |known| known.confidence);
+                    if found.confidence > known {
+                        rejected[*m] = Some(found);
+                    }
+                }
+            }
+            LimiterSearch::Nothing => {}
+        }
+    }
+    None
 }
 
 /// Which side of the capture is asked first, and which then: behind it (`true`), or before.
@@ -224,14 +237,15 @@ pub(super) fn gone(t: &Track, silences: &[AckSilence]) -> Vec<(f64, f64)> {
     outages.map(|o| outages::reach(o, rtt)).collect()
 }
 
-/// The limiters of a group: one for all, or one each.
+/// The limiters of a group: one for all, or one each. `rejected` has a place for each track, as in [`ask`].
 pub(super) fn limiters_of(
     tracks: &[Track],
     group: &[usize],
     silences: &[AckSilence],
     ack_load: &[AckLoad],
+    rejected: &mut [Option<FoundLimiter>],
 ) -> Vec<(LimiterAnswer, Vec<usize>)> {
-    let joint = ask(tracks, group, silences, ack_load);
+    let joint = ask(tracks, group, silences, ack_load, rejected);
     if group.len() == 1 {
         return joint.map(|f| (f, group.to_vec())).into_iter().collect();
     }
@@ -243,7 +257,7 @@ pub(super) fn limiters_of(
     };
     each.sort_by_key(|m| std::cmp::Reverse(tracks[*m].counts.ip_bytes));
     each.truncate(MOST_ASKED);
-    let ask_alone = |m: usize| Some((ask(tracks, &[m], silences, &[])?, vec![m]));
+    let mut ask_alone = |m: usize| Some((ask(tracks, &[m], silences, &[], rejected)?, vec![m]));
     let Some(joint) = joint else {
         return shared(tracks, group, ack_load, each.into_iter().filter_map(ask_alone).collect());
     };
@@ -325,6 +339,11 @@ pub(super) fn as_reported<'a>(found: &FoundLimiter, members: impl Iterator<Item 
         aqm: found.aqm.then_some(Aqm::CoDel),
         takers: Vec::new(),
     }
+}
+
+/// A limiter that is no more probable than none, as the diagnosis reports it.
+pub(super) fn as_rejected(found: FoundLimiter) -> RejectedLimiter {
+    RejectedLimiter { kind: found.kind, rate_mbps: found.rate * 8e-6, probability: found.confidence }
 }
 
 /// Drops limiters that hold back none of their flows; the new number of each.

@@ -3,6 +3,7 @@
 use super::limiters::MOST_ASKED;
 use super::outages::reach;
 use super::too_big::SizeStall;
+use super::vantage::are_waits_unseen;
 use crate::limiter::loss_delay::delay_at_losses;
 use crate::limiter::loss_gaps::all_gaps_closed;
 use crate::limiter::{LimiterPackets, micros, micros32, seconds};
@@ -68,7 +69,7 @@ pub(crate) fn losses(
 
 /// How many times packets were lost, those within a round trip of each other counted once: congestion control answers them once (RFC
 /// 5681 section 4.3).
-pub(super) fn episodes(t: &Track) -> usize {
+fn episodes(t: &Track) -> usize {
     let rtt = t.rtt.mean().unwrap_or_default();
     let (mut count, mut until) = (0, None);
     for s in t.log.iter().filter(|s| s.fate != PacketFate::Passed) {
@@ -76,6 +77,21 @@ pub(super) fn episodes(t: &Track) -> usize {
         until = Some(s.time + rtt);
     }
     count
+}
+
+/// The losses of a full queue, a policer and chance look alike up to so many episodes: a bucket that was full at first, a queue that slow
+/// start overfilled, and chance lose packets once each.
+const FEW_EPISODES: usize = 2;
+
+/// What the losses leave open of their cause: codes of [`FlowDiagnosis::notes`](result::FlowDiagnosis::notes).
+pub(super) fn notes(t: &Track, cause: Cause) -> Vec<String> {
+    let few = matches!(cause, Cause::RandomLoss | Cause::Congestion) && episodes(t) <= FEW_EPISODES;
+    // How long packets waited tells a full queue from a policer and from chance.
+    let unseen = matches!(cause, Cause::RandomLoss | Cause::Policed)
+        && t.counts.lost_up > t.counts.lost_down
+        && are_waits_unseen(t);
+    let known = [(few, "few-loss-episodes"), (unseen, "waits-unseen")];
+    known.iter().filter(|(holds, _)| *holds).map(|(_, code)| code.to_string()).collect()
 }
 
 /// A packet of the log is larger than those that come whole, of a flow most of whose packets come in fragments.
