@@ -1,4 +1,4 @@
-//! Frames and files, byte by byte.
+//! Builders of frames and capture files.
 
 use capture::{Batch, CaptureReader, FileInfo, IcmpReport, TcpPacket};
 use std::io::Cursor;
@@ -164,7 +164,7 @@ pub fn enhanced(big: bool, interface: u32, ticks: u64, r: &Raw, options: &[u8]) 
     block(6, big, &b)
 }
 
-/// All that a reader says of `bytes`.
+/// Everything that a reader returns for `bytes`.
 pub struct All {
     pub packets: Vec<TcpPacket>,
     pub reports: Vec<IcmpReport>,

@@ -1,4 +1,4 @@
-//! Packets asked for by address, port and time; several files as one.
+//! Filters by address, port and time; several files read as one.
 
 use crate::build::*;
 use capture::{Batch, CaptureReader, FilterTime, PacketFilter};
@@ -44,7 +44,7 @@ fn seqs(all: &All) -> Vec<u32> {
 }
 
 #[test]
-fn an_end_has_to_match_a_host_and_an_end_a_port() {
+fn one_end_must_match_a_host_and_one_end_a_port() {
     let ask = |hosts: &[&str], ports: &[u16]| {
         let hosts = hosts.iter().map(|host| host.parse().unwrap()).collect();
         filtered(PacketFilter { hosts, ports: ports.into(), ..PacketFilter::default() })
@@ -71,7 +71,7 @@ fn an_end_has_to_match_a_host_and_an_end_a_port() {
 }
 
 #[test]
-fn times_count_from_the_first_record_or_are_dates() {
+fn times_are_relative_to_the_first_record_or_absolute() {
     let after = |s| Some(FilterTime::After(Span::from_secs(s)));
     let at = |s: u64| Some(FilterTime::At(Time::from_nanos((1_700_000_000 + s) * 1_000_000_000)));
     for (from, to, kept) in [
@@ -89,7 +89,7 @@ fn times_count_from_the_first_record_or_are_dates() {
 }
 
 #[test]
-fn what_a_batch_held_before_stays() {
+fn earlier_contents_of_a_batch_are_kept() {
     let mut reader = CaptureReader::from_reader(Box::new(Cursor::new(file())), "test").unwrap();
     reader.keep(PacketFilter { ports: vec![3000], ..PacketFilter::default() });
     let all = read(&file());

@@ -1,4 +1,4 @@
-//! The files themselves.
+//! Capture file formats and compression.
 
 use crate::build::*;
 use capture::CaptureReader;
@@ -17,7 +17,7 @@ fn seqs(all: &All) -> Vec<u32> {
 }
 
 #[test]
-fn every_magic_in_either_byte_order() {
+fn every_magic_number_in_both_byte_orders() {
     for magic in [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34] {
         for big in [false, true] {
             let all = read(&pcap(Layout { magic, big, link: 1 }, &records(3)));
@@ -66,10 +66,11 @@ fn sections_interfaces_clocks_and_drops_of_pcapng() {
     assert_eq!(seqs(&all), [1, 2, 2, 4, 5, 6, 1, 2, 2, 4, 5, 6]);
     let base = seconds * 1_000_000_000;
     let times: Vec<u64> = all.packets[..6].iter().map(|p| p.time.as_nanos() - base).collect();
-    // The simple packet has no time: that of the one before it.
+    // The simple packet has no time and gets that of the previous one.
     assert_eq!(times, [7_000, 9, 1_500_000_000, 1_500_000_000, 11_000, 12_000]);
     assert_eq!(all.info.links, ["ethernet", "raw-ip", "linux-cooked-v2"]);
-    // A section: 3 told by packets of the first interface, 20 + 1 by the statistics of the second.
+    // Drops in this section: 3 reported by packets of the first interface, 20 + 1 by statistics of the
+    // second.
     assert_eq!(all.info.dropped, Some(2 * 24));
     let (first, last) = all.info.times.unwrap();
     assert_eq!(last.since(first), units::Span::from_nanos(1_499_999_991));
@@ -89,7 +90,7 @@ fn obsolete(big: bool, ticks: u64, r: &Raw, lost: u16) -> Vec<u8> {
 }
 
 #[test]
-fn a_record_larger_than_memory_is_passed_over() {
+fn a_record_larger_than_the_buffer_is_skipped() {
     let mut long = frame(2);
     long.resize(3_000_000, 0);
     let list = [raw(0, frame(1)), raw(1, long), raw(2, frame(3))];
@@ -124,7 +125,7 @@ pub fn xz(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn packed_files_in_one_piece_and_in_two() {
+fn compressed_files_of_one_and_two_streams() {
     let file = pcap(PLAIN, &records(6_000));
     let (first, second) = file.split_at(500_001);
     let skippable = [0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
@@ -160,7 +161,7 @@ fn a_file_on_disk_knows_its_length() {
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn errors_on_opening_name_the_cause() {
     let why =
         |bytes: &[u8]| match CaptureReader::from_reader(Box::new(Cursor::new(bytes.to_vec())), "the-file") {
             Ok(_) => panic!("opened {bytes:?}"),
@@ -171,9 +172,9 @@ fn what_cannot_be_opened_says_why() {
         (vec![], "the file is empty"),
         (file[..20].to_vec(), "within its header"),
         (file[..3].to_vec(), "ends after 3 bytes"),
-        (b"hello world".to_vec(), "nor a snoop or .erf one: it begins with the bytes 68 65 6c 6c"),
-        (b"BZh91AY&SY".to_vec(), "packed with bzip2: unpack it first"),
-        (gzip(&gzip(&file)), "once more"),
+        (b"hello world".to_vec(), "snoop or .erf capture: it begins with the bytes 68 65 6c 6c"),
+        (b"BZh91AY&SY".to_vec(), "compressed with bzip2: decompress it first"),
+        (gzip(&gzip(&file)), "gzip twice"),
         (gzip(b""), "the file is empty"),
         (gzip(&file)[..15].to_vec(), "the gzip data is damaged"),
         (gzip(b"hello world"), "not a pcap or pcapng"),

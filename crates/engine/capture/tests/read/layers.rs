@@ -1,4 +1,4 @@
-//! From the frame to the TCP packet.
+//! Parsing from the frame to the TCP packet.
 
 use crate::build::*;
 use crate::zoo::{attribute, pflog, radiotap, subframe, wifi, zoo};
@@ -10,7 +10,7 @@ fn frames(link: u32, frames: Vec<Vec<u8>>) -> All {
 }
 
 #[test]
-fn every_wrapping_is_taken_off() {
+fn tcp_is_found_in_every_encapsulation() {
     for (i, beast) in zoo().into_iter().enumerate() {
         let all = frames(beast.link as u32, vec![beast.bytes]);
         let [packet] = all.packets[..] else { panic!("beast {i}: {:?}", all.info) };
@@ -32,7 +32,7 @@ fn every_wrapping_is_taken_off() {
 }
 
 #[test]
-fn a_cut_anywhere_is_counted_and_harmless() {
+fn a_record_truncated_anywhere_is_counted() {
     for (i, beast) in zoo().into_iter().enumerate() {
         for kept in 0..beast.bytes.len() {
             let wire = beast.bytes.len() as u32;
@@ -40,7 +40,7 @@ fn a_cut_anywhere_is_counted_and_harmless() {
             let all = read(&pcap(Layout { link: beast.link as u32, ..PLAIN }, &[cut]));
             let others: u64 = all.info.other.iter().map(|c| c.count).sum();
             assert_eq!(all.info.tcp_packets + all.info.udp_packets + others, 1, "beast {i} cut at {kept}");
-            // The payload's length is not what was captured of it; of the header 16 bytes suffice.
+            // The payload length does not depend on the captured bytes; 16 bytes of the header suffice.
             if kept >= beast.bytes.len() - 104 {
                 assert_eq!(all.packets.len(), 1, "beast {i} cut at {kept}");
                 assert_eq!(all.packets[0].len, 100, "beast {i} cut at {kept}");
@@ -65,7 +65,7 @@ fn header_counts_ip_and_tcp_with_their_options() {
 }
 
 #[test]
-fn padding_is_no_payload() {
+fn padding_is_not_payload() {
     let mut frame = ethernet(0x0800, &ipv4(6, &tcp(1, ACK, &[], 0)));
     assert_eq!(frame.len(), 54);
     frame.resize(60, 0);
@@ -96,7 +96,7 @@ fn options_of_a_syn_and_of_a_sack() {
 }
 
 #[test]
-fn more_than_64_kb_as_offload_hands_it_on() {
+fn packets_of_more_than_64_kb_from_offload() {
     let headers = |mut b: Vec<u8>, at: usize| {
         b[at..at + 2].fill(0);
         b
@@ -116,7 +116,7 @@ fn more_than_64_kb_as_offload_hands_it_on() {
     assert_eq!(all.packets[2].header, 68);
 }
 
-/// A datagram of 3,000 bytes of TCP in three fragments.
+/// A TCP packet of 3,000 bytes in three fragments.
 fn fragments(seq: u32, id: u16) -> [Vec<u8>; 3] {
     let whole = tcp(seq, ACK, &[], 2_980);
     let part = |from: usize, to: usize, more: u16| {
@@ -126,7 +126,7 @@ fn fragments(seq: u32, id: u16) -> [Vec<u8>; 3] {
 }
 
 #[test]
-fn a_fragmented_packet_is_as_long_as_all_its_fragments() {
+fn a_fragmented_packet_has_the_length_of_all_its_fragments() {
     let [[a1, a2, a3], [b1, b2, b3]] = [fragments(1, 1), fragments(2, 2)];
     let all = frames(1, vec![a1, b3, a2, b2, a3, b1]);
     assert_eq!(all.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(1, 2_980), (2, 2_980)]);
@@ -150,18 +150,18 @@ fn fragments_of_ipv6() {
 }
 
 #[test]
-fn where_later_fragments_are_missing_packets_are_not_held_up() {
+fn packets_are_not_delayed_if_all_later_fragments_are_missing() {
     let firsts: Vec<Vec<u8>> = (0..400).map(|n| fragments(n, n as u16)[0].clone()).collect();
     let all = frames(1, firsts);
     assert_eq!(all.packets.len(), 400);
     assert!(all.packets.iter().all(|p| p.len == 1_460 && p.fragments.count == 1 && !p.fragments.torn));
-    // Once the table is full and some were given up, the rest comes at once.
+    // Once the table is full and some packets were abandoned, the others are returned at once.
     let late = all.packets.iter().position(|p| p.seq == 300).unwrap();
     assert!(late < 60, "{late}");
 }
 
 #[test]
-fn a_packet_that_misses_a_fragment_is_torn_where_others_have_all() {
+fn a_packet_with_a_missing_fragment_is_lost_if_others_are_complete() {
     let [[a1, a2, a3], [b1, b2, _], [c1, ..]] = [fragments(1, 1), fragments(2, 2), fragments(3, 3)];
     let all = frames(1, vec![a1, a2, a3, b1, b2, c1]);
     let got: Vec<_> =
@@ -169,9 +169,9 @@ fn a_packet_that_misses_a_fragment_is_torn_where_others_have_all() {
     assert_eq!(got, [(1, 2_980, 3, false), (2, 2_940, 2, true), (3, 1_460, 1, true)]);
 }
 
-/// GRE over IPv4 whose outer packet is cut: the inner header is in the first fragment.
+/// GRE over IPv4 with a fragmented outer packet: the inner header is in the first fragment.
 #[test]
-fn what_a_fragmented_tunnel_packet_holds_came_in_fragments() {
+fn a_packet_in_a_fragmented_tunnel_packet_counts_as_fragmented() {
     let inner = ipv4(6, &tcp(1, ACK, &[], 1_460));
     let outer = join(&[&[0, 0, 8, 0], &inner]);
     let parts = [
@@ -189,7 +189,7 @@ fn what_a_fragmented_tunnel_packet_holds_came_in_fragments() {
 }
 
 #[test]
-fn icmp_says_that_a_packet_was_too_big() {
+fn icmp_reports_that_a_packet_was_too_big() {
     let quoted = &ipv4(6, &tcp(9, ACK, &[], 1_400))[..28];
     let v4 = ipv4(1, &join(&[&[3, 4, 0, 0, 0, 0, 5, 0x14], quoted]));
     let quoted = &ipv6(6, &tcp(9, ACK, &[], 1_400))[..60];
@@ -206,7 +206,7 @@ fn icmp_says_that_a_packet_was_too_big() {
 }
 
 #[test]
-fn what_is_not_tcp_is_counted_by_its_name() {
+fn packets_other_than_tcp_are_counted_by_protocol() {
     let esp = [0, 0, 1, 0, 0, 0, 0, 1, 9, 9, 9, 9];
     let mut data = vec![4, 0, 0, 0, 1, 2, 3, 4];
     data.resize(64, 7);
@@ -222,7 +222,7 @@ fn what_is_not_tcp_is_counted_by_its_name() {
             over_udp(51_820, &data),
             over_udp(53, &[1, 2, 3]),
             ethernet(0x0800, &ipv4(132, &[0; 20])),
-            // A port number is no proof: this is no frame.
+            // A port number alone proves nothing: this is not a frame.
             over_udp(4_789, &[0xff; 40]),
             ethernet(0x0800, &[0x45; 8]),
             vec![1, 2, 3],
@@ -234,7 +234,7 @@ fn what_is_not_tcp_is_counted_by_its_name() {
 }
 
 #[test]
-fn tunnels_in_tunnels_come_to_an_end() {
+fn nested_tunnels_are_followed_to_a_limit() {
     let mut bytes = ipv4(6, &tcp(1, ACK, &[], 0));
     for _ in 0..40 {
         bytes = ipv4(4, &bytes);
@@ -243,11 +243,11 @@ fn tunnels_in_tunnels_come_to_an_end() {
     assert_eq!((all.packets.len(), count(&all.info, "too many layers")), (0, 1));
 }
 
-/// LLC and SNAP before IPv4.
+/// LLC and SNAP header before IPv4.
 const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 
 #[test]
-fn frames_of_802_11_that_hold_no_data_in_the_clear_are_counted() {
+fn frames_of_802_11_without_unencrypted_data_are_counted() {
     let data = |number, seq| join(&[&wifi(0, 1, number, &[]), &SNAP, &ipv4(6, &tcp(seq, ACK, &[], 10))]);
     let again = |number, seq| join(&[&wifi(0, 9, number, &[]), &SNAP, &ipv4(6, &tcp(seq, ACK, &[], 10))]);
     let with = |at: usize, byte: u8| {
@@ -284,7 +284,7 @@ fn frames_of_802_11_that_hold_no_data_in_the_clear_are_counted() {
 }
 
 #[test]
-fn senders_of_802_11_beyond_those_remembered_take_the_place_of_the_oldest() {
+fn new_senders_of_802_11_replace_the_oldest() {
     let sent = |sender: u16, flags: u8| {
         let mut b = join(&[&wifi(0, flags, 5, &[]), &SNAP, &ipv4(6, &tcp(1, ACK, &[], 10))]);
         b[14..16].copy_from_slice(&sender.to_be_bytes());
@@ -319,7 +319,7 @@ fn every_frame_of_an_aggregate_is_read() {
 }
 
 #[test]
-fn headers_of_logs_and_links_that_are_wrong_are_counted() {
+fn wrong_headers_of_logs_and_links_are_counted() {
     let ip = ipv4(6, &tcp(1, ACK, &[], 10));
     let log = |family, head: &[u8]| join(&[&[family, 0, 0, 5], head, &attribute(false, 9, &ip)]);
     let mut short = pflog(2);
@@ -344,7 +344,7 @@ fn headers_of_logs_and_links_that_are_wrong_are_counted() {
 }
 
 #[test]
-fn what_l2tp_does_not_say_is_not_guessed() {
+fn ambiguous_l2tp_sessions_are_not_guessed() {
     let inner = ethernet(0x0800, &ipv4(6, &tcp(1, ACK, &[], 100)));
     let over = |protocol, payload: Vec<u8>| ethernet(0x0800, &ipv4(protocol, &payload));
     let datagram =
@@ -352,13 +352,14 @@ fn what_l2tp_does_not_say_is_not_guessed() {
     let all = frames(
         1,
         vec![
-            // A control message of either; a frame that ends too early; a session of ARP; one of chance.
+            // Control messages of both versions, a frame that ends too early, a session of ARP, and a
+            // coincidental match.
             over(115, join(&[&[0; 4], &inner])),
             over(115, join(&[&[0, 0, 0, 1], &inner, &[0; 3]])),
             over(115, join(&[&[0, 0, 0, 1], &ethernet(0x0806, &[0; 28])])),
             over(115, vec![7; 40]),
             datagram(&[0xc8, 2, 0, 12, 0, 1, 0, 2]),
-            // Bits that are always 0; another version; a length beyond the end; an offset beyond it.
+            // Reserved bits set, another version, a length beyond the end, an offset beyond the end.
             datagram(&[0x20, 2, 0, 1, 0, 2]),
             datagram(&[0, 4, 0, 1, 0, 2]),
             datagram(&[0x40, 2, 1, 0, 0, 1, 0, 2]),

@@ -1,4 +1,4 @@
-//! Captures built byte by byte, read back.
+//! Reads captures that are built byte by byte.
 
 mod build;
 mod damage;

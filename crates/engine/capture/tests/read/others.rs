@@ -23,7 +23,7 @@ pub fn snoop(records: &[Raw]) -> Vec<u8> {
     b
 }
 
-/// An ERF record: type, extension headers, loss counter, what is before the packet, the packet.
+/// An ERF record: type, extension headers, loss counter, bytes before the packet, the packet.
 pub fn erf(kind: u8, extensions: &[u8], lost: u16, part: u32, before: &[u8], packet: &[u8]) -> Vec<u8> {
     let inside = extensions.len() + before.len() + packet.len();
     let length = (16 + inside).next_multiple_of(8);
@@ -36,7 +36,7 @@ pub fn erf(kind: u8, extensions: &[u8], lost: u16, part: u32, before: &[u8], pac
     b
 }
 
-/// A record of each type that is read, with sequence numbers from 1 on.
+/// One record of each supported type, with sequence numbers from 1 on.
 pub fn erfs() -> Vec<u8> {
     let ip = |seq| ipv4(6, &tcp(seq, ACK, &[], 100));
     let extensions = [0x84, 0, 0, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0, 0, 0, 2];
@@ -68,7 +68,7 @@ fn seqs(all: &All) -> Vec<u32> {
 }
 
 #[test]
-fn snoop_with_its_times_and_drops() {
+fn snoop_files_have_times_and_drops() {
     let file = snoop(&[raw(7, frame(1)), raw(8, frame(2)), raw(9, frame(3))]);
     for (name, bytes) in [("snoop", file.clone()), ("snoop (gzip)", gzip(&file))] {
         let all = read(&bytes);
@@ -82,13 +82,13 @@ fn snoop_with_its_times_and_drops() {
         b[at] = byte;
         b
     };
-    assert!(why("x", &with(11, 3)).contains("a capture of snoop, of another version than 2"));
-    assert!(why("x", &with(15, 8)).contains("of another link layer than Ethernet"));
+    assert!(why("x", &with(11, 3)).contains("a capture of snoop with a version other than 2"));
+    assert!(why("x", &with(15, 8)).contains("with a link layer other than Ethernet"));
     assert!(why("x", &file[..12]).contains("within its header"));
 }
 
 #[test]
-fn erf_with_its_times_and_drops() {
+fn erf_files_have_times_and_drops() {
     let file = erfs();
     for (name, format, bytes) in [("a.erf", "erf", file.clone()), ("B.ERF.gz", "erf (gzip)", gzip(&file))] {
         let all = read_as(name, &bytes);
@@ -98,7 +98,7 @@ fn erf_with_its_times_and_drops() {
             all.packets.iter().map(|p| p.time.as_nanos() - 1_700_000_000_000_000_000).collect();
         assert_eq!(times[..4], [500_000_000, 500_000_000, 750_000_000, 750_000_000]);
         assert_eq!(times[6], 1_000_000_000);
-        // What colors say is no loss.
+        // A color is not a loss counter.
         assert_eq!(all.info.dropped, Some(7));
         assert_eq!(all.info.links, ["ethernet", "ppp", "raw-ip"]);
         assert!(all.packets.iter().all(|p| p.len == 100));
@@ -111,14 +111,14 @@ fn erf_with_its_times_and_drops() {
         ),
         (vec!["erf".to_string()], 1)
     );
-    // The name alone is not enough, nor are the bytes.
-    assert!(why("a.pcap", &file).contains("not a pcap or pcapng capture, nor a snoop or .erf one"));
+    // Neither the name alone nor the bytes alone suffice.
+    assert!(why("a.pcap", &file).contains("not a pcap, pcapng, snoop or .erf capture"));
     assert!(why("a.erf", &[0xff; 64]).contains("not a pcap"));
     assert_eq!(read_as("a.erf", &pcap(PLAIN, &[raw(0, frame(1))])).info.format, "pcap");
 }
 
 #[test]
-fn cut_anywhere_they_are_read_up_to_the_cut() {
+fn files_truncated_anywhere_are_read_up_to_their_end() {
     let whole = snoop(&[raw(7, frame(1)), raw(8, frame(2))]);
     for kept in 16..whole.len() {
         let all = read(&whole[..kept]);
@@ -138,7 +138,7 @@ fn cut_anywhere_they_are_read_up_to_the_cut() {
 }
 
 #[test]
-fn lengths_that_cannot_be_are_told_with_their_place() {
+fn impossible_lengths_are_reported_with_their_offset() {
     let mut file = snoop(&[raw(7, frame(1)), raw(8, frame(2))]);
     let second = 16 + 180;
     for (at, bytes, said) in [
@@ -163,6 +163,6 @@ fn lengths_that_cannot_be_are_told_with_their_place() {
         let all = read_as("a.erf", &join(&[&first, &second]));
         let damage = all.info.damage.unwrap();
         assert_eq!((all.packets.len(), damage.offset), (1, first.len() as u64));
-        assert!(damage.what.contains("fewer than its headers take"), "{}", damage.what);
+        assert!(damage.what.contains("less than its headers"), "{}", damage.what);
     }
 }

@@ -1,16 +1,16 @@
-//! TCP in everything it may be wrapped in.
+//! TCP packets in every supported encapsulation.
 
 use crate::build::*;
 
-/// A frame that holds a TCP packet of 100 bytes with the sequence number that is its place in the list.
+/// A frame that holds a TCP packet of 100 bytes, whose sequence number is the frame's position in the list.
 pub struct Beast {
     pub link: u16,
     pub bytes: Vec<u8>,
-    /// Bytes on the wire outside the inner IP header.
+    /// Bytes on the wire outside of the inner IP header.
     pub outside: u16,
-    /// What is counted as a tunnel.
+    /// Name under which the tunnel is counted.
     pub tunnel: Option<&'static str>,
-    /// tshark finds the TCP header only if told to; why.
+    /// Why tshark finds the TCP header only with special preferences, if so.
     pub unlike_tshark: Option<&'static str>,
 }
 
@@ -37,7 +37,7 @@ impl Zoo {
         self.add(1, ethernet(kind, &payload), outside, tunnel);
     }
 
-    /// Over IPv4 over Ethernet.
+    /// Adds a protocol over IPv4 over Ethernet.
     fn over(&mut self, protocol: u8, payload: Vec<u8>, outside: u16, tunnel: &'static str) {
         self.ether(0x0800, ipv4(protocol, &payload), outside + 34, Some(tunnel));
     }
@@ -55,10 +55,10 @@ pub fn zoo() -> Vec<Beast> {
     z.0
 }
 
-/// LLC and SNAP before IPv4.
+/// LLC and SNAP header before IPv4.
 const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 
-/// A header of 802.11: subtype and flags of a data frame, number in sequence, what stands behind the addresses.
+/// An 802.11 data frame header: subtype, flags, sequence number, and the bytes after the addresses.
 pub fn wifi(subtype: u8, flags: u8, number: u16, more: &[u8]) -> Vec<u8> {
     let mut b = vec![subtype << 4 | 8, flags, 0x30, 0];
     for last in [1, 2, 3] {
@@ -69,14 +69,14 @@ pub fn wifi(subtype: u8, flags: u8, number: u16, more: &[u8]) -> Vec<u8> {
     b
 }
 
-/// A radiotap header with its presence words and the rest.
+/// A radiotap header with its presence words and fields.
 pub fn radiotap(present: &[u32], fields: &[u8]) -> Vec<u8> {
     let length = (4 + present.len() * 4 + fields.len()) as u16;
     let words: Vec<u8> = present.iter().flat_map(|word| word.to_le_bytes()).collect();
     join(&[&[0, 0], &length.to_le_bytes(), &words, fields])
 }
 
-/// A frame of an A-MSDU, not padded.
+/// A subframe of an A-MSDU, without padding.
 pub fn subframe(body: &[u8]) -> Vec<u8> {
     ethernet((body.len() + 8) as u16, &join(&[&SNAP, body]))
 }
@@ -89,10 +89,10 @@ fn wireless(z: &mut Zoo) {
     z.add(105, join(&[&bridged, &SNAP, &z.v4()]), 44, None);
     z.add(105, join(&[&wifi(8, 1, 4, &[0x80, 0]), &subframe(&z.v4())]), 22, None);
     z.add(127, join(&[&radiotap(&[0], &[]), &wifi(0, 1, 5, &[]), &SNAP, &z.v4()]), 32, None);
-    // Time, flags: padded behind the header to four bytes; rate.
+    // Time, flags (the header is padded to four bytes), rate.
     let head = radiotap(&[7], &[1, 2, 3, 4, 5, 6, 7, 8, 0x20, 12]);
     z.add(127, join(&[&head, &wifi(8, 1, 6, &[0, 0]), &[0, 0], &SNAP, &z.v4()]), 36, None);
-    // Two presence words, so that time has to be aligned.
+    // Two presence words, so that the time must be aligned.
     let head = radiotap(&[0x8000_0003, 0], &[0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0]);
     z.add(127, join(&[&head, &wifi(0, 2, 7, &[]), &SNAP, &z.v4()]), 32, None);
     let common = |flags: u8| join(&[&[2, 0, 20, 0], &[0; 8], &[flags, 0], &[0; 10]]);
@@ -110,7 +110,7 @@ fn wireless(z: &mut Zoo) {
     z.0.last_mut().unwrap().unlike_tshark = Some("passes over fields in another way");
 }
 
-/// A pflog header of OpenBSD, 61 bytes and padding.
+/// A pflog header of OpenBSD: 61 bytes and padding.
 pub fn pflog(family: u8) -> Vec<u8> {
     let mut b = vec![61, family, 0, 0];
     b.extend(*b"em0\0\0\0\0\0\0\0\0\0\0\0\0\0");
@@ -154,7 +154,7 @@ fn l2tp(z: &mut Zoo) {
     // Length, sequence numbers, an offset of two bytes.
     let full = [0x4a, 2, 0, 160, 0, 1, 0, 2, 0, 9, 0, 8, 0, 2, 0, 0];
     z.over(17, over_udp(&full, &ppp(z.v4())), 28, "l2tp");
-    // Behind NAT, and PPP's protocol in one byte.
+    // Through NAT, and with PPP's protocol in one byte.
     z.over(17, udp(1701, 50_123, &join(&[&[0, 2, 0, 1, 0, 2, 0x57], &z.v6()])), 15, "l2tp");
     let session = [0, 0, 0, 7];
     z.over(115, join(&[&session, &ethernet(0x0800, &z.v4())]), 18, "l2tp");
@@ -247,7 +247,7 @@ fn tunnels(z: &mut Zoo) {
     let (inner, extension) = (z.v6(), [0, 1, 0, 0x85, 1, 0x10, 1, 0]);
     let head = gtp(0x36, inner.len() + extension.len());
     z.over(17, udp(2152, 2152, &join(&[&head, &extension, &inner])), 24, "gtp-u");
-    // The mirror's wrapping is not the packet's.
+    // The encapsulation by the mirror is not the packet's.
     let mirrored = ethernet(0x0800, &z.v4());
     let erspan = [0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 1, 0, 1, 0, 0, 0, 0];
     let frame = ethernet(0x0800, &ipv4(47, &join(&[&erspan, &mirrored])));
