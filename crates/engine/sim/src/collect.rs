@@ -6,7 +6,7 @@ use crate::network::SimNetwork;
 use chains::{FlowTally, Whole};
 use result::{Clock, ElementSeries, FlowPoint, FlowSeries, Outcome, Resent, RttMeter};
 use scenario::Scenario;
-use transport::{Again, Side, Tcp};
+use transport::{Retransmission, Side, Tcp};
 use units::{Span, Time};
 
 pub struct Collector {
@@ -150,10 +150,14 @@ fn retransmissions(flows: &SimFlows, flow: &TcpFlow) -> Vec<Resent> {
     let main: *const Tcp = flows.main_end(flow);
     let others = flow.ends().map(|end| &flows.ends[end.index()]).filter(|end| !std::ptr::eq(*end, main));
     let retransmissions_of = |(end, sender): (&Tcp, u32)| {
-        let again = end.tx.again.iter().flatten();
-        let one =
-            |a: &Again| Resent { time_s: end.in_run(a.at).as_secs_f64(), byte: a.seq, len: a.len, sender };
-        again.map(one).collect::<Vec<Resent>>()
+        let retransmissions = end.tx.retransmissions.iter().flatten();
+        let one = |a: &Retransmission| Resent {
+            time_s: end.in_run(a.at).as_secs_f64(),
+            byte: a.seq,
+            len: a.len,
+            sender,
+        };
+        retransmissions.map(one).collect::<Vec<Resent>>()
     };
     let mut all: Vec<Resent> =
         [flows.main_end(flow)].into_iter().chain(others).zip(0..).flat_map(retransmissions_of).collect();

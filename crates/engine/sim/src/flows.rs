@@ -318,7 +318,7 @@ impl SimFlows {
         for flow in &self.flows {
             if let FlowKind::Tcp(t) = &flow.kind {
                 for end in t.ends() {
-                    self.ends[end.index()].tx.again = Some(Vec::new());
+                    self.ends[end.index()].tx.retransmissions = Some(Vec::new());
                 }
             }
         }

@@ -96,7 +96,7 @@ impl HostJitter {
     pub fn new(scenario: &Scenario, seed: u64, flows: &mut SimFlows) -> HostJitter {
         let hosts: Vec<_> = scenario.hosts.iter().map(|h| JitteryHost::new(seed, &h.name)).collect();
         for (end, &host) in flows.ends.iter_mut().zip(&flows.host) {
-            end.begin_clock_at(hosts[host as usize].clock);
+            end.set_clock(hosts[host as usize].clock);
         }
         let deferred_ends = vec![false; flows.ends.len()];
         HostJitter { hosts, deferred_ends, deferred_flows: vec![false; flows.flows.len()] }

@@ -274,10 +274,10 @@ impl SimRun<'_> {
     /// Writes the requests that a flow's application has pending for its connections.
     fn write_requests(&mut self, flow_index: u32, out: &mut Vec<Segment>) {
         while let FlowKind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind
-            && let Some(ask) = t.app.take_ask()
+            && let Some(request) = t.app.take_request()
         {
-            let end = EndId::new(t.legs.start + ask.connection as u32 * t.hops, Side::Client);
-            self.flows.ends[end.index()].write(self.now, ask.request, true, out);
+            let end = EndId::new(t.legs.start + request.connection as u32 * t.hops, Side::Client);
+            self.flows.ends[end.index()].write(self.now, request.request, true, out);
             self.emit(end, out);
             self.arm_end(end);
         }
@@ -429,9 +429,9 @@ impl SimRun<'_> {
             if before != after {
                 self.agenda.set(Owner::Flow(flow_index), after);
             }
-            let asks = t.app.has_asks();
+            let has_requests = t.app.has_requests();
             self.emit(end, &mut out);
-            if asks {
+            if has_requests {
                 self.write_requests(flow_index, &mut out);
             }
         } else {
