@@ -68,7 +68,7 @@ pub struct BetweenEnds {
     pub least_ms: Option<f64>,
     /// One-way delay above that minimum, ms: queueing in this direction alone.
     pub late_ms: LateSummary,
-    /// That delay and losses over time; intervals in which nothing was sent are omitted.
+    /// Queueing delay and losses over time; intervals in which nothing was sent are omitted.
     pub over_time: Vec<LatePart>,
     /// The lost packets, at most the first thousand.
     pub lost: Vec<LostBetween>,

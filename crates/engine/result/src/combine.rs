@@ -231,8 +231,8 @@ fn kept_measures(variant: &VariantResult) -> Vec<Measure> {
         quantities.map(|quantity| (Subject::Flow(flow.name.clone()), quantity))
     });
     let statistics = |quantity: Quantity| -> &[Option<Statistic>] {
-        let all = &[None, Some(Statistic::Mean), Some(Statistic::P95), Some(Statistic::P99)];
-        if quantity.has_distribution() { all } else { &all[..1] }
+        let kept = &[None, Some(Statistic::Mean), Some(Statistic::P95), Some(Statistic::P99)];
+        if quantity.has_distribution() { kept } else { &kept[..1] }
     };
     let with = |(subject, quantity): (Subject, Quantity)| {
         let one =

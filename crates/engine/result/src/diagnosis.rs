@@ -130,7 +130,7 @@ pub struct CauseShare {
     pub cause: Cause,
     /// Share of the flow's time, 0 to 1; the shares of a flow add up to 1.
     pub share: f64,
-    /// That share in seconds.
+    /// Time with this cause, s.
     pub seconds: f64,
 }
 
@@ -476,7 +476,7 @@ pub struct ConnectionSetup {
     pub syn_acks: u64,
     /// Time from the first SYN to the last, s.
     pub retried_s: f64,
-    /// How the setup failed; absent where it succeeded.
+    /// Kind of failure; absent where the setup succeeded.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed: Option<SetupEnd>,
     /// Time from the first SYN to the RST that refused it, ms; absent where none did.
@@ -534,11 +534,11 @@ pub struct ResponseTimes {
     pub network_ms: Option<f64>,
     /// Sum of the server's shares, s.
     pub server_s: f64,
-    /// That sum as a share of the flow's time, 0 to 1.
+    /// Sum of the server's shares as a share of the flow's time, 0 to 1.
     pub share: f64,
 }
 
-/// How packets serve as evidence.
+/// The kind of evidence that packets give.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -589,7 +589,7 @@ pub struct PacketProof {
     /// The cause that the packets prove; absent where they prove something else, which `kind` names.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cause: Option<Cause>,
-    /// How the packets serve as evidence.
+    /// Kind of evidence.
     pub kind: ProofKind,
     /// Numbers of some of the packets, as in Wireshark's `frame.number`: the record's position in the file,
     /// from 1; several files read together count as one.
@@ -672,7 +672,7 @@ pub struct Measures {
     pub acks: u64,
     /// Duplicate ACKs received.
     pub dup_acks: u64,
-    /// How many times the receive window closed (zero window).
+    /// Number of times that the receive window closed (zero window).
     pub zero_windows: u64,
     /// Small segments held back until all earlier data was acknowledged, with an ACK that the receiver
     /// delayed (Nagle).

@@ -45,7 +45,8 @@ pub struct FlowOutage {
     /// where nothing arrived afterwards.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub back_ms: Option<f64>,
-    /// Datagrams due in that time that did not arrive; absent for TCP flows.
+    /// Datagrams due between the begin of this fault and the begin of the next that did not arrive; absent
+    /// for TCP flows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost_packets: Option<u64>,
 }

@@ -1,4 +1,5 @@
-//! What limits the flows of a variant ("holds" them), found by runs with one effect switched off at a time.
+//! The effects that limit a variant's flows ("hold" them), found by runs with one effect switched off at a
+//! time.
 //!
 //! `experiment::holders` fills these types; the table at its head defines "switched off" for each kind.
 

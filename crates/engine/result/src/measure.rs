@@ -195,7 +195,7 @@ impl Quantity {
         Quantity::ALL.into_iter().find(|q| q.name() == name)
     }
 
-    /// What it is counted in.
+    /// Unit of the quantity.
     pub fn unit(self) -> MeasureUnit {
         match self {
             Quantity::Goodput => MeasureUnit::Mbps,

@@ -353,7 +353,7 @@ pub struct FlowResult {
     /// Data packets that the path dropped; absent where unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost_packets: Option<u64>,
-    /// Time spent in each state of the congestion control, longest first; with relays, of the first
+    /// Share of the lifetime spent in each state of the congestion control, largest first; with relays, of the first
     /// connection, as in the time series. Absent without time series and for datagram flows.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub states: Vec<StateTime>,
@@ -397,7 +397,7 @@ pub struct StateTime {
     pub state: String,
     /// Share of the flow's lifetime, 0 to 1.
     pub share: f64,
-    /// How many times the state was entered.
+    /// Number of times that the state was entered.
     pub entered: u64,
 }
 

@@ -151,13 +151,13 @@ fn retransmissions(flows: &SimFlows, flow: &TcpFlow) -> Vec<Resent> {
     let others = flow.ends().map(|end| &flows.ends[end.index()]).filter(|end| !std::ptr::eq(*end, main));
     let retransmissions_of = |(end, sender): (&Tcp, u32)| {
         let retransmissions = end.tx.retransmissions.iter().flatten();
-        let one = |a: &Retransmission| Resent {
+        let convert = |a: &Retransmission| Resent {
             time_s: end.in_run(a.at).as_secs_f64(),
             byte: a.seq,
             len: a.len,
             sender,
         };
-        retransmissions.map(one).collect::<Vec<Resent>>()
+        retransmissions.map(convert).collect::<Vec<Resent>>()
     };
     let mut all: Vec<Resent> =
         [flows.main_end(flow)].into_iter().chain(others).zip(0..).flat_map(retransmissions_of).collect();

@@ -118,7 +118,7 @@ struct Builder<'a> {
     out: SimFlows,
     /// Datagram flows with their destination hosts.
     udp: Vec<(u32, u32)>,
-    /// Begin and end of each fault.
+    /// Begin of each fault, and begin of the next fault or end of the run.
     faults: Vec<[Time; 2]>,
 }
 

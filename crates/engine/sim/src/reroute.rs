@@ -25,8 +25,8 @@ const RESTARTED: Span = Span::from_millis(1500);
 /// Times of route changes, in order, each with the links that are not used from then on.
 pub fn changes(scenario: &Scenario) -> Vec<(Time, Vec<usize>)> {
     let mut spans: Vec<(Time, Time, usize)> = Vec::new();
-    let all = scenario.faults.iter().flat_map(|f| f.links.iter().map(move |&link| (f, link)));
-    for (fault, link) in all.filter(|&(_, link)| scenario.has_session(link)) {
+    let affected = scenario.faults.iter().flat_map(|f| f.links.iter().map(move |&link| (f, link)));
+    for (fault, link) in affected.filter(|&(_, link)| scenario.has_session(link)) {
         let ends = scenario.links[link].between;
         // The lower hold time applies to both ends (RFC 4271 section 4.2); keepalives are sent three times in
         // it.

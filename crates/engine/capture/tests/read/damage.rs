@@ -33,13 +33,13 @@ fn a_file_truncated_anywhere_is_read_up_to_its_end() {
         .run(&(any::<bool>(), sizes, 0.0..1.0f64), |(ng, sizes, place)| {
             let (file, starts) = file(ng, &sizes);
             let cut = starts[0] + (place * (file.len() - starts[0]) as f64) as usize;
-            let all = read(&file[..cut]);
+            let contents = read(&file[..cut]);
             let whole = starts.iter().rposition(|s| *s <= cut).unwrap();
-            prop_assert_eq!(all.packets.len(), whole);
-            for (i, p) in all.packets.iter().enumerate() {
+            prop_assert_eq!(contents.packets.len(), whole);
+            for (i, p) in contents.packets.iter().enumerate() {
                 prop_assert_eq!((p.seq, p.len), (i as u32, sizes[i] as u32));
             }
-            let offset = all.info.damage.map(|d| d.offset as usize);
+            let offset = contents.info.damage.map(|d| d.offset as usize);
             prop_assert_eq!(offset, (starts[whole] != cut).then_some(starts[whole]));
             Ok(())
         })
@@ -90,10 +90,10 @@ fn truncated_compressed_files_are_read_up_to_their_end() {
         }
     }
     for (name, packed) in [("gzip", gzip(&file)), ("zstd", zstd(&file)), ("xz", xz(&file))] {
-        let all = read(&packed[..packed.len() * 4 / 5]);
-        let n = all.packets.len();
+        let contents = read(&packed[..packed.len() * 4 / 5]);
+        let n = contents.packets.len();
         assert!((100..3_000).contains(&n), "{name}: {n}");
-        let damage = all.info.damage.unwrap();
+        let damage = contents.info.damage.unwrap();
         assert_eq!(damage.offset, starts[n] as u64, "{name}");
         assert!(damage.what.starts_with(&format!("the {name} data is damaged: ")), "{}", damage.what);
     }
@@ -103,9 +103,9 @@ fn truncated_compressed_files_are_read_up_to_their_end() {
 fn a_record_of_excessive_length_ends_reading() {
     let (mut file, starts) = file(false, &[10; 5]);
     file[starts[3] + 8..starts[3] + 12].copy_from_slice(&0x7fff_0000u32.to_le_bytes());
-    let all = read(&file);
-    assert_eq!(all.packets.len(), 3);
-    let damage = all.info.damage.unwrap();
+    let contents = read(&file);
+    assert_eq!(contents.packets.len(), 3);
+    let damage = contents.info.damage.unwrap();
     assert_eq!(damage.offset, starts[3] as u64);
     assert!(damage.what.contains("claims 2147418112 captured bytes, the maximum is 262144"));
 }
@@ -126,9 +126,9 @@ fn errors_of_blocks_are_described() {
         (20, number(5_000, true), "a packet of 5000 captured bytes in a block of"),
         (4, number(40_000_000, true), "of 40000000 bytes"),
     ] {
-        let all = with(at, &bytes);
-        assert_eq!(all.packets.len(), 1, "{said}");
-        let damage = all.info.damage.unwrap();
+        let contents = with(at, &bytes);
+        assert_eq!(contents.packets.len(), 1, "{said}");
+        let damage = contents.info.damage.unwrap();
         assert_eq!(damage.offset, starts[1] as u64, "{said}");
         assert!(damage.what.contains(said), "{} is not {said}", damage.what);
     }

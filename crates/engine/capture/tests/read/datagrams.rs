@@ -26,12 +26,15 @@ fn length_and_first_bytes_of_datagrams_are_kept() {
     // Padding of the link layer is not payload.
     short.extend([0xee; 20]);
     let long = crate::build::ipv4(17, &udp(443, 40_000, &payload));
-    let all = read(&[short.clone(), long.clone()], PacketFilter::default());
-    assert_eq!(all.len(), 2);
-    assert_eq!((all[0].len, all[0].head(), all[0].src.port, all[0].header), (3, &[1, 2, 3][..], 40_000, 28));
+    let contents = read(&[short.clone(), long.clone()], PacketFilter::default());
+    assert_eq!(contents.len(), 2);
+    assert_eq!(
+        (contents[0].len, contents[0].head(), contents[0].src.port, contents[0].header),
+        (3, &[1, 2, 3][..], 40_000, 28)
+    );
     // The writer stores 112 bytes of a packet, more than `DATAGRAM_HEAD`.
-    assert_eq!((all[1].len, all[1].head()), (100, &payload[..DATAGRAM_HEAD]));
-    assert_eq!(all[1].time, Time::ZERO + Span::from_secs(1));
+    assert_eq!((contents[1].len, contents[1].head()), (100, &payload[..DATAGRAM_HEAD]));
+    assert_eq!(contents[1].time, Time::ZERO + Span::from_secs(1));
     let some = read(&[short.clone(), long], PacketFilter { ports: vec![53], ..PacketFilter::default() });
     assert!(some.is_empty());
     // The datagram of a tunnel is not returned, only its contents.
@@ -40,6 +43,6 @@ fn length_and_first_bytes_of_datagrams_are_kept() {
         &udp(1, 4789, &[8, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 8, 0]),
     );
     let inside = [&tunnel[..], &short[..]].concat();
-    let all = read(&[inside], PacketFilter::default());
-    assert!(all.iter().all(|d| d.dst.port == 443), "{all:?}");
+    let contents = read(&[inside], PacketFilter::default());
+    assert!(contents.iter().all(|d| d.dst.port == 443), "{contents:?}");
 }

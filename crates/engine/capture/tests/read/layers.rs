@@ -4,7 +4,7 @@ use crate::build::*;
 use crate::zoo::{attribute, pflog, radiotap, subframe, wifi, zoo};
 use capture::{Addr, Endpoint, IcmpSays, PacketFragments, TcpFlags, Unreachable};
 
-fn frames(link: u32, frames: Vec<Vec<u8>>) -> All {
+fn frames(link: u32, frames: Vec<Vec<u8>>) -> Contents {
     let records: Vec<Raw> = frames.into_iter().enumerate().map(|(i, b)| raw(i, b)).collect();
     read(&pcap(Layout { link, ..PLAIN }, &records))
 }
@@ -12,13 +12,13 @@ fn frames(link: u32, frames: Vec<Vec<u8>>) -> All {
 #[test]
 fn tcp_is_found_in_every_encapsulation() {
     for (i, beast) in zoo().into_iter().enumerate() {
-        let all = frames(beast.link as u32, vec![beast.bytes]);
-        let [packet] = all.packets[..] else { panic!("beast {i}: {:?}", all.info) };
+        let contents = frames(beast.link as u32, vec![beast.bytes]);
+        let [packet] = contents.packets[..] else { panic!("beast {i}: {:?}", contents.info) };
         assert_eq!((packet.seq, packet.len), (i as u32, 100), "beast {i}");
         assert_eq!(packet.outside, beast.outside, "beast {i}");
         assert_eq!((packet.ack, packet.window, packet.flags), (77, 502, TcpFlags::ACK), "beast {i}");
-        assert_eq!(all.info.tunnels.first().map(|c| c.name), beast.tunnel, "beast {i}");
-        assert_eq!((all.info.tcp_packets, all.info.udp_packets), (1, 0));
+        assert_eq!(contents.info.tunnels.first().map(|c| c.name), beast.tunnel, "beast {i}");
+        assert_eq!((contents.info.tcp_packets, contents.info.udp_packets), (1, 0));
         let v6 = packet.src.addr.ip().is_ipv6();
         let (src, dst) = if v6 {
             (Addr::v6(v6_address(1)), Addr::v6(v6_address(2)))
@@ -37,13 +37,17 @@ fn a_record_truncated_anywhere_is_counted() {
         for kept in 0..beast.bytes.len() {
             let wire = beast.bytes.len() as u32;
             let cut = Raw { wire, ..raw(0, beast.bytes[..kept].to_vec()) };
-            let all = read(&pcap(Layout { link: beast.link as u32, ..PLAIN }, &[cut]));
-            let others: u64 = all.info.other.iter().map(|c| c.count).sum();
-            assert_eq!(all.info.tcp_packets + all.info.udp_packets + others, 1, "beast {i} cut at {kept}");
+            let contents = read(&pcap(Layout { link: beast.link as u32, ..PLAIN }, &[cut]));
+            let others: u64 = contents.info.other.iter().map(|c| c.count).sum();
+            assert_eq!(
+                contents.info.tcp_packets + contents.info.udp_packets + others,
+                1,
+                "beast {i} cut at {kept}"
+            );
             // The payload length does not depend on the captured bytes; 16 bytes of the header suffice.
             if kept >= beast.bytes.len() - 104 {
-                assert_eq!(all.packets.len(), 1, "beast {i} cut at {kept}");
-                assert_eq!(all.packets[0].len, 100, "beast {i} cut at {kept}");
+                assert_eq!(contents.packets.len(), 1, "beast {i} cut at {kept}");
+                assert_eq!(contents.packets[0].len, 100, "beast {i} cut at {kept}");
             }
         }
     }
@@ -53,15 +57,15 @@ fn a_record_truncated_anywhere_is_counted() {
 fn header_counts_ip_and_tcp_with_their_options() {
     let ts = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
     let hop = [6, 0, 1, 4, 0, 0, 0, 0];
-    let all = frames(
+    let contents = frames(
         1,
         vec![
             ethernet(0x0800, &ipv4(6, &tcp(1, ACK, &ts, 10))),
             ethernet(0x86dd, &ipv6(0, &join(&[&hop, &tcp(1, ACK, &ts, 10)]))),
         ],
     );
-    assert_eq!(all.packets.iter().map(|p| p.header).collect::<Vec<_>>(), [52, 80]);
-    assert_eq!(all.packets[0].options.timestamps, Some((1, 2)));
+    assert_eq!(contents.packets.iter().map(|p| p.header).collect::<Vec<_>>(), [52, 80]);
+    assert_eq!(contents.packets[0].options.timestamps, Some((1, 2)));
 }
 
 #[test]
@@ -85,8 +89,8 @@ fn options_of_a_syn_and_of_a_sack() {
     let frames = [ipv4(6, &tcp(1, 2, &syn, 0)), whole.clone(), ipv4(6, &tcp(1, ACK, &four, 0)), whole];
     let mut records: Vec<Raw> = frames.into_iter().enumerate().map(|(i, b)| raw(i, b)).collect();
     records[3].bytes.truncate(20 + 20 + 30);
-    let all = read(&pcap(Layout { link: 101, ..PLAIN }, &records));
-    let [syn, sack, four, cut] = [0, 1, 2, 3].map(|i| all.packets[i].options);
+    let contents = read(&pcap(Layout { link: 101, ..PLAIN }, &records));
+    let [syn, sack, four, cut] = [0, 1, 2, 3].map(|i| contents.packets[i].options);
     assert_eq!((syn.mss, syn.wscale, syn.sack_ok), (Some(1460), Some(7), true));
     assert_eq!((syn.timestamps, syn.cut), (Some((9, 0)), false));
     assert_eq!(sack.sack_blocks(), [(1000, 2000), (3000, 4000), (5000, 6000)]);
@@ -110,10 +114,10 @@ fn packets_of_more_than_64_kb_from_offload() {
     for r in &mut records {
         r.wire = 14 + 40 + 180_020;
     }
-    let all = read(&pcap(PLAIN, &records));
-    let lens: Vec<u32> = all.packets.iter().map(|p| p.len).collect();
+    let contents = read(&pcap(PLAIN, &records));
+    let lens: Vec<u32> = contents.packets.iter().map(|p| p.len).collect();
     assert_eq!(lens, [14 + 40 + 180_020 - 54, 180_000, 200_000]);
-    assert_eq!(all.packets[2].header, 68);
+    assert_eq!(contents.packets[2].header, 68);
 }
 
 /// A TCP packet of 3,000 bytes in three fragments.
@@ -128,12 +132,12 @@ fn fragments(seq: u32, id: u16) -> [Vec<u8>; 3] {
 #[test]
 fn a_fragmented_packet_has_the_length_of_all_its_fragments() {
     let [[a1, a2, a3], [b1, b2, b3]] = [fragments(1, 1), fragments(2, 2)];
-    let all = frames(1, vec![a1, b3, a2, b2, a3, b1]);
-    assert_eq!(all.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(1, 2_980), (2, 2_980)]);
-    assert_eq!(all.packets[0].time.as_nanos() % 1_000_000_000, 4_000);
+    let contents = frames(1, vec![a1, b3, a2, b2, a3, b1]);
+    assert_eq!(contents.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(1, 2_980), (2, 2_980)]);
+    assert_eq!(contents.packets[0].time.as_nanos() % 1_000_000_000, 4_000);
     let fragments = PacketFragments { count: 3, torn: false, fits: 1_500 };
-    assert!(all.packets.iter().all(|p| p.fragments == fragments), "{:?}", all.packets[0].fragments);
-    assert_eq!((all.info.tcp_packets, all.info.fragments, all.info.records), (2, 4, 6));
+    assert!(contents.packets.iter().all(|p| p.fragments == fragments), "{:?}", contents.packets[0].fragments);
+    assert_eq!((contents.info.tcp_packets, contents.info.fragments, contents.info.records), (2, 4, 6));
 }
 
 #[test]
@@ -144,28 +148,28 @@ fn fragments_of_ipv6() {
         let header = [6, 0, place[0], place[1], 0, 1, 2, 3];
         ethernet(0x86dd, &ipv6(44, &join(&[&header, &whole[from..to]])))
     };
-    let all = frames(1, vec![part(0, 1_232, 1), part(1_232, 2_020, 0)]);
-    assert_eq!(all.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(5, 2_000)]);
-    assert_eq!(all.info.fragments, 1);
+    let contents = frames(1, vec![part(0, 1_232, 1), part(1_232, 2_020, 0)]);
+    assert_eq!(contents.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(5, 2_000)]);
+    assert_eq!(contents.info.fragments, 1);
 }
 
 #[test]
 fn packets_are_not_delayed_if_all_later_fragments_are_missing() {
     let firsts: Vec<Vec<u8>> = (0..400).map(|n| fragments(n, n as u16)[0].clone()).collect();
-    let all = frames(1, firsts);
-    assert_eq!(all.packets.len(), 400);
-    assert!(all.packets.iter().all(|p| p.len == 1_460 && p.fragments.count == 1 && !p.fragments.torn));
+    let contents = frames(1, firsts);
+    assert_eq!(contents.packets.len(), 400);
+    assert!(contents.packets.iter().all(|p| p.len == 1_460 && p.fragments.count == 1 && !p.fragments.torn));
     // Once the table is full and some packets were abandoned, the others are returned at once.
-    let late = all.packets.iter().position(|p| p.seq == 300).unwrap();
+    let late = contents.packets.iter().position(|p| p.seq == 300).unwrap();
     assert!(late < 60, "{late}");
 }
 
 #[test]
 fn a_packet_with_a_missing_fragment_is_lost_if_others_are_complete() {
     let [[a1, a2, a3], [b1, b2, _], [c1, ..]] = [fragments(1, 1), fragments(2, 2), fragments(3, 3)];
-    let all = frames(1, vec![a1, a2, a3, b1, b2, c1]);
+    let contents = frames(1, vec![a1, a2, a3, b1, b2, c1]);
     let got: Vec<_> =
-        all.packets.iter().map(|p| (p.seq, p.len, p.fragments.count, p.fragments.torn)).collect();
+        contents.packets.iter().map(|p| (p.seq, p.len, p.fragments.count, p.fragments.torn)).collect();
     assert_eq!(got, [(1, 2_980, 3, false), (2, 2_940, 2, true), (3, 1_460, 1, true)]);
 }
 
@@ -178,8 +182,8 @@ fn a_packet_in_a_fragmented_tunnel_packet_counts_as_fragmented() {
         ethernet(0x0800, &ipv4_part(47, 9, 0x2000, &outer[..1_480])),
         ethernet(0x0800, &ipv4_part(47, 9, 1_480 / 8, &outer[1_480..])),
     ];
-    let all = frames(1, parts.to_vec());
-    let [packet] = all.packets[..] else { panic!("{:?}", all.info) };
+    let contents = frames(1, parts.to_vec());
+    let [packet] = contents.packets[..] else { panic!("{:?}", contents.info) };
     assert_eq!(
         (packet.len, packet.fragments),
         (1_460, PacketFragments { count: 2, torn: false, fits: 1_476 })
@@ -196,13 +200,13 @@ fn icmp_reports_that_a_packet_was_too_big() {
     let v6 = ipv6(58, &join(&[&[2, 0, 0, 0, 0, 0, 5, 0], quoted]));
     let about_udp = ipv4(1, &join(&[&[3, 4, 0, 0, 0, 0, 5, 0x14], &ipv4(17, &udp(1, 2, &[]))]));
     let unreachable = ipv4(1, &join(&[&[3, 1, 0, 0, 0, 0, 0, 0], &ipv4(6, &tcp(9, ACK, &[], 0))]));
-    let all = frames(101, vec![v4, v6, about_udp, unreachable]);
-    let [v4, v6, gone] = all.reports[..] else { panic!("{:?}", all.reports) };
+    let contents = frames(101, vec![v4, v6, about_udp, unreachable]);
+    let [v4, v6, gone] = contents.reports[..] else { panic!("{:?}", contents.reports) };
     let too_big = |mtu| IcmpSays::TooBig(Some(mtu));
     assert_eq!((v4.says, v4.from.addr, v4.from.port), (too_big(1_300), Addr::v4(CLIENT), 40_000));
     assert_eq!((v6.says, v6.to.addr, v6.to.port), (too_big(1_280), Addr::v6(v6_address(2)), 5_201));
     assert_eq!((gone.says, gone.from.port), (IcmpSays::Unreachable(Unreachable::Host), 40_000));
-    assert_eq!((count(&all.info, "icmp"), count(&all.info, "icmpv6")), (3, 1));
+    assert_eq!((count(&contents.info, "icmp"), count(&contents.info, "icmpv6")), (3, 1));
 }
 
 #[test]
@@ -211,7 +215,7 @@ fn packets_other_than_tcp_are_counted_by_protocol() {
     let mut data = vec![4, 0, 0, 0, 1, 2, 3, 4];
     data.resize(64, 7);
     let over_udp = |port, payload: &[u8]| ethernet(0x0800, &ipv4(17, &udp(port, port, payload)));
-    let all = frames(
+    let contents = frames(
         1,
         vec![
             ethernet(0x0806, &[0; 28]),
@@ -229,8 +233,8 @@ fn packets_other_than_tcp_are_counted_by_protocol() {
         ],
     );
     let names = ["arp", "lldp", "esp", "sctp", "esp-in-udp", "wireguard-like", "bad header", "vxlan"];
-    assert_eq!(names.map(|n| count(&all.info, n)), [1, 1, 1, 1, 1, 1, 2, 0]);
-    assert_eq!((all.info.udp_packets, all.info.tcp_packets, all.info.records), (5, 0, 11));
+    assert_eq!(names.map(|n| count(&contents.info, n)), [1, 1, 1, 1, 1, 1, 2, 0]);
+    assert_eq!((contents.info.udp_packets, contents.info.tcp_packets, contents.info.records), (5, 0, 11));
 }
 
 #[test]
@@ -239,8 +243,8 @@ fn nested_tunnels_are_followed_to_a_limit() {
     for _ in 0..40 {
         bytes = ipv4(4, &bytes);
     }
-    let all = frames(101, vec![bytes]);
-    assert_eq!((all.packets.len(), count(&all.info, "too many layers")), (0, 1));
+    let contents = frames(101, vec![bytes]);
+    assert_eq!((contents.packets.len(), count(&contents.info, "too many layers")), (0, 1));
 }
 
 /// LLC and SNAP header before IPv4.
@@ -255,7 +259,7 @@ fn frames_of_802_11_without_unencrypted_data_are_counted() {
         b[at] = byte;
         b
     };
-    let all = frames(
+    let contents = frames(
         105,
         vec![
             data(1, 1),
@@ -270,13 +274,13 @@ fn frames_of_802_11_without_unencrypted_data_are_counted() {
             with(0, 9),
         ],
     );
-    assert_eq!(all.packets.iter().map(|p| p.seq).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(contents.packets.iter().map(|p| p.seq).collect::<Vec<_>>(), [1, 2, 3]);
     let names = ["encrypted 802.11", "802.11 management", "802.11 control", "802.11 without data"];
-    assert_eq!(names.map(|n| count(&all.info, n)), [1; 4]);
+    assert_eq!(names.map(|n| count(&contents.info, n)), [1; 4]);
     let names = ["repeated 802.11", "later 802.11 fragment", "bad header"];
-    assert_eq!(names.map(|n| count(&all.info, n)), [1; 3]);
+    assert_eq!(names.map(|n| count(&contents.info, n)), [1; 3]);
     assert_eq!(
-        (all.info.tcp_packets, all.info.records, &all.info.links[..]),
+        (contents.info.tcp_packets, contents.info.records, &contents.info.links[..]),
         (3, 10, &["802.11".into()][..])
     );
     let bad = join(&[&radiotap(&[2], &[0x40]), &data(1, 1)]);
@@ -292,8 +296,8 @@ fn new_senders_of_802_11_replace_the_oldest() {
     };
     let once = (0..300).map(|n| sent(n, 1));
     let again = [sent(299, 9), sent(0, 9), sent(0, 9)];
-    let all = frames(105, once.chain(again).collect());
-    assert_eq!((all.packets.len(), count(&all.info, "repeated 802.11")), (301, 2));
+    let contents = frames(105, once.chain(again).collect());
+    assert_eq!((contents.packets.len(), count(&contents.info, "repeated 802.11")), (301, 2));
 }
 
 #[test]
@@ -305,16 +309,19 @@ fn every_frame_of_an_aggregate_is_read() {
     };
     let whole = join(&[&wifi(8, 1, 4, &[0x80, 0]), &part(1), &part(2), &part(3), &[1, 2, 3, 4]]);
     let again = join(&[&wifi(8, 9, 4, &[0x80, 0]), &part(1), &part(2), &part(3)]);
-    let all = frames(105, vec![whole.clone(), again]);
-    let got: Vec<_> = all.packets.iter().map(|p| (p.seq, p.len, p.outside)).collect();
+    let contents = frames(105, vec![whole.clone(), again]);
+    let got: Vec<_> = contents.packets.iter().map(|p| (p.seq, p.len, p.outside)).collect();
     assert_eq!(got, [(1, 9, 22), (2, 9, 22), (3, 9, 22)]);
-    assert_eq!((all.info.tcp_packets, all.info.records, count(&all.info, "repeated 802.11")), (3, 4, 1));
+    assert_eq!(
+        (contents.info.tcp_packets, contents.info.records, count(&contents.info, "repeated 802.11")),
+        (3, 4, 1)
+    );
     for kept in 0..whole.len() {
         let wire = whole.len() as u32;
-        let all =
+        let contents =
             read(&pcap(Layout { link: 105, ..PLAIN }, &[Raw { wire, ..raw(0, whole[..kept].to_vec()) }]));
-        let others: u64 = all.info.other.iter().map(|c| c.count).sum();
-        assert_eq!(all.info.records, all.info.tcp_packets + others, "cut at {kept}");
+        let others: u64 = contents.info.other.iter().map(|c| c.count).sum();
+        assert_eq!(contents.info.records, contents.info.tcp_packets + others, "cut at {kept}");
     }
 }
 
@@ -338,8 +345,13 @@ fn wrong_headers_of_logs_and_links_are_counted() {
         (192, join(&[&[0, 0, 7, 0, 101, 0, 0, 0], &ip]), "bad header"),
         (192, join(&[&[0, 0, 8, 0, 101, 0, 1, 0], &ip]), "unknown link type"),
     ] {
-        let all = frames(link, vec![frame]);
-        assert_eq!((all.packets.len(), count(&all.info, said)), (0, 1), "{link}: {:?}", all.info.other);
+        let contents = frames(link, vec![frame]);
+        assert_eq!(
+            (contents.packets.len(), count(&contents.info, said)),
+            (0, 1),
+            "{link}: {:?}",
+            contents.info.other
+        );
     }
 }
 
@@ -349,7 +361,7 @@ fn ambiguous_l2tp_sessions_are_not_guessed() {
     let over = |protocol, payload: Vec<u8>| ethernet(0x0800, &ipv4(protocol, &payload));
     let datagram =
         |header: &[u8]| over(17, udp(1701, 1701, &join(&[header, &[0xff, 3, 0, 0x21], &inner[14..]])));
-    let all = frames(
+    let contents = frames(
         1,
         vec![
             // Control messages of both versions, a frame that ends too early, a session of ARP, and a
@@ -366,9 +378,9 @@ fn ambiguous_l2tp_sessions_are_not_guessed() {
             datagram(&[2, 2, 0, 1, 0, 2, 0xff, 0xff]),
         ],
     );
-    assert_eq!((all.packets.len(), count(&all.info, "unknown tunnel payload")), (0, 4));
-    assert_eq!((all.info.udp_packets, count(&all.info, "l2tp")), (5, 4));
+    assert_eq!((contents.packets.len(), count(&contents.info, "unknown tunnel payload")), (0, 4));
+    assert_eq!((contents.info.udp_packets, count(&contents.info, "l2tp")), (5, 4));
     let padded = ethernet(0x0800, &ipv4(6, &tcp(8, ACK, &[], 0)));
-    let all = frames(1, vec![over(115, join(&[&[0, 0, 0, 1], &padded, &[0; 6]]))]);
-    assert_eq!(all.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(8, 0)]);
+    let contents = frames(1, vec![over(115, join(&[&[0, 0, 0, 1], &padded, &[0; 6]]))]);
+    assert_eq!(contents.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(8, 0)]);
 }

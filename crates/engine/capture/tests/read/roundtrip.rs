@@ -79,8 +79,8 @@ fn story() -> Vec<Frame> {
 /// The same frames over IPv6, which has no identification.
 fn story_v6() -> Vec<Frame> {
     let v6 = |address| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, if address == CLIENT { 1 } else { 2 });
-    let of = |f: Frame| Frame { src: v6(f.src).into(), dst: v6(f.dst).into(), id: 0, ..f };
-    story().into_iter().map(of).collect()
+    let over_v6 = |f: Frame| Frame { src: v6(f.src).into(), dst: v6(f.dst).into(), id: 0, ..f };
+    story().into_iter().map(over_v6).collect()
 }
 
 fn pcap(frames: &[Frame]) -> Vec<u8> {
@@ -145,18 +145,18 @@ fn read(bytes: &[u8]) -> (Frame, &[u8]) {
     whole.resize(length, 0);
     let packet = SlicedPacket::from_ip(&whole).unwrap();
     let ip = network(packet.net.as_ref().unwrap(), length);
-    let of = |v4: Result<u16, _>, v6: Result<u16, _>| if ip.src.is_ipv4() { v4 } else { v6 }.unwrap();
+    let value_of = |v4: Result<u16, _>, v6: Result<u16, _>| if ip.src.is_ipv4() { v4 } else { v6 }.unwrap();
     let (payload, header_len) = match packet.transport.unwrap() {
         TransportSlice::Tcp(tcp) => {
             let [a, b] = [ip.src, ip.dst].map(octets);
-            let sum = of(tcp.calc_checksum_ipv4(a.0, b.0), tcp.calc_checksum_ipv6(a.1, b.1));
+            let sum = value_of(tcp.calc_checksum_ipv4(a.0, b.0), tcp.calc_checksum_ipv6(a.1, b.1));
             assert_eq!(tcp.checksum(), sum);
             let header = ip.header + tcp.header_slice().len();
             (Payload::Tcp(read_tcp(&tcp)), header)
         }
         TransportSlice::Udp(udp) => {
             let (header, [a, b]) = (udp.to_header(), [ip.src, ip.dst].map(octets));
-            let sum = of(
+            let sum = value_of(
                 header.calc_checksum_ipv4_raw(a.0, b.0, udp.payload()),
                 header.calc_checksum_ipv6_raw(a.1, b.1, udp.payload()),
             );
@@ -319,18 +319,18 @@ fn icmp_errors_are_read_at_their_position() {
 fn icmpv6_packet_too_big_is_read_at_its_position() {
     let frames = story_v6();
     let router = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9);
-    let told = frames[3].refused(router.into(), 70_000).unwrap();
-    let (bytes, length) = told.headers().unwrap();
+    let error = frames[3].refused(router.into(), 70_000).unwrap();
+    let (bytes, length) = error.headers().unwrap();
     assert_eq!((bytes.len(), length), (1280, 1280));
     let packet = SlicedPacket::from_ip(&bytes).unwrap();
     let Some(TransportSlice::Icmpv6(icmp)) = packet.transport else { panic!("{:?}", packet.transport) };
-    assert!(icmp.is_checksum_valid(octets(told.src).1, octets(told.dst).1));
-    assert_eq!(octets(told.dst), octets(frames[3].src));
-    let written = [&frames[..4], std::slice::from_ref(&told), &frames[4..]].concat();
+    assert!(icmp.is_checksum_valid(octets(error.src).1, octets(error.dst).1));
+    assert_eq!(octets(error.dst), octets(frames[3].src));
+    let written = [&frames[..4], std::slice::from_ref(&error), &frames[4..]].concat();
     let input = Box::new(Cursor::new(pcap(&written)));
     let (mut reader, mut batch) = (CaptureReader::from_reader(input, "x").unwrap(), Batch::default());
     while reader.fill(&mut batch) {}
     let read: Vec<_> = batch.reports.iter().map(|t| IcmpReport { behind: 0, number: 0, ..*t }).collect();
-    assert_eq!(read, [told.too_big().unwrap()]);
+    assert_eq!(read, [error.too_big().unwrap()]);
     assert_eq!((read[0].says, batch.reports[0].behind), (IcmpSays::TooBig(Some(70_000)), 4));
 }

@@ -66,9 +66,9 @@ fn line(text: &str) -> Line {
 }
 
 fn ours(path: &Path) -> Vec<Line> {
-    let all = drain(CaptureReader::open(path).unwrap());
-    assert_eq!(all.info.damage, None);
-    let lines = all.packets.iter().map(|p| {
+    let contents = drain(CaptureReader::open(path).unwrap());
+    assert_eq!(contents.info.damage, None);
+    let lines = contents.packets.iter().map(|p| {
         let value = p.options.timestamps.map(|t| t.0);
         (p.time.as_nanos(), p.seq, p.ack, p.len, p.flags.0, p.window, value, p.options.sacks)
     });

@@ -169,7 +169,7 @@ fn l2tp(z: &mut Zoo) {
     z.over(115, join(&[&session, &[0x0f, 0, 8, 0], &z.v4()]), 8, "l2tp");
     z.over(115, join(&[&session, &[9; 4], &z.v4()]), 8, "l2tp");
     for beast in &mut z.0[from..] {
-        beast.unlike_tshark = Some("has to be told what a session carries");
+        beast.unlike_tshark = Some("needs a preference for what a session carries");
     }
 }
 

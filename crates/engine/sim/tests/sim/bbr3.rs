@@ -27,34 +27,42 @@ fn loss(o: &Outcome, name: &str) -> f64 {
 }
 
 /// An interval in one state: its name, begin and end, and the samples in it.
-struct Stay<'a> {
+struct StateInterval<'a> {
     state: &'a str,
     from: f64,
     to: f64,
     at: std::ops::Range<usize>,
 }
 
-fn stays(s: &FlowSeries) -> Vec<Stay<'_>> {
+fn state_intervals(s: &FlowSeries) -> Vec<StateInterval<'_>> {
     let name = |i: usize| s.states[s.state[i] as usize].as_str();
-    let mut all: Vec<Stay<'_>> = Vec::new();
+    let mut intervals: Vec<StateInterval<'_>> = Vec::new();
     for i in 0..s.state.len() {
-        match all.last_mut() {
+        match intervals.last_mut() {
             Some(last) if last.state == name(i) => (last.to, last.at.end) = (s.time_s[i], i + 1),
             _ => {
-                if let Some(last) = all.last_mut() {
+                if let Some(last) = intervals.last_mut() {
                     last.to = s.time_s[i];
                 }
-                all.push(Stay { state: name(i), from: s.time_s[i], to: s.time_s[i], at: i..i + 1 });
+                intervals.push(StateInterval {
+                    state: name(i),
+                    from: s.time_s[i],
+                    to: s.time_s[i],
+                    at: i..i + 1,
+                });
             }
         }
     }
-    all.retain(|stay| !stay.state.is_empty()); // before it was established
-    all
+    intervals.retain(|interval| !interval.state.is_empty()); // before it was established
+    intervals
 }
 
 /// Intervals in a state that the end of the run did not truncate.
-fn whole<'s, 'a>(all: &'s [Stay<'a>], state: &'s str) -> impl Iterator<Item = &'s Stay<'a>> {
-    all[..all.len() - 1].iter().filter(move |stay| stay.state == state)
+fn whole<'s, 'a>(
+    intervals: &'s [StateInterval<'a>],
+    state: &'s str,
+) -> impl Iterator<Item = &'s StateInterval<'a>> {
+    intervals[..intervals.len() - 1].iter().filter(move |interval| interval.state == state)
 }
 
 /// STARTUP doubles from 10 packets past 167 in about four rounds of 40 ms, and ends after three rounds
@@ -66,17 +74,21 @@ fn whole<'s, 'a>(all: &'s [Stay<'a>], state: &'s str) -> impl Iterator<Item = &'
 fn startup_finds_the_rate_and_drain_empties_the_queue() {
     let o = alone("bbr3", 4, "1ms", 40.0, 1700, "");
     let s = series(&o, "f");
-    let all = stays(s);
-    let order: Vec<&str> = all.iter().take(3).map(|stay| stay.state).collect();
+    let intervals = state_intervals(s);
+    let order: Vec<&str> = intervals.iter().take(3).map(|interval| interval.state).collect();
     assert_eq!(order, ["STARTUP", "DRAIN", "PROBE_BW_CRUISE"]);
-    println!("STARTUP {:.3} s, DRAIN {:.3} s", all[0].to - all[0].from, all[1].to - all[1].from);
-    assert!(all[0].to - all[0].from < 0.7);
-    assert!((0.04..=0.12).contains(&(all[1].to - all[1].from)));
-    let after = s.inflight[all[2].at.start] as f64;
+    println!(
+        "STARTUP {:.3} s, DRAIN {:.3} s",
+        intervals[0].to - intervals[0].from,
+        intervals[1].to - intervals[1].from
+    );
+    assert!(intervals[0].to - intervals[0].from < 0.7);
+    assert!((0.04..=0.12).contains(&(intervals[1].to - intervals[1].from)));
+    let after = s.inflight[intervals[2].at.start] as f64;
     println!("{after} in flight after DRAIN, BDP {BDP:.0}");
     assert!(after <= BDP + 4.0 + 8.0, "{after}");
     // The pacing rate is 1 % below the estimate.
-    let paced = mean(s.pacing_mbps[all[2].at.clone()].iter().flatten().copied());
+    let paced = mean(s.pacing_mbps[intervals[2].at.clone()].iter().flatten().copied());
     close("pacing in CRUISE, Mbit/s", paced, 50.0 * PAYLOAD * 0.99, 2.0);
     assert_eq!(flow(&o, "f").lost_packets, Some(0));
 }
@@ -88,7 +100,7 @@ fn startup_finds_the_rate_and_drain_empties_the_queue() {
 #[test]
 fn probe_bw_cycles_at_the_drafts_intervals() {
     let o = alone("bbr3", 40, "2ms", 40.0, 1700, "");
-    let all = stays(series(&o, "f"));
+    let intervals = state_intervals(series(&o, "f"));
     let next = |state| match state {
         "PROBE_BW_DOWN" => "PROBE_BW_CRUISE",
         "PROBE_BW_CRUISE" => "PROBE_BW_REFILL",
@@ -97,7 +109,7 @@ fn probe_bw_cycles_at_the_drafts_intervals() {
         _ => "",
     };
     let (mut start, mut waits) = (0.0, Vec::new());
-    for (i, w) in all.windows(2).enumerate() {
+    for (i, w) in intervals.windows(2).enumerate() {
         let from_probe_rtt = w[0].state == "PROBE_RTT";
         assert!(
             w[1].state == next(w[0].state)
@@ -125,7 +137,7 @@ fn probe_bw_cycles_at_the_drafts_intervals() {
         [("PROBE_BW_REFILL", 0.036, 0.06), ("PROBE_BW_UP", 0.12, 0.26), ("PROBE_RTT", 0.2, 0.34)]
     {
         // PROBE_RTT may occur in between.
-        let ended = all.windows(2).filter(|w| w[0].state == state && w[1].state != "PROBE_RTT");
+        let ended = intervals.windows(2).filter(|w| w[0].state == state && w[1].state != "PROBE_RTT");
         let lengths: Vec<f64> = ended.map(|w| w[0].to - w[0].from).collect();
         println!("{state} {lengths:.3?}");
         assert!(
@@ -133,10 +145,10 @@ fn probe_bw_cycles_at_the_drafts_intervals() {
             "{state}: {lengths:?}"
         );
     }
-    let probes: Vec<f64> = whole(&all, "PROBE_RTT").map(|stay| stay.from).collect();
+    let probes: Vec<f64> = whole(&intervals, "PROBE_RTT").map(|interval| interval.from).collect();
     for pair in probes.windows(2) {
-        let apart = pair[1] - pair[0];
-        assert!((5.0..5.5).contains(&apart), "PROBE_RTT at {probes:?}");
+        let interval = pair[1] - pair[0];
+        assert!((5.0..5.5).contains(&interval), "PROBE_RTT at {probes:?}");
     }
     assert!(share(&o, "f") > 0.95, "{}", share(&o, "f"));
 }
@@ -146,9 +158,9 @@ fn probe_bw_cycles_at_the_drafts_intervals() {
 #[test]
 fn short_paths_probe_as_often_as_reno() {
     let o = alone("bbr3", 10, "1ms", 10.0, 1700, "");
-    let all = stays(series(&o, "f"));
+    let intervals = state_intervals(series(&o, "f"));
     let mut waits = Vec::new();
-    for w in all.windows(3) {
+    for w in intervals.windows(3) {
         if w[0].state == "PROBE_BW_DOWN" && w[2].state == "PROBE_BW_REFILL" {
             waits.push(w[2].from - w[0].from);
         }
@@ -163,10 +175,10 @@ fn probe_rtt_keeps_half_the_rate_and_v1_stops() {
     let lowest = |cc: &str, seconds: u32| {
         let o = alone(cc, seconds, "2ms", 40.0, 1700, "");
         let s = series(&o, "f");
-        let all = stays(s);
-        let stay = whole(&all, "PROBE_RTT").next().expect("PROBE_RTT");
-        let least = s.inflight[stay.at.clone()].iter().copied().min().unwrap();
-        (least as f64, goodput(s, stay.from, stay.to) / (50.0 * PAYLOAD))
+        let intervals = state_intervals(s);
+        let interval = whole(&intervals, "PROBE_RTT").next().expect("PROBE_RTT");
+        let least = s.inflight[interval.at.clone()].iter().copied().min().unwrap();
+        (least as f64, goodput(s, interval.from, interval.to) / (50.0 * PAYLOAD))
     };
     let (v3, rate3) = lowest("bbr3", 8);
     let (v1, rate1) = lowest("bbr", 13);
@@ -185,8 +197,8 @@ fn a_shallow_queue_is_found_and_respected() {
     let (o, old) = (alone("bbr3", 30, "10ms", 40.0, 17, ""), alone("bbr", 30, "10ms", 40.0, 17, ""));
     let (v3, v1) = (loss(&o, "f"), loss(&old, "f"));
     let s = series(&o, "f");
-    let all = stays(s);
-    let ups = all.iter().filter(|stay| stay.state == "PROBE_BW_UP").count();
+    let intervals = state_intervals(s);
+    let ups = intervals.iter().filter(|interval| interval.state == "PROBE_BW_UP").count();
     println!(
         "loss: v3 {:.3} %, v1 {:.3} %; {ups} probes; share {:.3}",
         v3 * 100.0,
@@ -195,11 +207,11 @@ fn a_shallow_queue_is_found_and_respected() {
     );
     assert!(v3 < 0.005 && v1 > 0.02 && v1 > 5.0 * v3);
     assert!(ups >= 8 && share(&o, "f") > 0.88);
-    let cruise = whole(&all, "PROBE_BW_CRUISE").filter(|stay| stay.from > 5.0);
-    for stay in cruise {
-        let cwnd = s.cwnd[stay.at.end - 1] as f64;
+    let cruise = whole(&intervals, "PROBE_BW_CRUISE").filter(|interval| interval.from > 5.0);
+    for interval in cruise {
+        let cwnd = s.cwnd[interval.at.end - 1] as f64;
         let bound = 0.85 * (BDP + 17.0);
-        assert!((bound * 0.85..bound * 1.1).contains(&cwnd), "{cwnd} of {bound:.0} at {}", stay.from);
+        assert!((bound * 0.85..bound * 1.1).contains(&cwnd), "{cwnd} of {bound:.0} at {}", interval.from);
     }
 }
 
@@ -230,9 +242,9 @@ fn it_leaves_loss_based_flows_more_than_v1() {
             let o = run(&path("duration = \"60s\"\nsample = \"0s\"", link, 40.0, &flows));
             (share(&o, "g"), share(&o, "f") + share(&o, "g"))
         };
-        let ((v3, all), (v1, _)) = (left("bbr3"), left("bbr"));
-        println!("{other} keeps {v3:.3} beside v3, {v1:.3} beside v1; together {all:.3}");
-        assert!(v3 > 2.0 * v1 && v3 < 0.6 && all > 0.95);
+        let ((v3, total), (v1, _)) = (left("bbr3"), left("bbr"));
+        println!("{other} keeps {v3:.3} next to v3, {v1:.3} next to v1; together {total:.3}");
+        assert!(v3 > 2.0 * v1 && v3 < 0.6 && total > 0.95);
     }
 }
 

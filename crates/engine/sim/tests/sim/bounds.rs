@@ -42,7 +42,7 @@ fn vegas_without_a_queue_is_reno_but_for_three_rounds() {
 fn a_small_compound_window_is_reno() {
     let (ours, reno) = (window("compound", 400, 50.0), window("reno", 400, 50.0));
     close("compound, p 1/400: window", ours, 1.5f64.sqrt() * 20.0, 10.0);
-    close("compound beside reno", ours, reno, 0.5);
+    close("compound compared with reno", ours, reno, 0.5);
 }
 
 /// Brakmo and Peterson 1995, section III-B: each flow keeps alpha = 2 to beta = 4 packets in the queue

@@ -96,8 +96,8 @@ fn flows_scheduled_together_start_in_sequence() {
     let mut watch = Watch::default();
     let options = SimOptions { seed: 5, unrest: true, tap: Some(&mut watch), ..SimOptions::default() };
     sim::run("v", &parse(SCENARIO), options);
-    let apart: BTreeSet<Time> = watch.syns.iter().copied().collect();
-    assert_eq!((watch.syns.len(), apart.len()), (4, 4), "{:?}", watch.syns);
+    let distinct: BTreeSet<Time> = watch.syns.iter().copied().collect();
+    assert_eq!((watch.syns.len(), distinct.len()), (4, 4), "{:?}", watch.syns);
     assert!(watch.syns[0] > Time::ZERO && watch.syns[3] < Time::from_nanos(50_000_000), "{:?}", watch.syns);
 }
 

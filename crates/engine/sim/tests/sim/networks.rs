@@ -82,8 +82,8 @@ fn short_faults_and_announced_withdrawals_interrupt_less() {
     };
     let (short, passed) = fault("tunnel", "1s");
     assert!((0.98..1.06).contains(&short) && passed == 0, "{short}, {passed}");
-    let (told, passed) = fault("bgp", "3s");
-    assert!(told < 0.3 && passed > 500, "{told}, {passed}");
+    let (ceased, passed) = fault("bgp", "3s");
+    assert!(ceased < 0.3 && passed > 500, "{ceased}, {passed}");
 }
 
 /// Two customers with the same address, over separate links.
@@ -232,8 +232,9 @@ fn both_versions_share_a_link_and_a_tunnel() {
          udp = { from = \"c\", to = \"d\", app = { kind = \"udp\", rate = \"2Mbit/s\", size = 1000 } }\n";
     let o = run(text);
     // 1400 bytes fit into the tunnel: minus 52 for IPv4 and TCP with timestamps, minus 72 for IPv6.
-    let of = |name: &str| (flow(&o, name).mss_bytes, goodput(series(&o, name), 3.0, 8.0));
-    let ((four_mss, four), (six_mss, six), (_, udp)) = (of("four"), of("six"), of("udp"));
+    let mss_and_goodput = |name: &str| (flow(&o, name).mss_bytes, goodput(series(&o, name), 3.0, 8.0));
+    let ((four_mss, four), (six_mss, six), (_, udp)) =
+        (mss_and_goodput("four"), mss_and_goodput("six"), mss_and_goodput("udp"));
     assert_eq!((four_mss, six_mss), (Some(1348), Some(1328)));
     // 952 bytes in a packet of 1000; the queue in front of the link grows and shrinks.
     close("datagrams", udp, 2.0 * 0.952, 15.0);

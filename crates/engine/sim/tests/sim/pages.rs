@@ -33,8 +33,8 @@ fn a_page_takes_a_round_trip_for_each_object_of_a_connection() {
         );
         // Each response is a row.
         let rows = &series(&o, "f").responses;
-        let of = |what: &str| rows.iter().filter(|r| r.what == what).count();
-        assert_eq!([of("html"), of("object"), of("page"), rows.len()], [2, 12, 2, 16]);
+        let rows_of = |what: &str| rows.iter().filter(|r| r.what == what).count();
+        assert_eq!([rows_of("html"), rows_of("object"), rows_of("page"), rows.len()], [2, 12, 2, 16]);
         let longest = rows.iter().filter(|r| r.what == "page").map(|r| r.seconds).fold(0.0, f64::max);
         assert_eq!(longest, pages.max);
     }

@@ -67,7 +67,7 @@ fn a_callers_controller_drives_only_its_flow_and_names_it() {
     assert_eq!(flows.iter().map(|f| f.cc.as_str()).collect::<Vec<_>>(), ["steady", "cubic", "cubic"]);
     // Ten packets of 1448 bytes, the initial window, per RTT of 100 ms.
     let rate = 10.0 * 1448.0 * 8.0 / 0.1 * 1e-6;
-    assert!((flows[0].goodput_mbps / rate - 1.0).abs() < 0.1, "{} beside {rate}", flows[0].goodput_mbps);
+    assert!((flows[0].goodput_mbps / rate - 1.0).abs() < 0.1, "{} instead of {rate}", flows[0].goodput_mbps);
     assert!(flows[1].goodput_mbps > 2.0 * rate);
 }
 

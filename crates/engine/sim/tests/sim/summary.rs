@@ -161,8 +161,8 @@ via = ["r"]
     assert_eq!(s.resent.len() as u64, f.retransmitted_packets);
     assert!(s.resent.is_sorted_by(|a, b| a.time_s <= b.time_s));
     let first = s.resent.iter().filter(|r| r.sender == 0);
-    let told = first.filter(|r| r.time_s <= *s.time_s.last().unwrap()).count() as u64;
-    assert_eq!(told, *s.retransmitted.last().unwrap());
-    assert!(told > 0 && s.resent.iter().any(|r| r.sender == 2), "the relay's own leg");
+    let counted = first.filter(|r| r.time_s <= *s.time_s.last().unwrap()).count() as u64;
+    assert_eq!(counted, *s.retransmitted.last().unwrap());
+    assert!(counted > 0 && s.resent.iter().any(|r| r.sender == 2), "the relay's own leg");
     assert_eq!(f.mss_bytes, Some(1248));
 }

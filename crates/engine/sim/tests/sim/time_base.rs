@@ -36,18 +36,18 @@ to = "b"
 fn intervals_of_a_run_add_up() {
     let link = "{ kind = \"link\", rate = \"10Mbit/s\" }, { kind = \"loss\", probability = 0.001 }";
     let flows = format!("{}start = \"700ms\"\n", bulk("cubic"));
-    let of = |measure: &str| {
+    let goodputs = |measure: &str| {
         let head = format!("duration = \"6s\"\nsample = \"30ms\"\nmeasure = \"{measure}\"");
         let o = run(&path(&head, link, 40.0, &flows));
         let [from, to] = o.variant.measured_s;
         (o.variant.total_goodput_mbps * (to - from), flow(&o, "f").clone())
     };
-    let (whole, f) = of("all");
+    let (whole, f) = goodputs("all");
     close("all", whole, f.delivered_bytes as f64 * 8e-6, 1e-9);
-    let parts: f64 = ["0s..1.234s", "1.234s..4.99s", "4.99s..6s"].iter().map(|m| of(m).0).sum();
+    let parts: f64 = ["0s..1.234s", "1.234s..4.99s", "4.99s..6s"].iter().map(|m| goodputs(m).0).sum();
     close("in three parts", parts, whole, 1e-6);
     // RTTs of slow start are not among those of the interval.
-    let (settled, late) = of("3s..6s");
+    let (settled, late) = goodputs("3s..6s");
     assert!(settled > 25.0 && settled < 30.0, "{settled}");
     assert!(late.rtt_ms.min > f.rtt_ms.min, "{:?} {:?}", late.rtt_ms, f.rtt_ms);
     assert_eq!((late.delivered_bytes, late.sent_packets), (f.delivered_bytes, f.sent_packets));

@@ -44,10 +44,13 @@ fn a_classic_control_delivers_as_much_as_in_a_run() {
         }
         let bytes = world.delivered_bytes() as f64;
         let whole = outcome.variant.flows[0].delivered_bytes as f64;
-        assert!((bytes / whole - 1.0).abs() <= near, "{name}: {bytes} beside {whole}");
+        assert!((bytes / whole - 1.0).abs() <= near, "{name}: {bytes} instead of {whole}");
         // Delivery as reported by ACKs is at most half an RTT behind the arrivals.
-        let told = delivered * world.figures().mss;
-        assert!(told / bytes > 0.98 && told / bytes < 1.01, "{name}: {told} of {bytes}");
+        let acknowledged = delivered * world.figures().mss;
+        assert!(
+            acknowledged / bytes > 0.98 && acknowledged / bytes < 1.01,
+            "{name}: {acknowledged} of {bytes}"
+        );
     }
 }
 

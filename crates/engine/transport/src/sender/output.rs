@@ -14,9 +14,10 @@ use units::{Span, Time};
 
 /// Fraction of the window that must be free to send without deferral (`sysctl_tcp_tso_win_divisor`).
 const WIN_DIVISOR: u64 = 3;
-/// Exponent of the RTT below which bursts are enlarged: 2^9 µs per halving (`sysctl_tcp_tso_rtt_log`).
+/// Bursts are enlarged on paths with an RTT below 2^14 µs, by an amount that halves with each 2^9 µs
+/// (`sysctl_tcp_tso_rtt_log`).
 const TSO_RTT_LOG: u32 = 9;
-/// Number of packets, including those of the burst, up to which bursts are not paced.
+/// Number of packets, including those of the burst, below which a burst is not charged to pacing.
 const UNPACED_PACKETS: u64 = 10;
 
 /// Conditions under which new data may be sent.

@@ -120,8 +120,8 @@ fn a_smaller_mtu_is_learned_at_once() {
             // Without SACK, ACKs of unnecessary retransmissions look like duplicates.
             let unreduced = pair.client.tx.w.ssthresh > 1 << 20;
             assert!(unreduced || stack.sack == Some(false), "{stack:?}");
-            let told = pair.data().find(|s| s.number == first).unwrap().at + RTT / 2;
-            assert!(pair.data().all(|s| s.at < told || s.segment.ip_bytes() <= 1400));
+            let reported = pair.data().find(|s| s.number == first).unwrap().at + RTT / 2;
+            assert!(pair.data().all(|s| s.at < reported || s.segment.ip_bytes() <= 1400));
             assert!(took < RTT * 12, "{took} {stack:?}");
             assert_eq!(pair.server.rx.copied, 600 * MSS);
         }

@@ -114,5 +114,5 @@ fn f_rto_detects_a_spurious_timeout() {
     };
     let rfc = Stack { profile: Profile::Rfc, rto_min: Some(ms(300)), ..Stack::default() };
     let ((undone, few), (never, many)) = (again(&windows()), again(&rfc));
-    assert!((undone, never) == (1, 0) && few * 3 < many, "{few} beside {many} sent again");
+    assert!((undone, never) == (1, 0) && few * 3 < many, "{few} and {many} retransmitted");
 }
