@@ -52,7 +52,7 @@ pub struct CaptureInfo {
     pub tcp_packets: u64,
     /// Records with UDP.
     pub udp_packets: u64,
-    /// Directions of UDP flows that `udp_flows` omits; those with most bytes are kept.
+    /// Number of directions of UDP flows that `udp_flows` omits; those with most bytes are kept. Absent: 0.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub forgotten_udp_flows: u64,
     /// IP fragments other than the first of a packet; they carry no TCP header.
@@ -72,18 +72,19 @@ pub struct CaptureInfo {
     pub missed_bytes: u64,
     /// Records that the file holds twice.
     pub duplicate_records: u64,
-    /// Directions of TCP connections that `flows` omits; those with most bytes are kept.
+    /// Number of directions of TCP connections that `flows` omits; those with most bytes are kept. Absent: 0.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub forgotten_flows: u64,
-    /// TCP packets with a timestamp earlier than the packet before: the clock was set back, or files were
-    /// joined in the wrong order. Such packets count as simultaneous with the one before.
+    /// Number of TCP packets with a time earlier than the packet before: records out of order, a clock that
+    /// was set back, or files joined in the wrong order. Packets are sorted, and time continues where the
+    /// clock was set back. Absent: 0.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub backward_times: u64,
     /// Largest such step back, s; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub most_backward_s: Option<f64>,
-    /// Times that the capture's clock was set forward, as shown by the senders' TCP timestamps or by a
-    /// silence longer than any connection survives. The skipped time does not count.
+    /// Number of times that the capture's clock was set forward, as shown by the senders' TCP timestamps or by
+    /// a silence longer than any connection survives. The skipped time does not count. Absent: 0.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub forward_jumps: u64,
     /// Largest such step forward, s; absent where there is none.
