@@ -353,8 +353,8 @@ pub struct FlowResult {
     /// Data packets that the path dropped; absent where unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost_packets: Option<u64>,
-    /// Share of the lifetime spent in each state of the congestion control, largest first; with relays, of the first
-    /// connection, as in the time series. Absent without time series and for datagram flows.
+    /// Share of the lifetime spent in each state of the congestion control, largest first; with relays, of
+    /// the first connection, as in the time series. Absent without time series and for datagram flows.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub states: Vec<StateTime>,
     /// Share of the flow's lifetime, 0 to 1, in which nothing was sent until a retransmission timeout fired;
