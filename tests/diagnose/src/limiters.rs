@@ -414,7 +414,7 @@ mod tests {
         ProposedLimiter { proposal, rates_mbps: (rate_mbps, rate_mbps), burst: Some(3e4), used: 1.0 }
     }
 
-    /// Policers whose rule foretells losses by more than 4 are there, others are not.
+    /// Policers whose rule predicts losses by more than 4 are there, others are not.
     fn toy() -> Vec<LabelledLimiters> {
         let of = |i: u64| {
             let by_rule = 2.0 + 0.01 * i as f64;

@@ -1,4 +1,4 @@
-//! The rules of each cause, one file each: which parts of a round trip it claims, what must hold if it is named, what would help.
+//! The rules of each cause, one file each: the parts of a round trip that it claims, the bound that it must meet, and its remedies.
 //! Names and meanings are in `crates/engine/result/src/cause.rs`, words in the blocks `cause.NAME` of
 //! `crates/answers/report/strings.json`.
 
@@ -30,14 +30,14 @@ pub(crate) use evidence::{RoundEvidence, RoundPart};
 
 use result::{Cause, Change};
 
-/// What must hold of a flow if a cause is named (checked in `crates/evidence/diagnosis/src/verdict/bounds.rs`).
+/// A condition that a flow must meet for a cause to be named (checked in `crates/evidence/diagnosis/src/verdict/bounds.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CauseBound {
-    /// Nothing.
+    /// No condition.
     Nothing,
     /// About a window was acknowledged in each round trip.
     Window,
-    /// It took no more round trips than exponential growth needs.
+    /// The cause took no more round trips than exponential growth needs.
     Growth,
     /// Packets were lost, while no queue stood.
     LossWithoutQueue,
@@ -45,19 +45,19 @@ pub(crate) enum CauseBound {
     Loss,
 }
 
-/// What decides about a cause.
+/// The rules of a cause.
 pub(crate) struct CauseRules {
-    /// What must hold if it is named.
+    /// The condition for naming it.
     pub bound: CauseBound,
-    /// Causes that leave the same marks where a capture shows little, the commonest first.
+    /// Causes that look the same where a capture shows little, the commonest first.
     pub looks_like: &'static [Cause],
-    /// Whether a part of a round trip is the cause's, and how strong that claim is.
+    /// Returns the strength of the cause's claim on a part of a round trip; `None` for no claim.
     pub claim: fn(RoundPart, &RoundEvidence) -> Option<ClaimOrder>,
-    /// What would help the flows that it holds.
+    /// Returns the remedies for flows with this cause.
     pub remedies: fn(&AffectedFlows) -> Vec<Change>,
 }
 
-/// The rules of a cause.
+/// Returns the rules of a cause.
 pub(crate) const fn rules(cause: Cause) -> &'static CauseRules {
     match cause {
         Cause::Application => &application::RULES,
@@ -81,8 +81,7 @@ pub(crate) const fn rules(cause: Cause) -> &'static CauseRules {
     }
 }
 
-/// The cause of a part of a round trip: the first of those that claim it and are not `refuted`, [`Cause::Unknown`] where none
-/// does.
+/// Returns the cause of a part of a round trip: the one with the strongest claim that is not `refuted`, or [`Cause::Unknown`].
 pub(crate) fn of_part(part: RoundPart, evidence: &RoundEvidence, refuted: &[Cause]) -> Cause {
     let claims = Cause::ALL.into_iter().filter(|c| !refuted.contains(c));
     let claims = claims.filter_map(|c| Some(((rules(c).claim)(part, evidence)?, c)));

@@ -7,8 +7,8 @@ mod qlog;
 mod udp;
 mod verdict;
 
-/// Flows of UDP, and moments and states of qlog, told at most.
-const MOST_TOLD: usize = 1_000;
+/// Greatest number of UDP flows, and of points and states of a qlog, in a diagnosis.
+const MAX_REPORTED: usize = 1_000;
 
 pub use limiter::{ProposedLimiter, posterior};
 pub use qlog::{qlog_account, qlog_certainty, qlog_notes};
@@ -18,8 +18,8 @@ pub use verdict::{
     proposed_limiters, revise_certainty, socket,
 };
 
-/// A diagnosis as [`result::to_json`] writes it. It stands here so that it is compiled as fast code as the diagnosis is:
-/// of thousands of short connections the text is a fifth of the work.
+/// Returns the diagnosis as JSON, as [`result::to_json`] writes it. It is in this crate to be optimised as the diagnosis is: with thousands of
+/// short connections the text is a fifth of the work.
 pub fn diagnosis_json(diagnosis: &result::Diagnosis) -> String {
     result::to_json(diagnosis)
 }

@@ -1,9 +1,9 @@
 //! Rate limiters: policers, shapers, bottleneck links.
 //!
-//! 1. Searches propose what may be there: by losses, which a virtual queue that overflows explains ([`by_losses`]), and by delays,
-//!    which a queue that drains at one rate explains ([`by_delays`]); what passes before anything waits is a shaper's bucket
-//!    ([`shaper_bucket`]), what leaves at a clock's ticks passed a shaper that is refilled at intervals ([`refill_ticks`]).
-//! 2. The posterior probabilities of all of them together, and of none, say which is there ([`posterior`]).
+//! 1. Searches propose candidates: by losses, which an overflowing virtual queue explains ([`by_losses`]), and by delays, which a queue that
+//!    drains at one rate explains ([`by_delays`]). Bytes that pass before packets wait are a shaper's bucket ([`shaper_bucket`]); packets
+//!    that leave at ticks have passed a shaper that is refilled at intervals ([`refill_ticks`]).
+//! 2. The posterior probabilities of all candidates, and of no limiter, decide ([`posterior`]).
 
 mod by_delays;
 mod by_losses;
@@ -34,109 +34,107 @@ use track::{LoggedPacket, PacketFate, Track};
 use units::{Span, Time};
 use virtual_queue::{PacketArrival, TokenBucketFit};
 
-/// A limiter.
+/// A limiter that a search found.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct FoundLimiter {
-    /// What kind.
     pub kind: LimiterKind,
     /// IP bytes a second.
     pub rate: f64,
-    /// Bucket, bytes, where it showed.
+    /// Bucket, bytes; `None` where there is none or it does not show.
     pub burst: Option<f64>,
-    /// The bucket gets all of it at once, each so many seconds.
+    /// Seconds between refills of the bucket; `None` where it fills continuously.
     pub interval: Option<f64>,
     /// Each flow has a queue of its own.
     pub fair: bool,
-    /// Its queue drops by a control law.
+    /// Its queue drops by CoDel's law.
     pub aqm: bool,
     /// Longest queue, bytes.
     pub queue: f64,
     /// Longest delay, seconds.
     pub delay: f64,
-    /// Between capture and receiver.
+    /// It is between capture and receiver.
     pub behind: bool,
     /// Share of packets lost.
     pub lost: f64,
-    /// 0 to 1.
+    /// Posterior probability, 0 to 1.
     pub confidence: f64,
-    /// How much better than chance it foretells losses, less what its rate and its limit cost: the logarithm of a likelihood ratio.
+    /// Log likelihood ratio of its losses against chance, nats, less the penalty of its rate and its limit.
     pub loss_gain: f64,
-    /// Loss episodes that this is of.
+    /// Loss episodes behind `loss_gain`.
     pub episodes: f64,
-    /// What the losses said.
+    /// The bucket that explains the losses.
     pub bucket: Option<TokenBucketFit>,
-    /// What delays said at the rate.
+    /// The fit of delays to the backlog at the rate.
     pub delay_fit: Option<DelayFit>,
-    /// What departures said.
+    /// The rate of departures while packets wait.
     pub drain: Option<DrainRate>,
 }
 
 impl FoundLimiter {
-    /// Least and greatest rate that explain the losses as well, Mbit/s, where they are far apart. A rate that delays tell is
-    /// known, whatever the losses leave open.
+    /// Returns the least and the greatest rate that explain the losses as well, Mbit/s, where they are far apart. A rate that delays show is
+    /// known, however open the losses leave it.
     pub(crate) fn rate_range_mbps(&self) -> Option<[f64; 2]> {
         let by_losses = self.bucket.filter(|b| b.rate == self.rate)?;
         by_losses.as_good.map(|(least, most)| [least * 8e-6, most * 8e-6])
     }
 }
 
-/// What the flows through one limiter have in common.
+/// The path that the flows through a limiter share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PathFacts {
     /// RTprop, seconds.
     pub base: f64,
     /// Mean RTT, seconds.
     pub rtt: f64,
-    /// Losses and queues between capture and receiver are looked at, else those before the capture.
+    /// The search is for a limiter between capture and receiver, else for one before the capture.
     pub behind: bool,
-    /// Some packets were merged to one arrival.
+    /// Some packets were merged into one arrival.
     pub merged: bool,
-    /// The capture is the sender's: before it nothing delays.
+    /// The capture was taken at the sender, where nothing delays packets before it.
     pub sender: bool,
 }
 
 impl PathFacts {
-    /// Losses closer together than this, seconds, are of one episode: half a round trip.
+    /// Returns the length of a loss episode, seconds: half a round trip.
     fn episode(&self) -> f64 {
         0.5 * self.rtt
     }
 }
 
-/// The entry of what stands in no log.
+/// The `entry` of packets that are in no log: ACKs.
 const ACK_ENTRY: u32 = u32::MAX;
-/// What passes is known to this share.
+/// A limiter is refuted if its rate is below this share of the rate that passed.
 const PASSED: f64 = 0.85;
-/// Delays up to this share of the round trip, and up to a millisecond, may be none.
+/// Delays up to this share of the round trip, and up to a millisecond, do not count as waiting.
 const NO_WAIT: f64 = 0.05;
-/// By which share rates may differ that are the same.
+/// Rates that differ by less than this share are the same.
 const SAME_RATE: f64 = 0.03;
-/// Delays by timestamps below this, seconds, may be the clock's granularity.
+/// Delays by timestamps below this, seconds, may come from the clock's granularity.
 const CLOCK: f64 = 0.0025;
 
-/// ACKs of what the other way brings, which pass where the data does.
+/// ACKs of the other direction's data, which pass the same links as the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct AckLoad {
-    /// When, seconds since 1970.
+    /// Seconds since 1970.
     pub at: f64,
     /// IP bytes.
     pub bytes: f32,
 }
 
-/// The packets of several tracks. Lists of them are the most memory that a diagnosis takes: they are made when needed.
+/// The packets of several tracks. Lists of arrivals are the most memory that a diagnosis needs, so they are made on demand.
 #[derive(Clone, Copy)]
 pub(crate) struct LimiterPackets<'a> {
-    /// Whose.
     pub tracks: &'a [&'a Track],
-    /// While the path was gone, of each track, seconds since its connection's first packet: what was lost then is left out.
+    /// Outages of each track's path, seconds since its connection's first packet. Losses within them are left out.
     pub gone: &'a [Vec<(f64, f64)>],
-    /// ACKs that share the way.
+    /// ACKs that pass with the data.
     pub ack_load: &'a [AckLoad],
 }
 
 impl LimiterPackets<'_> {
-    /// In the order they came. Times are seconds since the first.
-    /// With `clocked`, delay is that from sender to capture by the sender's timestamps, and `at` when a packet came to a
-    /// limiter before the capture; else it is the RTT, and `at` when it was seen.
+    /// Returns the packets in the order of their arrival at a limiter `behind` or before the capture; times are seconds since the first. With
+    /// `clocked`, `rtt` is the delay from sender to capture by the sender's timestamps, and `at` the arrival at a limiter before the
+    /// capture. Otherwise `rtt` is the RTT and `at` the time of capture.
     pub(crate) fn arrivals(&self, behind: bool, clocked: bool) -> Vec<PacketArrival> {
         let data = self.tracks.iter().zip(self.gone).enumerate().flat_map(move |(flow, (track, gone))| {
             let mut before = None;
@@ -145,7 +143,7 @@ impl LimiterPackets<'_> {
                 let lost = match s.fate {
                     PacketFate::Passed => false,
                     PacketFate::LostDown => behind,
-                    // What was lost before the capture never came to a limiter behind it.
+                    // A packet that was lost before the capture never reached a limiter behind it.
                     PacketFate::LostUp if behind => return None,
                     PacketFate::LostUp => true,
                 };
@@ -159,11 +157,11 @@ impl LimiterPackets<'_> {
                     return None;
                 }
                 if clocked {
-                    // It came to the limiter before it waited there.
+                    // It reached the limiter before it waited there.
                     rtt = if lost { f32::NAN } else { micros32(s.delay.get()) };
                     at -= micros(s.delay.or_zero());
                 }
-                // It was never seen: as a limiter drops the end of a burst, right behind the packet before it.
+                // It was never captured. A limiter drops the end of a burst, so place it right behind its predecessor.
                 if s.fate == PacketFate::LostUp {
                     at = before.unwrap_or(at);
                 }
@@ -172,7 +170,7 @@ impl LimiterPackets<'_> {
                 Some(PacketArrival { at, bytes, size, lost, rtt, flow: flow as u16, entry: entry as u32 })
             })
         });
-        // They wait as the packet before them does.
+        // ACKs wait as long as the data packet before them.
         let (first, mut next) = (self.tracks.first().map_or(&[][..], |t| &t.log[..]), 0);
         let ack_load = self.ack_load.iter().map_while(move |a| {
             while next + 1 < first.len() && seconds(first[next + 1].time) < a.at {
@@ -201,28 +199,28 @@ impl LimiterPackets<'_> {
         out
     }
 
-    /// Whether the sender's timestamps tell of any packet how long it was on its way to the capture.
+    /// Whether the sender's timestamps show the delay to the capture of any packet.
     fn are_delays_known(&self) -> bool {
         self.tracks.iter().any(|t| t.log.iter().any(|s| s.delay.is_known()))
     }
 
-    /// Whether [`LimiterPackets::arrivals`] of either side of the capture are the same, without ACKs: nothing was lost, and no ACK waited.
+    /// Whether [`LimiterPackets::arrivals`] are the same for both sides of the capture: nothing was lost, and no ACK waited.
     fn are_alike_on_both_sides(&self) -> bool {
         let passed = |t: &Track| t.log.iter().all(|s| s.fate == PacketFate::Passed);
         self.ack_load.is_empty() && self.tracks.iter().all(|t| !Self::has_ack_waits(t) && passed(t))
     }
 
-    /// Whether the receiver's timestamps tell that any ACK waited on its way.
+    /// Whether the receiver's timestamps show that any ACK waited on its path.
     fn has_ack_waits(track: &Track) -> bool {
         track.bins.iter().any(|b| b.ack_delay.get().is_some_and(|delay| micros(delay) > CLOCK))
     }
 
-    /// How much of each packet's RTT its ACK waited on its way, seconds, as far as the receiver's timestamps tell; to be asked
+    /// Returns a function for the part of a packet's RTT in which its ACK waited, seconds, as far as the receiver's timestamps show it. Call it
     /// in the order of the log.
     fn ack_waits(track: &Track) -> impl Fn(&LoggedPacket) -> f32 + Clone {
         let (up, bin) =
             (track.rtt_up.min().unwrap_or_default().as_secs_f64(), track.bin.as_secs_f64().max(1e-6));
-        // Most tracks have none.
+        // Most tracks have no such waits.
         let any = Self::has_ack_waits(track);
         move |s| {
             let Some(rtt) = s.rtt.get().filter(|_| any) else { return 0.0 };
@@ -235,22 +233,22 @@ impl LimiterPackets<'_> {
     }
 }
 
-/// Since 1970.
+/// Returns seconds since 1970.
 pub(crate) fn seconds(time: Time) -> f64 {
     time.as_nanos() as f64 * 1e-9
 }
 
-/// Seconds of a span of whole microseconds.
+/// Returns a span of whole microseconds as seconds.
 pub(crate) fn micros(span: Span) -> f64 {
     span.as_micros() as f64 * 1e-6
 }
 
-/// The same, not as exact.
+/// Returns a span of whole microseconds as 32-bit seconds; NaN where it is unknown.
 pub(crate) fn micros32(span: Option<Span>) -> f32 {
     span.map_or(f32::NAN, |span| span.as_micros() as f32 * 1e-6)
 }
 
-/// Bytes of one packet.
+/// Returns the bytes of one of the merged packets.
 fn size(s: &LoggedPacket) -> f32 {
     s.bytes as f32 / s.segments.max(1) as f32
 }
@@ -296,34 +294,33 @@ pub(crate) fn find(
     LimiterSearch::Found(FoundLimiter { lost, aqm, confidence, episodes, ..found }, dropped)
 }
 
-/// What may limit these packets, of which `arrivals` says how they came; and they, in the order they came, without ACKs.
+/// Returns the candidate limiters of these packets, and the arrivals without ACKs.
 fn candidates(
     packets: &LimiterPackets,
     mut arrivals: Vec<PacketArrival>,
     path: PathFacts,
 ) -> (Vec<LimiterCandidate>, Vec<PacketArrival>) {
     let alone = if path.behind { path } else { PathFacts { base: 0.0, ..path } };
-    // Where the sender's clock tells what packets waited before the capture, the RTT says nothing besides: it has the ACKs'
-    // way in it too.
+    // Where the sender's clock shows the waits before the capture, the RTT adds nothing: it also contains the ACKs' path.
     let mut clocked = (!path.behind).then(|| match packets.are_delays_known() {
         true => packets.arrivals(false, true),
-        // Only a bucket is held against delays that are not known.
+        // Without delays only the search by losses uses the list.
         false if rate_search::are_too_few(&arrivals) => Vec::new(),
         false => arrivals.iter().map(|a| PacketArrival { rtt: f32::NAN, ..*a }).collect(),
     });
-    let told = clocked.as_ref().filter(|c| virtual_queue::has_delays(c));
-    let mut out = told.map_or_else(Vec::new, |c| limiters_by_delays(c, alone, CLOCK));
-    if path.behind || !path.sender && told.is_none() {
+    let timed = clocked.as_ref().filter(|c| virtual_queue::has_delays(c));
+    let mut out = timed.map_or_else(Vec::new, |c| limiters_by_delays(c, alone, CLOCK));
+    if path.behind || !path.sender && timed.is_none() {
         out.extend(limiters_by_delays(&arrivals, path, (NO_WAIT * path.base).max(0.001)));
     }
-    let waits_known = told.is_some();
-    // When ACKs came is not known well enough to follow packets one by one.
+    let waits_known = timed.is_some();
+    // The times of ACKs are not known well enough to follow packets one by one.
     if !packets.ack_load.is_empty() {
         arrivals.retain(|a| a.entry != ACK_ENTRY);
         clocked.iter_mut().for_each(|c| c.retain(|a| a.entry != ACK_ENTRY));
     }
-    // Behind a queue packets come at its rate. That alone shows one where no delays are known; at the sender the host's own window
-    // and pacing make rates.
+    // Behind a queue packets arrive at its rate, which shows a queue where no delays are known. At the sender the host's own window and
+    // pacing make rates.
     let pinned = clocked.as_ref().and_then(|_| pinned_rate(&arrivals, path));
     if let Some((rate, _)) = pinned.filter(|_| !path.sender && !waits_known) {
         out.extend(limiters_by_rate(&arrivals, rate, path));
@@ -335,8 +332,8 @@ fn candidates(
     (out, arrivals)
 }
 
-/// Notes what the packets say of any limiter: how many were lost, how much of the rate is used, and, of a queue, whether they come at
-/// its rate. `pinned`: the rate at which they come, bytes a second, and for which share of the time.
+/// Adds the statements that hold for limiters of any search: the number of losses, the used share of the rate, and whether packets arrive at a
+/// queue's rate. `pinned`: the rate at which packets arrive, bytes a second, and the share of the time.
 fn observe(c: &mut LimiterCandidate, arrivals: &[PacketArrival], pinned: Option<(f64, f64)>) {
     use LimiterStatement::{Losses, Pinned, UnusedQueue};
     c.evidence.set(Losses, (arrivals.iter().filter(|a| a.lost).count() as f64).ln_1p());
@@ -349,7 +346,7 @@ fn observe(c: &mut LimiterCandidate, arrivals: &[PacketArrival], pinned: Option<
     }
 }
 
-/// The share of a limiter's rate that packets use, more than 0; of the least rate where losses leave the rate open.
+/// Returns the share of a limiter's rate that packets use, more than 0. Where losses leave the rate open, the least rate counts.
 fn used_share(found: &FoundLimiter, arrivals: &[PacketArrival]) -> f64 {
     let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
     let (first, last) = virtual_queue::span(arrivals);
@@ -357,8 +354,7 @@ fn used_share(found: &FoundLimiter, arrivals: &[PacketArrival]) -> f64 {
     passed.max(1.0) / (rate * (last - first)).max(1.0)
 }
 
-/// A queue that overflows shows its rate and length better by its delays, if it shows them: a shaper found by its losses takes them from
-/// there.
+/// Gives a shaper that was found by its losses the rate and queue that delays show, which are more exact.
 fn relate(candidates: &mut [LimiterCandidate]) {
     let found: Vec<FoundLimiter> = candidates.iter().map(|c| c.found).collect();
     let by_losses = |c: &&mut LimiterCandidate| {
@@ -377,7 +373,7 @@ fn relate(candidates: &mut [LimiterCandidate]) {
     }
 }
 
-/// The losses of a queue that is managed ([`model::aqm`]): flow and place in its log. None are told of a limiter without a queue.
+/// Returns the losses of a managed queue ([`model::aqm`]), by flow and place in its log; `None` where the limiter has no managed queue.
 fn managed_by(
     packets: &LimiterPackets,
     arrivals: &[PacketArrival],
@@ -396,20 +392,20 @@ fn managed_by(
     (managed.gain > model::SURE).then_some(managed.dropped)
 }
 
-/// A limiter that may be there, with what is measured of it: to learn from where it is known what is.
+/// A proposed limiter with its evidence, for learning where the truth is known.
 #[derive(Clone, Debug)]
 pub struct ProposedLimiter {
-    /// What it is compared by.
+    /// Its kind, rate and evidence.
     pub proposal: Proposal,
     /// Least and greatest rate, Mbit/s.
     pub rates_mbps: (f64, f64),
-    /// Bucket, bytes; that which explains losses where it is one.
+    /// Bucket, bytes: its own, or the one that explains the losses.
     pub burst: Option<f64>,
     /// The share of the rate that packets use.
     pub used: f64,
 }
 
-/// All that may limit these packets.
+/// Returns all candidate limiters of these packets.
 pub(crate) fn proposed(packets: &LimiterPackets, path: PathFacts) -> Vec<ProposedLimiter> {
     let (candidates, arrivals) = candidates(packets, packets.arrivals(path.behind, false), path);
     let of = |c: LimiterCandidate| {
@@ -421,7 +417,7 @@ pub(crate) fn proposed(packets: &LimiterPackets, path: PathFacts) -> Vec<Propose
     candidates.into_iter().map(of).collect()
 }
 
-/// More passed than it lets through.
+/// Whether more passed than the limiter lets through, which refutes it.
 fn passes_too_much(found: &FoundLimiter, arrivals: &[PacketArrival]) -> bool {
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else { return false };
     let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
@@ -433,11 +429,10 @@ fn same_rate(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < SAME_RATE
 }
 
-/// The flow, and the place in its log, of each packet that the bucket dropped.
+/// Returns the packets that the bucket dropped, by flow and place in its log.
 ///
-/// Those with the virtual queue at least half full are counted as its own, and of those lost before the capture all: that their times are
-/// not known well is likelier than another reason. So are losses within `width` (seconds, about half a round trip) of one that it
-/// explains.
+/// These are the losses with the virtual queue at least half full. Losses before the capture all count, because their times are uncertain.
+/// Losses within `width` (seconds, about half a round trip) of a loss that the bucket explains count too.
 fn dropped(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64, behind: bool) -> Vec<(u16, u32)> {
     let least_depth = if behind { 0.5 * bucket.burst } else { 0.0 };
     let depths = arrivals.iter().zip(virtual_queue::depths_of(arrivals, bucket)).filter(|(a, _)| a.lost);
@@ -455,7 +450,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limiter_that_more_passes_than_it_lets_through_is_none() {
+    fn a_limiter_is_refuted_by_packets_beyond_its_rate() {
         // 1 MB/s for ten seconds.
         let of = |i: u32| PacketArrival {
             at: i as f64 * 1e-3,
@@ -470,7 +465,7 @@ mod tests {
         let at = |rate: f64| FoundLimiter { rate, ..FoundLimiter::default() };
         assert!(!passes_too_much(&at(1e6), &arrivals));
         assert!(passes_too_much(&at(0.5e6), &arrivals));
-        // A bucket lets what it holds pass besides.
+        // A bucket passes its content in addition.
         assert!(!passes_too_much(&FoundLimiter { burst: Some(5e6), ..at(0.5e6) }, &arrivals));
         assert!(!passes_too_much(&at(1.0), &[]));
     }

@@ -1,17 +1,17 @@
-//! A QUIC endpoint's qlog: its congestion control, summed up, and what the log lacks.
+//! A QUIC endpoint's qlog: a summary of its congestion control, and what the log lacks.
 
-use crate::{MOST_TOLD, limiter};
+use crate::{MAX_REPORTED, limiter};
 use result::Cause;
 use result::diagnosis::{QlogAccount, QlogPoint, QlogStateSpan};
 use track::qlog::{QlogMetrics, QlogTrace};
 
-/// A window that is less than this share of what it was before was cut; and it is full from this share on.
+/// A window below this share of its former size was reduced; a window is full from this share of its size on.
 const NEARLY: f64 = 0.9;
 
-/// Confidence of a cause that a log alone does not tell from another, at most: as likely as the other.
+/// Greatest confidence of a cause that a log alone cannot distinguish from another.
 const ONE_OF_SEVERAL: f64 = 0.45;
 
-/// What limits what a qlog can show, as codes of a flow's `notes`.
+/// Returns what a qlog cannot show, as codes of a flow's `notes`.
 pub fn qlog_notes(trace: &QlogTrace) -> Vec<String> {
     let of_receiver = trace.is_of_receiver();
     let has_limits = trace.packets().any(|(_, p)| !p.limits.is_empty())
@@ -27,19 +27,20 @@ pub fn qlog_notes(trace: &QlogTrace) -> Vec<String> {
     codes.into_iter().filter(|(holds, _)| *holds).map(|(_, code)| code.into()).collect()
 }
 
-/// Sums up the endpoint's congestion control; `None` where the log states no congestion window, and for a receiver: its window is not
-/// what limited the data. `start_s`: when the capture began, seconds since 1970.
+/// Summarises the endpoint's congestion control; `None` where the log has no congestion window, and for a receiver, whose window did not limit
+/// the data. `start_s`: begin of the capture, seconds since 1970.
 pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
     if trace.is_of_receiver() {
         return None;
     }
     let mut delays: Vec<f64> = trace.ack_delays.iter().map(|d| d.as_millis_f64()).collect();
     delays.sort_by(f64::total_cmp);
-    let told: Vec<(u64, &QlogMetrics)> = trace.metrics.iter().filter_map(|m| Some((m.cwnd?, m))).collect();
+    let stated: Vec<(u64, &QlogMetrics)> = trace.metrics.iter().filter_map(|m| Some((m.cwnd?, m))).collect();
     let end = trace.events.iter().map(|e| e.time).max().unwrap_or_default();
-    let lasts = |i: usize| told.get(i + 1).map_or(end, |(_, m)| m.time).since(told[i].1.time).as_secs_f64();
-    // By window, how long it stood.
-    let mut stood: Vec<(u64, f64)> = (0..told.len()).map(|i| (told[i].0, lasts(i))).collect();
+    let lasts =
+        |i: usize| stated.get(i + 1).map_or(end, |(_, m)| m.time).since(stated[i].1.time).as_secs_f64();
+    // The duration of each window.
+    let mut stood: Vec<(u64, f64)> = (0..stated.len()).map(|i| (stated[i].0, lasts(i))).collect();
     stood.sort_by_key(|s| s.0);
     let half = stood.iter().map(|s| s.1).sum::<f64>() / 2.0;
     let mut sum = 0.0;
@@ -48,7 +49,7 @@ pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
         sum >= half
     });
     let (mut known, mut full) = (0.0, 0.0);
-    for (i, (cwnd, m)) in told.iter().enumerate() {
+    for (i, (cwnd, m)) in stated.iter().enumerate() {
         let Some(inflight) = m.inflight else { continue };
         known += lasts(i);
         full += if inflight as f64 >= NEARLY * *cwnd as f64 { lasts(i) } else { 0.0 };
@@ -61,21 +62,22 @@ pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
         min_cwnd_bytes: stood.first()?.0,
         p50_cwnd_bytes: median.or(stood.last())?.0,
         max_cwnd_bytes: stood.last()?.0,
-        max_inflight_bytes: told.iter().filter_map(|(_, m)| m.inflight).max(),
+        max_inflight_bytes: stated.iter().filter_map(|(_, m)| m.inflight).max(),
         window_full_share: (known > 0.0).then(|| full / known),
-        cuts: told.windows(2).filter(|w| (w[1].0 as f64) < NEARLY * w[0].0 as f64).count() as u64,
+        cuts: stated.windows(2).filter(|w| (w[1].0 as f64) < NEARLY * w[0].0 as f64).count() as u64,
         recoveries: trace.states.iter().filter(|s| s.name.contains("recovery")).count() as u64,
         probe_timeouts: trace.probe_timeouts,
         blocked_packets: trace.packets().filter(|(sent, p)| *sent && p.blocked).count() as u64,
         p50_ack_delay_ms: delays.get(delays.len() / 2).copied(),
         max_ack_delay_ms: delays.last().copied(),
-        metrics: points(&told, start_s),
-        states: states.take(MOST_TOLD).collect(),
+        metrics: points(&stated, start_s),
+        states: states.take(MAX_REPORTED).collect(),
     })
 }
 
-/// The moments; of more than are told, the least and the greatest window of each of half as many parts: no peak and no cut is lost.
-fn points(told: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
+/// Returns the points of the plot. A long log is thinned to the least and the greatest window of each part, so that no peak and no reduction is
+/// lost.
+fn points(stated: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
     let point = |(cwnd, m): &(u64, &QlogMetrics)| QlogPoint {
         at_s: limiter::seconds(m.time) - start_s,
         cwnd_bytes: *cwnd,
@@ -83,11 +85,11 @@ fn points(told: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
         ssthresh_bytes: m.ssthresh,
         srtt_ms: m.smoothed_rtt.map(|rtt| rtt.as_millis_f64()),
     };
-    if told.len() <= MOST_TOLD {
-        return told.iter().map(point).collect();
+    if stated.len() <= MAX_REPORTED {
+        return stated.iter().map(point).collect();
     }
-    let part = told.len().div_ceil(MOST_TOLD / 2);
-    let ends = told.chunks(part).flat_map(|chunk| {
+    let part = stated.len().div_ceil(MAX_REPORTED / 2);
+    let ends = stated.chunks(part).flat_map(|chunk| {
         let place = |best: Option<(usize, u64)>| best.map_or(0, |b| b.0);
         let windows = || chunk.iter().enumerate().map(|(i, (cwnd, _))| (i, *cwnd));
         let (least, most) = (place(windows().min_by_key(|w| w.1)), place(windows().max_by_key(|w| w.1)));
@@ -98,9 +100,9 @@ fn points(told: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
     ends.collect()
 }
 
-/// How sure a log alone can be of `cause`, at most, 0 to 1. A receiver's log has no RTT of the data, so losses may come of a queue that
-/// does not show. And QUIC has no socket buffer that holds the data in flight: the same amount in flight, again and again, is the
-/// congestion window, the pacing or the application.
+/// Returns the greatest confidence, 0 to 1, that a log alone gives to `cause`. A receiver's log has no RTT of the data, so a hidden queue may
+/// have lost it. QUIC has no socket buffer for data in flight, so constant bytes in flight are the congestion window, pacing, or the
+/// application.
 pub fn qlog_certainty(trace: &QlogTrace, cause: Cause) -> f64 {
     match cause {
         Cause::SendBuffer => ONE_OF_SEVERAL,
@@ -115,7 +117,7 @@ mod tests {
     use track::qlog::{QlogEvent, QlogKind, QlogState};
     use units::{Span, Time};
 
-    /// Ten seconds of a window that grows by 1000 bytes each 10 ms and is halved at 100 kB; nothing but it is in flight.
+    /// Ten seconds of a window that grows by 1000 bytes each 10 ms and is halved at 100 kB. The whole window is in flight in the first half.
     fn saw(step: u64) -> QlogTrace {
         let mut window = 50_000;
         let mut trace = QlogTrace::default();
@@ -138,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saw_is_summed_up_and_none_of_its_teeth_is_lost_when_it_is_thinned() {
+    fn thinning_a_sawtooth_keeps_its_peaks() {
         for step in [10, 1] {
             let account = qlog_account(&saw(step), 0.0).unwrap();
             assert_eq!((account.min_cwnd_bytes, account.max_cwnd_bytes), (50_000, 100_000));
@@ -148,7 +150,7 @@ mod tests {
             assert!((18..=20).contains(&account.cuts), "{}", account.cuts);
             let cuts =
                 account.metrics.windows(2).filter(|w| w[1].cwnd_bytes * 10 < w[0].cwnd_bytes * 9).count();
-            assert!(account.metrics.len() <= MOST_TOLD && cuts as u64 == account.cuts, "{cuts}");
+            assert!(account.metrics.len() <= MAX_REPORTED && cuts as u64 == account.cuts, "{cuts}");
             assert!(account.metrics.is_sorted_by(|a, b| a.at_s <= b.at_s));
         }
         assert_eq!(qlog_account(&QlogTrace::default(), 0.0), None);

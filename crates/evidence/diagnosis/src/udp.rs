@@ -1,12 +1,12 @@
-//! UDP flows: their rates, what QUIC and RTP show of the path, and a limiter where the same models as of TCP find one.
+//! UDP flows: their rates, what QUIC and RTP show about the path, and a limiter where the models of TCP's packets find one.
 //!
-//! A policer is told only where losses are known; a queue where round trips are: without either nothing is said of a limiter. Two
-//! captures of one path know both of each packet, as of TCP. RTP's losses go to the models of losses ([`crate::limiter`]), the spin bit's round trips to those of delays. Those have one sample a
-//! round trip, not one a packet, so a full link is also told by what it is: while packets wait, they come at one rate.
+//! A policer needs known losses, and a queue needs known round trips; without either no limiter is reported. Two captures of one path show both
+//! for each packet. RTP's losses go to the models of losses ([`crate::limiter`]), and the spin bit's round trips to the models of delays.
+//! The spin bit gives one sample a round trip, not one a packet, so a full link is also found by its constant rate while packets wait.
 
-use crate::MOST_TOLD;
-use crate::limiter::{self, FoundLimiter, LimiterPackets, PathFacts};
-use crate::verdict::{self, FULL_SHARE, MOST_SPANS, UNKNOWN_RTT, full_window, least_queue};
+use crate::MAX_REPORTED;
+use crate::limiter::{self, FoundLimiter, LimiterPackets, LimiterSearch, PathFacts};
+use crate::verdict::{self, FULL_SHARE, MAX_SPANS, UNKNOWN_RTT, full_window, least_queue};
 use result::diagnosis::{
     CaptureInfo, Limiter, LimiterKind, QuicFacts, RtpFacts, SpinBit, UdpBetweenEnds, UdpFlowDiagnosis,
     UdpLoss, UdpRate,
@@ -16,22 +16,22 @@ use track::udp::{QuicTrack, SpinVerdict, UdpTrack, UdpWay};
 use track::{LoggedPacket, PacketFate, SpanHistogram, Track};
 use units::{Span, Time};
 
-/// The greatest rate is over this, as `iperf3` has its shortest interval.
+/// Seconds over which the greatest rate is measured, the shortest interval of `iperf3`.
 const FASTEST_OVER: f64 = 0.5;
-/// A link shows in so many windows with a queue.
+/// Least number of windows with a queue that show a link.
 const FEWEST_WINDOWS: usize = 12;
-/// A path whose empty round trip is not known is taken for one of this: the models look at what is above it.
+/// RTprop of a path where it is unknown. The models use the delay above it.
 const LEAST_ROUND_TRIP: Span = Span::from_millis(1);
-/// How sure a link is behind which packets always wait: as likely as not.
+/// Confidence of a link at which packets always wait.
 const ALWAYS_WAITS: f64 = 0.5;
 
-/// What is said of the flows of UDP, the one with most bytes first; and how many are not told.
+/// Diagnoses UDP flows, in falling order of their bytes. Also returns the number of flows that are left out.
 pub fn diagnose_udp(tracks: &[UdpTrack], info: &CaptureInfo) -> (Vec<UdpFlowDiagnosis>, u64) {
     let mut flows: Vec<UdpFlowDiagnosis> =
         tracks.iter().flat_map(|t| (0..2).filter_map(|side| flow(t, side, info.start_s))).collect();
     flows.sort_by(|a, b| b.ip_bytes.cmp(&a.ip_bytes).then(a.id.cmp(&b.id)));
-    let left = flows.len().saturating_sub(MOST_TOLD);
-    flows.truncate(MOST_TOLD);
+    let left = flows.len().saturating_sub(MAX_REPORTED);
+    flows.truncate(MAX_REPORTED);
     (flows, left as u64)
 }
 
@@ -110,7 +110,7 @@ fn handshake(q: &QuicTrack) -> Option<Span> {
     Some(q.to_server? + q.to_client?)
 }
 
-/// The greatest rate over half a second, Mbit/s.
+/// Returns the greatest rate over half a second, Mbit/s.
 fn fastest(way: &UdpWay) -> Option<f64> {
     let width = way.bin.as_secs_f64();
     let parts = (FASTEST_OVER / width).ceil().max(1.0) as u32;
@@ -126,7 +126,7 @@ fn fastest(way: &UdpWay) -> Option<f64> {
     Some(most as f64 * 8e-6 / (f64::from(parts) * width)).filter(|_| most > 0)
 }
 
-/// The rate over time, and what was lost; `start_s`: when `bins` begin.
+/// Returns rate and losses over time. `start_s`: begin of `bins`, seconds since the capture began.
 fn over_time(way: &UdpWay, start_s: f64, loss: UdpLoss) -> Vec<UdpRate> {
     let (Some(first), Some(last)) = (way.bins.first(), way.bins.last()) else { return Vec::new() };
     let fate = match loss {
@@ -134,7 +134,7 @@ fn over_time(way: &UdpWay, start_s: f64, loss: UdpLoss) -> Vec<UdpRate> {
         UdpLoss::BeforeCapture => Some(PacketFate::LostUp),
         UdpLoss::BothEnds => Some(PacketFate::LostDown),
     };
-    let join = (last.0 - first.0) as usize / MOST_SPANS + 1;
+    let join = (last.0 - first.0) as usize / MAX_SPANS + 1;
     let width_s = way.bin.as_secs_f64() * join as f64;
     let mut out: Vec<UdpRate> = Vec::new();
     for (index, bytes) in &way.bins {
@@ -156,14 +156,14 @@ fn over_time(way: &UdpWay, start_s: f64, loss: UdpLoss) -> Vec<UdpRate> {
     out
 }
 
-/// The limiter, by losses where they are known, and by round trips where the spin bit tells them.
+/// Finds the limiter by losses where they are known, and by round trips where the spin bit shows them.
 fn find(t: &UdpTrack, side: usize) -> Option<Limiter> {
     let way = &t.ways[side];
     if let Some(between) = way.between.as_deref().filter(|b| !b.cut) {
         let found = by_both_ends(way, between)?;
-        // Of a policer without a loss nothing is known.
+        // A policer without a loss does not show.
         let queued = found.kind != LimiterKind::Policer;
-        return (queued || between.lost_packets > 0).then(|| told(&found));
+        return (queued || between.lost_packets > 0).then(|| as_reported(&found));
     }
     let losses = way.rtp.is_some_and(|r| r.lost > 0) && t.quic.is_none();
     let base = t.quic.as_ref().and_then(handshake).into_iter().chain(way.spin.min()).min();
@@ -173,7 +173,7 @@ fn find(t: &UdpTrack, side: usize) -> Option<Limiter> {
             let link = full_link(&way.log, base.as_secs_f64(), side == capture_side(t))?;
             let model = by_models(way, Some(base), true)
                 .filter(|m| (m.rate / link.rate - 1.0).abs() < 1.0 - FULL_SHARE);
-            // The model knows a bucket; the rate is the link's either way.
+            // The model finds the bucket; the rate is the link's in both cases.
             FoundLimiter {
                 kind: model.map_or(link.kind, |m| m.kind),
                 burst: model.and_then(|m| m.burst),
@@ -182,11 +182,11 @@ fn find(t: &UdpTrack, side: usize) -> Option<Limiter> {
         }
         _ => return None,
     };
-    // Of a queue before the capture without a round trip, or of a policer without a loss, nothing is known.
-    (losses || found.kind != LimiterKind::Policer).then(|| told(&found))
+    // A queue before the capture needs a round trip, and a policer needs a loss.
+    (losses || found.kind != LimiterKind::Policer).then(|| as_reported(&found))
 }
 
-fn told(found: &FoundLimiter) -> Limiter {
+fn as_reported(found: &FoundLimiter) -> Limiter {
     let queued = found.kind != LimiterKind::Policer;
     Limiter {
         kind: found.kind,
@@ -205,7 +205,7 @@ fn told(found: &FoundLimiter) -> Limiter {
     }
 }
 
-/// What the models make of each packet's fate and delay: as of TCP, a round trip is the queueing and an empty way there and back.
+/// Applies the models to each packet's fate and delay. As for TCP, a round trip is the queueing delay and RTprop.
 fn by_both_ends(way: &UdpWay, between: &DatagramsBetween) -> Option<FoundLimiter> {
     let least = between.least_ns.and_then(|ns| u64::try_from(ns).ok()).map(Span::from_nanos);
     let base = least.map_or(LEAST_ROUND_TRIP, |least| (least * 2).max(LEAST_ROUND_TRIP));
@@ -217,7 +217,7 @@ fn by_both_ends(way: &UdpWay, between: &DatagramsBetween) -> Option<FoundLimiter
     by_models(&way, Some(base), true)
 }
 
-/// What both captures say together; `start_s`: when the first began.
+/// Summarises the packets between both captures. `start_s`: begin of the first, seconds since 1970.
 fn between_ends(between: &DatagramsBetween, start_s: f64) -> UdpBetweenEnds {
     let ms = |span: Option<Span>| span.map(|s| s.as_millis_f64());
     let since = |time: Time| limiter::seconds(time) - start_s;
@@ -238,13 +238,13 @@ fn between_ends(between: &DatagramsBetween, start_s: f64) -> UdpBetweenEnds {
     }
 }
 
-/// Which end the capture is nearer to; 2 where that is not known.
+/// Returns the end that the capture is nearer to; 2 where that is unknown.
 fn capture_side(t: &UdpTrack) -> usize {
     let sides = t.quic.as_ref().and_then(|q| Some((q.client, q.to_server?, q.to_client?)));
     sides.map_or(2, |(client, server, near)| if near < server { client } else { 1 - client })
 }
 
-/// What the models of TCP's packets make of these.
+/// Applies the models of TCP's packets.
 fn by_models(way: &UdpWay, base: Option<Span>, behind: bool) -> Option<FoundLimiter> {
     let track = Track {
         log: way.log.clone(),
@@ -262,17 +262,20 @@ fn by_models(way: &UdpWay, base: Option<Span>, behind: bool) -> Option<FoundLimi
         sender: false,
     };
     let packets = LimiterPackets { tracks: &[&track], gone: &[Vec::new()], ack_load: &[] };
-    limiter::find(&packets, facts, &mut None).map(|(found, _)| found)
+    match limiter::find(&packets, facts, &mut None) {
+        LimiterSearch::Found(found, _) => Some(found),
+        LimiterSearch::Unlikely(_) | LimiterSearch::Nothing => None,
+    }
 }
 
-/// A full link: in the windows in which packets wait, by the spin bit, as many bytes pass as in each other.
+/// Finds a full link: the windows in which packets wait, by the spin bit, pass equal numbers of bytes.
 fn full_link(log: &[LoggedPacket], base: f64, behind: bool) -> Option<FoundLimiter> {
     let bytes: f64 = log.iter().map(|p| f64::from(p.bytes)).sum();
     let at = |time: Time| limiter::seconds(time);
     let (first, last) = (at(log.first()?.time), at(log.last()?.time));
     let packet = f64::from(log.iter().map(|p| p.bytes).max()?);
     let width = full_window(0.0, packet * (last - first) / bytes).max(2.0 * base);
-    // Whole windows; the last may be cut.
+    // Whole windows only; the last may be cut short.
     let count = ((last - first) / width) as usize;
     let mut windows = vec![(0.0, f64::NAN); count];
     let (mut wait, mut most) = (f64::NAN, Vec::new());
@@ -284,7 +287,7 @@ fn full_link(log: &[LoggedPacket], base: f64, behind: bool) -> Option<FoundLimit
         let i = ((at(p.time) - first) / width) as usize;
         if let Some(window) = windows.get_mut(i) {
             window.0 += f64::from(p.bytes);
-            // The least wait: what waits all the time stands in a queue.
+            // The least wait of the window, which a standing queue raises.
             window.1 = wait.min(window.1);
         }
     }
@@ -295,13 +298,13 @@ fn full_link(log: &[LoggedPacket], base: f64, behind: bool) -> Option<FoundLimit
     let mut sorted: Vec<f64> = waiting.iter().map(|w| w.0 / width).collect();
     sorted.sort_by(f64::total_cmp);
     let rate = sorted[sorted.len() / 2];
-    // Who sends as much when nothing waits is not held by the queue: others fill it.
+    // A sender that sends as much when nothing waits is not limited by the queue; others fill it.
     let as_fast = free.iter().filter(|w| w.0 > FULL_SHARE * rate * width).count();
     if as_fast * 2 > free.len() {
         return None;
     }
     let alike = sorted.iter().filter(|r| (*r / rate - 1.0).abs() < 1.0 - FULL_SHARE).count();
-    // Laplace's rule of succession: few windows say little.
+    // Laplace's rule of succession: few windows are weak evidence.
     let share = (alike as f64 + 1.0) / (sorted.len() as f64 + 2.0);
     most.sort_by(f64::total_cmp);
     let delay = most[(most.len() * 98 / 100).min(most.len() - 1)];
@@ -311,10 +314,10 @@ fn full_link(log: &[LoggedPacket], base: f64, behind: bool) -> Option<FoundLimit
         delay,
         queue: delay * rate,
         behind,
-        // Where packets always wait, nothing says that it is not others that they wait for.
+        // If packets always wait, they may wait for other traffic.
         confidence: if free.is_empty() { share.min(ALWAYS_WAITS) } else { share },
         ..FoundLimiter::default()
     };
-    // Most of them agree, or it is the sender that has one rate now and another then.
+    // If most windows do not agree, the sender itself varies its rate.
     (share > 0.5).then_some(found)
 }

@@ -1,8 +1,8 @@
-//! From what was kept of the flows to what is said of them.
+//! From tracks to diagnoses.
 //!
-//! 1. Flows between the same two hosts may share a limiter: their packets are put together and asked for one
-//!    ([`crate::limiter`]); where that makes no sense, or may be the queue before a policer of each, they are asked alone.
-//! 2. Each flow's time is cut into round trips, each round trip into causes ([`evidence`]).
+//! 1. Flows between the same two hosts may share a limiter, so their packets are searched together for one ([`crate::limiter`]). Where that
+//!    fails, or may have found the queue before a policer of each flow, flows are searched alone.
+//! 2. Each flow's time is cut into round trips, and each round trip into causes ([`evidence`]).
 //! 3. The shares are added up; the greatest is the main cause.
 
 mod alternatives;
@@ -42,24 +42,24 @@ use limiters::{FlowLimiter, LimiterAnswer, TimeSpans};
 pub use limiters::{ProposedLimiters, proposed_buckets, proposed_limiters};
 pub(crate) use measures::rtt_summary;
 use outages::AckSilence;
+use result::Diagnosis;
 use result::diagnosis::{CaptureInfo, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, LimiterKind, SURE};
-use result::{Cause, Diagnosis};
 pub(crate) use round_trips::RoundTripSpan;
 use socket::{SocketFacts, WatchedSockets};
 use std::collections::BTreeMap;
 use takers::takers;
-pub(crate) use timeline::MOST_SPANS;
+pub(crate) use timeline::MAX_SPANS;
 use track::{Addr, Track};
 
-/// The round trip of a path of which none is known, seconds: what RFC 9002 section 6.2.2 takes then.
+/// The RTT that is assumed where none is known, seconds (RFC 9002 section 6.2.2).
 pub(crate) const UNKNOWN_RTT: f64 = 0.333;
 
-/// Says what limited each track; flows come by bytes, the most first.
+/// Diagnoses what limited each track. Flows are in falling order of their bytes.
 pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     diagnose_with_sockets(tracks, info, &WatchedSockets::default())
 }
 
-/// As [`diagnose_tracks`], with what the senders' kernels counted meanwhile: that goes before what packets let infer.
+/// Diagnoses as [`diagnose_tracks`] does, with the counters of the senders' kernels, which take precedence over what packets let infer.
 pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &WatchedSockets) -> Diagnosis {
     let mut limiters = Vec::new();
     let mut of_flow: Vec<Option<FlowLimiter>> = vec![None; tracks.len()];
@@ -93,7 +93,7 @@ pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &Wa
             *full = l.full.clone();
         }
     }
-    let beside = |t: &Track| {
+    let context = |t: &Track| {
         let (from, to) = (t.sender.addr, t.receiver.addr);
         let bytes = |from, to| ways.get(&(from, to)).map_or(0.0, |w: &HostTraffic| w.bytes as f64);
         PathContext {
@@ -108,7 +108,7 @@ pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &Wa
         }
     };
     let mut flows: Vec<FlowDiagnosis> =
-        tracks.iter().zip(&of_flow).map(|(t, l)| flow(t, l.as_ref(), &beside(t), &info)).collect();
+        tracks.iter().zip(&of_flow).map(|(t, l)| flow(t, l.as_ref(), &context(t), &info)).collect();
     let refer = limiters::keep_those_that_limit(&mut limiters, &flows);
     for (f, rejected) in flows.iter_mut().zip(rejected) {
         f.limiter = f.limiter.and_then(|l| refer[l]);
@@ -139,7 +139,7 @@ pub fn revise_certainty(diagnosis: &mut Diagnosis, i: usize, most: f64) {
     diagnosis.flows[i].remedies = cause::remedies_of(diagnosis, &diagnosis.flows[i]);
 }
 
-/// When no ACK passed between each two hosts.
+/// Returns the times without ACKs between each two hosts.
 fn silences(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<AckSilence>> {
     let mut of: BTreeMap<(Addr, Addr), Vec<&Track>> = BTreeMap::new();
     for t in tracks {
@@ -148,23 +148,23 @@ fn silences(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<AckSilence>> {
     of.into_iter().map(|(hosts, group)| (hosts, outages::silences(&group))).collect()
 }
 
-/// Those between a track's hosts.
+/// Returns the times without ACKs between a track's hosts.
 fn silent<'a>(silences: &'a BTreeMap<(Addr, Addr), Vec<AckSilence>>, t: &Track) -> &'a [AckSilence] {
     silences.get(&pair(t)).map_or(&[][..], |s| s)
 }
 
-/// What went from one host to another.
+/// The traffic from one host to another.
 #[derive(Clone, Debug, Default)]
 struct HostTraffic {
-    /// Payload.
+    /// Payload bytes.
     bytes: u64,
-    /// Of the packets that only acknowledge it.
+    /// Bytes of the packets that only acknowledge it.
     ack_bytes: u64,
-    /// Least RTT of all flows, seconds: that of one may never have seen the path empty.
+    /// Least RTT of all flows, seconds. A single flow may never have found the path empty.
     base: Option<f64>,
-    /// What losses of any flow said of queues.
+    /// Delays at the losses of all flows.
     full: losses::QueueLossSigns,
-    /// The tracks.
+    /// Indices of the tracks.
     tracks: Vec<usize>,
 }
 
@@ -189,8 +189,8 @@ fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), HostTraffic> {
     of.into_iter().map(|(ends, numbers)| (ends, way(numbers))).collect()
 }
 
-/// The RTT of a full packet on the path as the handshake found it, seconds: its packets are small, so what a full one takes on
-/// the slowest link is added, as far as the rate at which it was acknowledged tells. Data may never see the path empty.
+/// Returns the RTT of a full packet on the empty path, seconds, from the handshake. Its packets are small, so the transmission time of a full
+/// packet is added, at the greatest rate of acknowledgements. Data packets may never find the path empty.
 fn handshake_base(t: &Track) -> Option<f64> {
     let rtt = t.handshake.rtt?.as_secs_f64();
     let carried =
@@ -199,22 +199,22 @@ fn handshake_base(t: &Track) -> Option<f64> {
     (rate > 0.0).then(|| rtt + limiters::full_packet(t) / rate)
 }
 
-/// What the other flows between its hosts say of a flow's path.
+/// What the other flows between its hosts show about a flow's path.
 struct PathContext<'a> {
     silences: &'a [AckSilence],
     base: Option<f64>,
     both_ways: bool,
-    /// When a link of the other way was full.
+    /// Spans in which a link of the other direction was full.
     reverse_full: Option<TimeSpans>,
     full: losses::QueueLossSigns,
     tracks: &'a [Track],
-    /// Which of them go from this flow's sender to its receiver.
+    /// Indices of the tracks from this flow's sender to its receiver.
     same_way: &'a [usize],
-    /// What the sender's kernel counted of it.
+    /// The counters of the sender's kernel.
     socket: Option<&'a SocketFacts>,
 }
 
-/// Its hosts, whoever sends.
+/// Returns a track's hosts in an order that does not depend on the direction.
 fn pair(t: &Track) -> (Addr, Addr) {
     let (a, b) = (t.sender.addr, t.receiver.addr);
     (a.min(b), a.max(b))

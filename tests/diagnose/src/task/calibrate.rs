@@ -92,12 +92,12 @@ fn learn(verdicts: &[Verdict]) -> [f64; SIGNS] {
 fn print(weights: &[f64; SIGNS], cases: u64) {
     println!("//! Made by `cargo run --release -p longfat-diagnose-test -- calibrate {cases} DIR`.\n");
     println!("use super::GeneralSign;\nuse result::Cause;\n");
-    println!("/// Of what every verdict has, nats per unit of the sign.");
+    println!("/// Weights of the general signs, nats per unit.");
     println!("pub(super) const GENERAL: &[(GeneralSign, f64)] = &[");
     for (sign, weight) in GeneralSign::ALL.into_iter().zip(weights) {
         println!("    (GeneralSign::{sign:?}, {weight:.2}),");
     }
-    println!("];\n\n/// Of each cause, nats; none for those that were not met.");
+    println!("];\n\n/// Weights of the causes, nats; without those that were not met.");
     println!("pub(super) const CAUSES: &[(Cause, f64)] = &[");
     for (cause, weight) in Cause::ALL.into_iter().zip(&weights[GENERAL..]).filter(|(_, w)| **w != 0.0) {
         println!("    (Cause::{cause:?}, {weight:.2}),");

@@ -1,4 +1,4 @@
-//! The way of the ACKs is full, thins them out or bunches them.
+//! The ACKs' path is full, or thins out or bunches ACKs.
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
@@ -6,7 +6,7 @@ use result::change::{Change, ChangeKind, ChangePlace};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
-    // A queue on the way of the data delays ACKs too.
+    // A queue on the data's path raises the RTT too.
     looks_like: &[Cause::Bottleneck, Cause::Application],
     claim,
     remedies,

@@ -1,31 +1,31 @@
-//! The flows that a cause holds, as its remedies need them.
+//! The flows of a cause, as its remedies need them.
 
 use super::rules;
 use result::change::Change;
 use result::diagnosis::{Diagnosis, Limiter, UNDECIDED};
 use result::{Cause, FlowDiagnosis};
 
-/// Flows that one cause holds at one limiter.
+/// Flows with one main cause at one limiter.
 #[derive(Clone, Copy, Debug)]
 pub struct AffectedFlows<'a> {
-    /// The one with most bytes first; never empty.
+    /// Never empty; the flow with most bytes comes first.
     pub flows: &'a [&'a FlowDiagnosis],
-    /// Where the cause is a limiter's.
+    /// The limiter, where the cause is one.
     pub limiter: Option<&'a Limiter>,
 }
 
 impl<'a> AffectedFlows<'a> {
-    /// The one with most bytes.
+    /// Returns the flow with most bytes.
     pub fn lead(&self) -> &'a FlowDiagnosis {
         self.flows[0]
     }
 
-    /// Whether the flows are QUIC's, from a qlog: no setting of the kernel's TCP changes them.
+    /// Whether the flows come from a qlog, so that settings of the kernel's TCP do not affect them.
     pub fn is_quic(&self) -> bool {
         self.lead().notes.iter().any(|code| code.starts_with("qlog"))
     }
 
-    /// A sum over the flows.
+    /// Sums a value over the flows.
     pub fn sum(&self, of: impl Fn(&FlowDiagnosis) -> f64) -> f64 {
         self.flows.iter().map(|f| of(f)).sum()
     }
@@ -35,38 +35,38 @@ impl<'a> AffectedFlows<'a> {
         self.flows.iter().all(|f| f.cc.name == cc)
     }
 
-    /// The limiter's rate, Mbit/s, where it is known.
+    /// Returns the limiter's rate, Mbit/s; `None` where it is unknown or a range.
     pub fn rate_mbps(&self) -> Option<f64> {
-        let told = self.limiter.filter(|l| l.rate_range_mbps.is_none());
-        told.map(|l| l.rate_mbps).filter(|&r| r > 0.0)
+        let known = self.limiter.filter(|l| l.rate_range_mbps.is_none());
+        known.map(|l| l.rate_mbps).filter(|&r| r > 0.0)
     }
 
-    /// Whether the limiter's queue drops early, by a law.
+    /// Whether the limiter's queue is managed (AQM).
     pub fn is_managed(&self) -> bool {
         self.limiter.is_some_and(|l| l.aqm.is_some())
     }
 
-    /// The limiter's longest queue, ms, where it is known.
+    /// Returns the limiter's longest queue, ms; `None` where it is unknown.
     pub fn queue_ms(&self) -> Option<f64> {
         self.limiter.and_then(|l| l.queue_ms).filter(|ms| ms.is_finite())
     }
 
-    /// Mbit/s that this many bytes a round trip carry, by the lead's least RTT; `None` without an RTT.
+    /// Returns the rate, Mbit/s, of so many bytes for each least RTT of the lead; `None` without an RTT.
     pub fn window_rate_mbps(&self, bytes: u64) -> Option<f64> {
         let rtt = self.lead().measures.rtt_ms.min;
         (rtt > 0.0).then(|| bytes as f64 * 8e-3 / rtt)
     }
 }
 
-/// What would help flows that one cause holds at one limiter.
+/// Returns the remedies for flows with one main cause at one limiter.
 pub fn remedies(affected: &AffectedFlows) -> Vec<Change> {
     let lead = affected.lead();
-    // Of a cause that is one of several nothing follows but to look closer.
+    // If the cause is undecided, only a better capture helps.
     let cause = if lead.confidence < UNDECIDED { Cause::Unknown } else { lead.cause };
     (rules(cause).remedies)(affected)
 }
 
-/// What would help this flow of the diagnosis.
+/// Returns the remedies for one flow of the diagnosis.
 pub fn remedies_of(diagnosis: &Diagnosis, flow: &FlowDiagnosis) -> Vec<Change> {
     let limiter = flow.limiter.filter(|_| flow.cause.is_of_limiter());
     let limiter = limiter.and_then(|i| diagnosis.limiters.get(i));

@@ -6,7 +6,7 @@ use result::change::{Change, ChangeKind, ChangePlace, EffectMeasure};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
-    // A pause of the writer looks like one of a window, or of a shaper, that the capture does not show.
+    // A pause of the application looks like that of a window or shaper that the capture does not show.
     looks_like: &[Cause::ReceiveWindow, Cause::Shaped],
     claim,
     remedies,
@@ -27,7 +27,7 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let m = &a.lead().measures;
     let formula = "the greatest delivery rate over a round trip, which the path carried when there was data";
-    let why = "the network waited for the application";
+    let why = "the network had room while the application sent nothing";
     vec![Change::new(ChangeKind::SendingApplication, ChangePlace::Sender, why).up_to(
         EffectMeasure::Goodput,
         m.goodput_mbps,

@@ -1,4 +1,4 @@
-//! Packets were too big for the path, and nobody told the sender: a path MTU black hole (RFC 2923 section 2.1).
+//! Packets were too big for the path, and no ICMP message reached the sender: a path MTU black hole (RFC 2923 section 2.1).
 
 use super::remedies::mss_clamp;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
@@ -18,16 +18,16 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     if waits && e.last_loss == Cause::BlackHole {
         return Some(ClaimOrder::TooBig);
     }
-    // What timeouts made of the window lasts.
+    // The window stays as small as timeouts made it.
     e.claim_after_loss(part, Cause::BlackHole)
 }
 
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
-    let told = "the sender learns at once what fits (RFC 1191; RFC 2979 section 3.1.1)";
+    let icmp = "the sender learns at once what fits (RFC 1191; RFC 2979 section 3.1.1)";
     let found = "after timeouts the sender tries smaller segments (RFC 4821)";
     vec![
-        Change::new(ChangeKind::AllowIcmp, ChangePlace::Path, told),
-        mss_clamp(a, "connections then begin with segments that fit, and nothing has to be told"),
+        Change::new(ChangeKind::AllowIcmp, ChangePlace::Path, icmp),
+        mss_clamp(a, "connections begin with segments that fit, and need no ICMP message"),
         Change::new(ChangeKind::MtuProbing, ChangePlace::Sender, found).named("tcp_mtu_probing"),
     ]
 }

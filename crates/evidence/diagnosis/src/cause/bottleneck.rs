@@ -8,7 +8,7 @@ use result::diagnosis::LimiterKind;
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
-    // A shaper with an empty bucket is a link of its rate.
+    // A shaper with an empty bucket behaves as a link of its rate.
     looks_like: &[Cause::Shaped, Cause::RandomLoss],
     claim,
     remedies,
@@ -19,8 +19,8 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     if part == RoundPart::Moving && meets_acks && e.data_waits {
         return Some(ClaimOrder::BothWays);
     }
-    // A queue that is longer than the path is a full link's, though nothing tells its rate; and so is one that grows with the window
-    // while delivery does not.
+    // A queue longer than RTprop belongs to a full link even if its rate is unknown, and so does a queue that grows with the window while
+    // delivery does not grow.
     let overfills = e.overfills && e.limiter.is_none() && !e.both_ways;
     if part == RoundPart::Moving && (e.is_unnamed_queue() || overfills) {
         return Some(ClaimOrder::StandingQueue);

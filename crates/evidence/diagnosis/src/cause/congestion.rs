@@ -7,7 +7,7 @@ use result::change::{Change, ChangeKind, ChangePlace, ChangeUnit};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Loss,
-    // What differs is whether packets waited, or came too fast, when one was lost.
+    // They differ in whether packets waited, or exceeded a rate, at the losses.
     looks_like: &[Cause::Policed, Cause::RandomLoss],
     claim,
     remedies,
@@ -17,19 +17,19 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     e.claim_after_loss(part, Cause::Congestion)
 }
 
-/// A queue is short when it holds less than this of what fills the path: half a BDP keeps a link busy through CUBIC's
-/// reduction to 0.7 (RFC 9438 section 4.6).
+/// A queue is short if it holds less than this share of a BDP: half a BDP keeps a link busy through CUBIC's reduction to 0.7 (RFC 9438 section
+/// 4.6).
 const SHORT_QUEUE: f64 = 0.5;
 
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let bdp = a.lead().measures.bdp_bytes as f64;
-    // No advice to use what it uses.
-    let fewer = (!a.all_use("bbr")).then(|| bbr("it keeps less in the queue, and so loses fewer packets"));
-    let mark = "senders slow down by a mark, without a loss (RFC 3168)";
+    // Do not advise the control that the senders use already.
+    let fewer = (!a.all_use("bbr")).then(|| bbr("it keeps less in the queue and loses fewer packets"));
+    let mark = "senders slow down at a mark, without a loss (RFC 3168)";
     let marked = Change::new(ChangeKind::Ecn, ChangePlace::Limiter, mark);
-    // Of QUIC ECN is the stack's own (RFC 9000 section 13.4), whatever the kernel's TCP is set to.
+    // QUIC stacks control ECN themselves (RFC 9000 section 13.4), whatever the kernel's TCP is set to.
     let marked = if a.is_quic() { marked } else { marked.named("tcp_ecn") };
-    // It is managed already: neither longer nor under another law would it lose fewer.
+    // A managed queue loses no fewer packets if it is longer or has another law.
     if a.is_managed() {
         return [Some(marked), fewer].into_iter().flatten().collect();
     }
@@ -39,7 +39,7 @@ fn remedies(a: &AffectedFlows) -> Vec<Change> {
         let longer = longer.set(Some(queue), bdp, ChangeUnit::Bytes);
         return [Some(longer), fewer].into_iter().flatten().collect();
     }
-    let early = "it drops few packets early instead of many when the queue is full (RFC 8290)";
+    let early = "it drops a few packets early instead of many at a full queue (RFC 8290)";
     let managed = Change::new(ChangeKind::QueueManagement, ChangePlace::Limiter, early).named("fq_codel");
     [Some(managed), Some(marked), fewer].into_iter().flatten().collect()
 }

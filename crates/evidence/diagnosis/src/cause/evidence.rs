@@ -1,18 +1,18 @@
-//! What is known of a round trip when causes claim it. The diagnosis measures these; a cause's file decides on them.
+//! The evidence of a round trip on which causes base their claims. The verdict measures it; each cause's file decides on it.
 
 use result::Cause;
 use result::diagnosis::LimiterKind;
 
-/// What a flow did in a part of a round trip. The parts add up to the whole round trip.
+/// The state of a flow in a part of a round trip. The parts add up to the whole round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RoundPart {
     /// Nothing was outstanding.
     Idle,
-    /// All that the application had written was sent.
+    /// All written data was sent, and some of it was outstanding.
     Drained,
     /// The receive window was full.
     WindowFull,
-    /// The receive window had no room for a segment although all was acknowledged, and the sender had more.
+    /// The receive window had no room for a segment although all data was acknowledged and the sender had more.
     WindowShut,
     /// A small segment was held back until a delayed ACK came.
     Held,
@@ -25,7 +25,7 @@ pub(crate) enum RoundPart {
 }
 
 impl RoundPart {
-    /// All of them.
+    /// All parts.
     pub const ALL: [RoundPart; 8] = [
         RoundPart::Idle,
         RoundPart::Drained,
@@ -38,15 +38,15 @@ impl RoundPart {
     ];
 }
 
-/// Which claim goes before which: where several causes claim a part, the least stands. What is certain comes first,
-/// what is left when nothing else fits comes last.
+/// The strength of a claim. Where several causes claim a part, the first in this order wins: certain claims come first, and what is left when
+/// nothing else fits comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClaimOrder {
-    /// Packets do not pass because of their size: whatever else holds, they would not.
+    /// Packets do not pass because of their size, and would not whatever else holds.
     TooBig,
     /// The application wrote little.
     Writer,
-    /// The receiver does not read: nothing that is between the two ends could change that.
+    /// The receiver does not read, which nothing between the two ends could change.
     WindowShut,
     /// The window is full, but packets queue anyway: a larger window would only lengthen the queue.
     WindowAtQueue,
@@ -56,26 +56,26 @@ pub enum ClaimOrder {
     Window,
     /// A policer drops, and losses have begun.
     Policer,
-    /// The ACKs wait, the data does not.
+    /// ACKs wait, data does not.
     AckWait,
     /// Packets wait at a queue that was found.
     Queue,
-    /// Packets wait, data goes both ways, and no limiter was found.
+    /// Packets wait, data flows in both directions, and no limiter was found.
     BothWays,
-    /// The amount in flight grows as in slow start.
+    /// The bytes in flight grow as in slow start.
     Growth,
-    /// What came after a loss.
+    /// The time after a loss.
     AfterLoss,
-    /// A queue stands that is longer than the path, and nothing says whose it is.
+    /// A queue longer than RTprop stands, and nothing shows where.
     StandingQueue,
     /// A weak sign that nothing stronger contradicts.
     Hint,
-    /// What is left.
+    /// Nothing else fits.
     Rest,
 }
 
 impl ClaimOrder {
-    /// All of them, the first first.
+    /// All claims, in order.
     pub const ALL: [ClaimOrder; 15] = [
         ClaimOrder::TooBig,
         ClaimOrder::Writer,
@@ -95,84 +95,83 @@ impl ClaimOrder {
     ];
 }
 
-/// What was measured of one round trip of a flow; how, is in `crates/evidence/diagnosis/src/verdict/evidence.rs`. "The rounds
-/// around" are the four before, this one and the four after, as far as data was sent in them.
+/// The evidence of one round trip, as `crates/evidence/diagnosis/src/verdict/evidence.rs` measures it. "The round trips around" are the four
+/// before, this one and the four after, as far as data was sent in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RoundEvidence {
-    /// At least a twelfth of its packets are small and pushed, and none was sent again; or nothing was sent, and for more than
-    /// half of it nothing was outstanding; or less than a segment was in flight although the window had room.
+    /// At least a twelfth of the packets are small and pushed, and none is a retransmission; or nothing was sent, and for more than half of the
+    /// round trip nothing was outstanding; or less than a segment was in flight although the window had room.
     pub writes_little: bool,
-    /// At least two, and at least half, of the rounds around have small pushed packets.
+    /// At least two, and at least half, of the round trips around have small pushed packets.
     pub small_writes: bool,
-    /// In one of the rounds around nothing was outstanding for a while.
+    /// In one of the round trips around nothing was outstanding for a while.
     pub paused: bool,
-    /// Of the whole flow: after all written data was sent, the next followed an ACK at once in more than half of the time, and
-    /// nothing was ever idle: the application waits for room in the send buffer.
+    /// Whole flow: after all written data was sent, new data followed an ACK at once in more than half of the time, and the flow was never
+    /// idle, so the application waits for room in the send buffer.
     pub send_buffer_full: bool,
-    /// Of the whole flow: at least three small segments were held back until a delayed ACK came.
+    /// Whole flow: at least three small segments were held back until a delayed ACK came.
     pub held_again: bool,
-    /// The bytes in flight differ by at most two segments over the rounds around.
+    /// The bytes in flight differ by at most two segments over the round trips around.
     pub flat: bool,
-    /// Nothing shows the bytes in flight: the capture is far from the sender, and no timestamps are echoed.
+    /// The bytes in flight are unknown: the capture is far from the sender, and no timestamps are echoed.
     pub inflight_unknown: bool,
     /// The bytes in flight grow by more than an eighth within two round trips, before or after (always in the first and the last
     /// round trip), and have not yet filled a link.
     pub grows: bool,
-    /// More is in flight than when delivery stopped growing, and packets wait: they have filled a link.
+    /// More is in flight than when delivery stopped growing, and packets wait, so a link is full.
     pub overfills: bool,
-    /// The receive window was full at some moment of the round, and its most in flight was within two segments of the window.
+    /// The receive window was full at some moment, and the most bytes in flight were within two segments of the window.
     pub window_full: bool,
-    /// The least window of the round is less than half of the greatest before: the rest of the buffer holds what the
-    /// receiver has not read. (Half: a sender sends what fills half of the greatest window at once, RFC 9293 section
-    /// 3.8.6.2.1, so a receiver that reads at once does not let it fall so low.)
+    /// The least window of the round trip is below half of the greatest before, so the rest of the buffer holds unread data. (A sender sends
+    /// data that fills half of the greatest window at once, RFC 9293 section 3.8.6.2.1, so the window of a receiver that reads at once does
+    /// not fall below half.)
     pub window_unread: bool,
-    /// In this round or a neighbour something was sent again, and in all three less than half of what was in flight was
-    /// acknowledged: losses are repaired one by one.
+    /// Losses are repaired one by one: this round trip or a neighbour has a retransmission, and in all three less than half of the bytes in
+    /// flight were acknowledged.
     pub repairs_slowly: bool,
     /// The cause of the last loss: [`Cause::Policed`], [`Cause::Congestion`], [`Cause::RandomLoss`], [`Cause::Outage`],
     /// [`Cause::BlackHole`] or [`Cause::Fragmented`]; [`Cause::PacketTooBig`] only in the round trip of such a loss, to which no
     /// congestion control responds.
     pub last_loss: Cause,
-    /// Before the round trip of the first loss.
+    /// This round trip is before that of the first loss.
     pub before_loss: bool,
-    /// The round trip of the first loss.
+    /// This round trip has the first loss.
     pub at_first_loss: bool,
-    /// Since the last loss the bytes in flight grew again, and then stood for longer than a congestion control's plateau: the loss
-    /// holds the window down no more.
+    /// The last loss no longer limits the window: the bytes in flight grew again, and then stood still for longer than a congestion control's
+    /// plateau.
     pub recovered: bool,
-    /// Of the whole flow: the bytes in flight did not fall at losses.
+    /// Whole flow: the bytes in flight did not fall at losses.
     pub unanswered: bool,
-    /// Something was sent again in it.
+    /// It has a retransmission.
     pub resends: bool,
-    /// The capture is at the receiver, nothing was outstanding for a while, and of the packets that came next some were missing:
-    /// an outage or a timeout.
+    /// The capture is at the receiver, nothing was outstanding for a while, and some of the next packets were missing, as after an outage or a
+    /// timeout.
     pub back_with_loss: bool,
-    /// The flow's limiter.
     pub limiter: Option<LimiterKind>,
-    /// Delays show the limiter's queue, not its rate alone.
+    /// Delays show the limiter's queue, not only its rate.
     pub limiter_queues: bool,
-    /// For more than half of the round the limiter's flows together took all of its rate.
+    /// The limiter's flows together used its whole rate for more than half of the round trip.
     pub limiter_full: bool,
-    /// The limiter is before the capture and was full, nothing shows how long packets wait there, and what the flow sent last was not the
-    /// end of what its application had written: what is not outstanding at the capture may wait in that queue.
+    /// Data may wait in the queue of a full limiter before the capture: nothing shows the waits there, and the flow's last data was not the end
+    /// of what its application had written.
     pub waits_unseen: bool,
-    /// The flow took its whole share of the limiter's rate, and did not keep the same amount in flight by itself.
+    /// The flow used its whole share of the limiter's rate, and its bytes in flight were not constant.
     pub share_taken: bool,
-    /// The least RTT of the round is above the path's by more than a tenth.
+    /// The least RTT of the round trip exceeds RTprop by more than a tenth.
     pub waits: bool,
-    /// The least RTT of the round is more than twice the path's, and at least 20 ms above it: at least a bandwidth-delay product
-    /// is queued, and a link is full whatever is lost, even if the window is halved.
+    /// The least RTT of the round trip is above twice RTprop, and at least 20 ms above it: at least a BDP is queued, so a link stays full even if
+    /// a loss halves the window.
     pub queue_stands: bool,
-    /// All packets of the round waited on the data's way, as timestamps show.
+    /// All packets of the round trip waited on the data's path, as timestamps show.
     pub data_waits: bool,
-    /// More than half of what the round trip takes above its least is the ACKs' way.
+    /// More than half of the RTT above its minimum is spent on the ACKs' path.
     pub acks_wait: bool,
-    /// Data goes the other way too, through whose queue the ACKs must pass.
+    /// Data also flows in the other direction, and the ACKs share its queue.
     pub both_ways: bool,
 }
 
 impl RoundEvidence {
-    /// The claim of a cause that is a queue of this `kind`: packets wait there, or all of its rate is used.
+    /// Returns the claim of a queue of this `kind`: packets wait there, or its whole rate is used.
     pub(super) fn claim_of_queue(&self, part: RoundPart, kind: LimiterKind) -> Option<ClaimOrder> {
         if self.limiter != Some(kind) {
             return None;
@@ -192,12 +191,12 @@ impl RoundEvidence {
         }
     }
 
-    /// A queue stands that is longer than the path, and no limiter was found.
+    /// Whether a queue longer than RTprop stands, and no limiter was found.
     pub(super) fn is_unnamed_queue(&self) -> bool {
         self.queue_stands && self.limiter.is_none() && !self.both_ways
     }
 
-    /// The claim of a `cause` that loses packets on what came after such a loss.
+    /// Returns the claim of a `cause` that loses packets on the time after such a loss.
     pub(super) fn claim_after_loss(&self, part: RoundPart, cause: Cause) -> Option<ClaimOrder> {
         if self.last_loss != cause {
             return None;
@@ -208,10 +207,10 @@ impl RoundEvidence {
             RoundPart::Idle => self.back_with_loss.then_some(ClaimOrder::AfterLoss),
             RoundPart::Moving if self.window_full && self.repairs_slowly => Some(ClaimOrder::WindowAtLoss),
             RoundPart::Moving if self.before_loss => None,
-            // A link behind a queue that is longer than the path is full, whatever its end loses.
+            // A link behind a queue longer than RTprop is full, whatever the queue drops.
             RoundPart::Moving if cause == Cause::Congestion && self.is_unnamed_queue() => None,
             RoundPart::Moving if cause == Cause::Policed && self.recovered && !self.limiter_full => None,
-            // Losses do not hold back who does not answer them and writes no more.
+            // Losses do not limit a sender that does not respond to them and writes little.
             RoundPart::Moving if self.unanswered && self.small_writes && cause == Cause::RandomLoss => None,
             RoundPart::Moving if self.limiter == Some(LimiterKind::Policer) => Some(ClaimOrder::Policer),
             RoundPart::Moving => Some(ClaimOrder::AfterLoss),

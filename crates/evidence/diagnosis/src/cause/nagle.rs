@@ -1,5 +1,5 @@
-//! Nagle's algorithm (RFC 896) against delayed ACKs (RFC 1122 section 4.2.3.2): the sender holds a small segment back until all
-//! before it is acknowledged, and the receiver holds that ACK back because only one segment came.
+//! Nagle's algorithm (RFC 896) against delayed ACKs (RFC 1122 section 4.2.3.2): the sender holds a small segment back until all data before it
+//! is acknowledged, and the receiver delays that ACK because only one segment came.
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
@@ -18,8 +18,8 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 }
 
 fn remedies(_: &AffectedFlows) -> Vec<Change> {
-    let once = "one write makes one segment, and none has to wait";
-    let now = "small segments are sent though others are not acknowledged (RFC 9293 section 3.7.4)";
+    let once = "one write makes one segment, which does not wait for an ACK";
+    let now = "small segments no longer wait for ACKs (RFC 9293 section 3.7.4)";
     vec![
         Change::new(ChangeKind::WriteAtOnce, ChangePlace::Sender, once),
         Change::new(ChangeKind::NoDelay, ChangePlace::Sender, now).named("TCP_NODELAY"),

@@ -1,4 +1,4 @@
-//! Nothing passed: handover or outage.
+//! Nothing passed, as in a handover or an outage.
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
@@ -6,7 +6,7 @@ use result::change::{Change, ChangeKind, ChangePlace};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
-    // A window that is lost whole is silent until the timeout.
+    // A flow whose whole window is lost is silent until the timeout.
     looks_like: &[Cause::Congestion, Cause::RandomLoss],
     claim,
     remedies,
@@ -20,6 +20,6 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 }
 
 fn remedies(_: &AffectedFlows) -> Vec<Change> {
-    let why = "it says whether a handover, the radio or a new route was it";
+    let why = "it shows whether a handover, the radio or a route change caused the outage";
     vec![Change::new(ChangeKind::LinkLog, ChangePlace::Path, why)]
 }

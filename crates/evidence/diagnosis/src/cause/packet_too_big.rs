@@ -1,4 +1,4 @@
-//! Packets were too big for the path, and the sender was told.
+//! Packets were too big for the path, and ICMP reported it to the sender.
 
 use super::remedies::mss_clamp;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
@@ -19,5 +19,5 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 }
 
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
-    vec![mss_clamp(a, "connections then begin with segments that fit, and nothing has to be told")]
+    vec![mss_clamp(a, "connections begin with segments that fit, and need no ICMP message")]
 }

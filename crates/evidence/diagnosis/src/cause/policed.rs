@@ -32,7 +32,7 @@ const FULL: f64 = 0.95;
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let why = "a shaper delays what a policer would drop";
     let shape = Change::new(ChangeKind::Shape, ChangePlace::SenderEdge, why);
-    // No advice to use what it uses.
+    // Do not advise the control that the senders use already.
     let follows = (!a.all_use("bbr")).then(|| bbr("its rate follows what is delivered, not single losses"));
     let Some(rate) = a.rate_mbps() else {
         return [Some(shape), follows].into_iter().flatten().collect();

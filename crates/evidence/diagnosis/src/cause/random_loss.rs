@@ -7,7 +7,7 @@ use result::change::{Change, ChangeKind, ChangePlace};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::LossWithoutQueue,
-    // What differs is whether packets waited, or came too fast, when one was lost.
+    // They differ in whether packets waited, or exceeded a rate, at the losses.
     looks_like: &[Cause::Congestion, Cause::Policed],
     claim,
     remedies,
@@ -22,7 +22,7 @@ fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let place = if before > behind { ChangePlace::BeforeCapture } else { ChangePlace::BehindCapture };
     let repair = "at a quarter of the loss CUBIC and Reno carry twice as much (Mathis et al. 1997)";
     let mut list = vec![Change::new(ChangeKind::RepairLink, place, repair)];
-    // No advice to use what it uses.
+    // Do not advise the control that the senders use already.
     if !a.all_use("bbr") {
         list.push(bbr("its rate follows what is delivered, not single losses"));
     }

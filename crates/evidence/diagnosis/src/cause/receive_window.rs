@@ -8,7 +8,7 @@ use result::sizes::BUFFER_PER_PAYLOAD;
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Window,
-    // Windows that nothing overflows hold the same amount in flight, whoever set them.
+    // Any window that is not exceeded keeps the bytes in flight constant, whatever sets it.
     looks_like: &[Cause::SendBuffer, Cause::Application],
     claim,
     remedies,
@@ -27,11 +27,11 @@ const UNSCALED: u64 = 65_535;
 
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let m = &a.lead().measures;
-    let why = "a window a round trip is all that passes";
-    // Without scaling, twice as much is more than a window can be.
+    let why = "at most one receive window passes in a round trip";
+    // Without scaling, a window cannot be twice as large.
     let unscaled = |window| m.window_scaling == Some(false) && 2 * window > UNSCALED;
     if !a.is_quic() && m.max_window_bytes.is_some_and(unscaled) {
-        let why = "without it no window is larger than 64 KiB";
+        let why = "without window scaling a window is at most 64 KiB";
         let scale = Change::new(ChangeKind::WindowScaling, ChangePlace::BothEnds, why);
         return vec![scale.named("tcp_window_scaling")];
     }
@@ -45,7 +45,7 @@ fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let twice = 2 * window;
     let larger = match a.is_quic() {
         true => larger.set(Some(window as f64), twice as f64, ChangeUnit::Bytes),
-        // The capture shows the window that is offered, not the buffer that is behind it.
+        // The capture shows the advertised window, not the buffer behind it.
         false => larger.set(None, (BUFFER_PER_PAYLOAD * twice) as f64, ChangeUnit::Bytes),
     };
     let then = a.window_rate_mbps(twice).unwrap_or(0.0);

@@ -1,4 +1,4 @@
-//! The receiver did not read: its window stayed shut, or by more than half full of what it had not read.
+//! The receiver did not read: its window stayed closed, or unread data filled more than half of it.
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;
@@ -13,7 +13,7 @@ pub(super) const RULES: CauseRules = CauseRules {
 };
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
-    // What waits for a hole to be repaired fills a buffer too.
+    // Data behind a hole that is being repaired fills a buffer too.
     let unread = e.window_unread && !e.repairs_slowly;
     match part {
         RoundPart::WindowShut => Some(ClaimOrder::WindowShut),
@@ -24,7 +24,7 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 }
 
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
-    let why = "a buffer that is read in time never fills";
+    let why = "a buffer that is read in time does not fill";
     let read = Change::new(ChangeKind::ReceivingApplication, ChangePlace::Receiver, why);
     let zero = a.lead().measures.zero_windows;
     if zero == 0 {

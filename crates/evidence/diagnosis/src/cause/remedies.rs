@@ -3,24 +3,23 @@
 use super::AffectedFlows;
 use result::change::{Change, ChangeEffect, ChangeKind, ChangePlace, ChangeUnit, EffectBound, EffectMeasure};
 
-/// A queue of so many ms is worth a word: a call's budget for the whole way is 150 ms (ITU-T G.114).
+/// Least queue that a remedy addresses, ms: a call's budget for its whole path is 150 ms (ITU-T G.114).
 const LONG_QUEUE_MS: f64 = 50.0;
-/// The delay that FQ-CoDel lets stand (RFC 8290 section 5.2.2).
+/// FQ-CoDel's default target delay, ms (RFC 8290 section 5.2.2).
 const CODEL_TARGET_MS: f64 = 5.0;
 
-/// What a window of bytes carries.
+/// Formula of the rate that a window carries.
 pub(super) const WINDOW_RATE: &str = "bytes in flight / least RTT";
 
-/// Another congestion control at the sender.
+/// Advises BBR at the sender.
 pub(super) fn bbr(why: &str) -> Change {
     Change::new(ChangeKind::CongestionControl, ChangePlace::Sender, why).named("bbr")
 }
 
-/// Bytes of an IPv4 header without options and a TCP header, or of an IPv6 header and a TCP header: what an MTU has more
-/// than an MSS (RFC 6691 section 2).
+/// Difference between MTU and MSS, bytes, for IPv4 and IPv6: the IP header without options and the TCP header (RFC 6691 section 2).
 const HEADERS: [u32; 2] = [40, 60];
 
-/// The MSS clamped to what the path carries, where that is known.
+/// Advises an MSS clamp, with the value where the path's MTU is known.
 pub(super) fn mss_clamp(a: &AffectedFlows, why: &str) -> Change {
     let lead = a.lead();
     let clamp = Change::new(ChangeKind::MssClamp, ChangePlace::Path, why);
@@ -31,12 +30,12 @@ pub(super) fn mss_clamp(a: &AffectedFlows, why: &str) -> Change {
     }
 }
 
-/// A rate that is used up: a higher one; and a queue that delays less, where it is long.
+/// Advises a higher rate where the rate is used up, and a managed queue where the queue is long.
 pub(super) fn at_a_full_rate(a: &AffectedFlows) -> Vec<Change> {
-    let why = "the rate is used up";
+    let why = "the flows use the whole rate";
     let mut list = vec![Change::new(ChangeKind::HigherRate, ChangePlace::Limiter, why)];
     if let Some(ms) = a.queue_ms().filter(|&ms| ms >= LONG_QUEUE_MS && !a.is_managed()) {
-        let why = "it lets no queue stand that only delays, and serves flows in turn (RFC 8290)";
+        let why = "it keeps the standing queue short and serves flows in turn (RFC 8290)";
         let delay = ChangeEffect {
             measure: EffectMeasure::QueueDelay,
             unit: ChangeUnit::Millis,

@@ -1,4 +1,4 @@
-//! The sender's own buffer or window: the same amount in flight, without loss, queue or full window.
+//! The sender's own buffer or window: constant bytes in flight, without loss, queue or full receive window.
 
 use super::remedies::WINDOW_RATE;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
@@ -8,7 +8,7 @@ use result::sizes::BUFFER_PER_PAYLOAD;
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
-    // The same amount in flight may be a window of the receiver, or what losses leave.
+    // Constant bytes in flight may be a receive window, or the result of losses.
     looks_like: &[Cause::ReceiveWindow, Cause::RandomLoss],
     claim,
     remedies,
@@ -24,15 +24,15 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let m = &a.lead().measures;
-    let why = "what the buffer holds a round trip is all that passes";
+    let why = "at most one send buffer passes in a round trip";
     if a.is_quic() {
-        // QUIC has no socket buffer that holds what is in flight.
+        // QUIC has no socket buffer for data in flight.
         return vec![Change::new(ChangeKind::SendingApplication, ChangePlace::Sender, why).named("QUIC")];
     }
     let twice = 2 * m.max_inflight_bytes;
     let then = a.window_rate_mbps(twice).unwrap_or(0.0);
     vec![
-        // The capture shows what is in flight, not the buffer that holds it.
+        // The capture shows the bytes in flight, not the buffer that holds them.
         Change::new(ChangeKind::SendBuffer, ChangePlace::Sender, why)
             .named("tcp_wmem")
             .set(None, (BUFFER_PER_PAYLOAD * twice) as f64, ChangeUnit::Bytes)

@@ -7,7 +7,7 @@ use result::diagnosis::SetupEnd;
 pub(super) const RULES: CauseRules =
     CauseRules { bound: CauseBound::Nothing, looks_like: &[], claim, remedies };
 
-/// It has no round trips: the verdict gives it to connections that never came to any.
+/// Claims nothing: the verdict assigns this cause to connections without round trips.
 fn claim(_: RoundPart, _: &RoundEvidence) -> Option<ClaimOrder> {
     None
 }
@@ -16,11 +16,11 @@ fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let end = a.lead().setup.as_ref().and_then(|s| s.failed);
     match end {
         Some(SetupEnd::Refused) => {
-            let why = "an RST says that the host is reached, and that nothing takes the connection (RFC 9293 section 3.5.2)";
+            let why = "an RST means that the host is reachable and nothing listens on the port (RFC 9293 section 3.5.2)";
             vec![Change::new(ChangeKind::Service, ChangePlace::Receiver, why)]
         }
         _ => {
-            let why = "no answer of the other end came back to who asked";
+            let why = "no answer from the other end arrived";
             vec![Change::new(ChangeKind::Reachability, ChangePlace::Path, why)]
         }
     }

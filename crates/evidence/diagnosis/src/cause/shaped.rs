@@ -8,7 +8,7 @@ use result::diagnosis::LimiterKind;
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Nothing,
-    // A shaper with an empty bucket is a link of its rate.
+    // A shaper with an empty bucket behaves as a link of its rate.
     looks_like: &[Cause::Bottleneck, Cause::Policed],
     claim,
     remedies,

@@ -6,7 +6,7 @@ use result::change::{Change, ChangeKind, ChangePlace};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Growth,
-    // A window that grows may have filled the path already.
+    // A growing window may already have filled the path.
     looks_like: &[Cause::Bottleneck, Cause::ReceiveWindow],
     claim,
     remedies,
@@ -18,8 +18,8 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 }
 
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
-    let reuse = "a connection that was used before has its window already";
-    let initial = "each doubling of the first window saves a round trip (RFC 6928)";
+    let reuse = "a connection that was used before already has a large window";
+    let initial = "each doubling of the initial window saves a round trip (RFC 6928)";
     let name = if a.is_quic() { "the QUIC stack's initial window, RFC 9002 section 7.2" } else { "initcwnd" };
     vec![
         Change::new(ChangeKind::ReuseConnections, ChangePlace::BothEnds, reuse),

@@ -3,7 +3,7 @@ use result::diagnosis::LimiterKind;
 
 #[test]
 fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
-    // All evidence that two values make, drawn by a counter's bits; limiter and last loss go round.
+    // Draws boolean evidence from the bits of a counter; limiter and last loss cycle.
     let limiters =
         [None, Some(LimiterKind::Policer), Some(LimiterKind::Shaper), Some(LimiterKind::Bottleneck)];
     let losses = [
@@ -48,13 +48,13 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
             overfills: is(23),
             recovered: is(24),
             waits_unseen: is(25),
-            // Where the flight does not show, nothing may be left to say.
+            // Without known bytes in flight, no cause may be left.
             inflight_unknown: false,
         };
         for part in RoundPart::ALL {
             let cause = of_part(part, &e, &[]);
             assert_ne!(cause, Cause::Unknown, "{part:?} {e:?}");
-            // Only one has the strongest claim: the order of the registry decides nothing.
+            // Only one cause has the strongest claim, so the order of the registry does not matter.
             let claims =
                 Cause::ALL.into_iter().filter_map(|c| (rules(c).claim)(part, &e)).collect::<Vec<_>>();
             let least = claims.iter().min().unwrap();
@@ -63,7 +63,7 @@ fn every_part_of_a_round_trip_has_one_cause_whatever_is_known() {
     }
 }
 
-/// Flows of one kind that a policer of 20 Mbit/s holds, and this goodput: no cure is named where it is the rate's.
+/// Returns the remedies for flows of these goodputs behind a policer of 20 Mbit/s.
 #[test]
 fn a_policer_that_carries_its_rate_needs_a_higher_one() {
     use result::FlowDiagnosis;

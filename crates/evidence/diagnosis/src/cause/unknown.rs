@@ -1,4 +1,4 @@
-//! Nothing could be shown. It claims no time: it is what is left where no cause does.
+//! No cause could be shown. This one claims no time, and gets what no other cause claims.
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::change::{Change, ChangeKind, ChangePlace};
@@ -11,10 +11,10 @@ fn claim(_: RoundPart, _: &RoundEvidence) -> Option<ClaimOrder> {
 }
 
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
-    // Another capture of so little would show no more.
+    // Another capture of so few packets would show no more.
     if a.lead().has_few_packets() {
         return Vec::new();
     }
-    let why = "there windows, pauses and both directions show";
+    let why = "a capture there shows windows, pauses and both directions";
     vec![Change::new(ChangeKind::CaptureAgain, ChangePlace::Sender, why)]
 }

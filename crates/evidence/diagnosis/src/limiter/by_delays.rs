@@ -1,8 +1,8 @@
-//! Limiters proposed by delays: a queue that drains at one rate, of a link or of a shaper.
+//! Limiters that delays propose: the queue of a link or shaper, which drains at one rate.
 //!
 //! 1. While packets wait, they leave at the queue's rate ([`super::delay_fit::drain`]).
-//! 2. At that rate the delay must rise with the backlog as behind a queue; what passes before packets wait is a shaper's bucket
-//!    ([`super::model::delays`]). Where packets are seen as they leave, it shows in what they leave behind
+//! 2. At that rate the delay must rise with the backlog as it does behind a queue. Bytes that pass before packets wait are a shaper's
+//!    bucket ([`super::model::delays`]). Where packets are captured as they leave, their departures show the bucket
 //!    ([`super::shaper_bucket`]).
 //! 3. A shaper that is refilled at intervals shows by its ticks instead ([`super::refill_ticks`]).
 
@@ -17,20 +17,21 @@ use super::virtual_queue::{PacketArrival, largest};
 use super::{FoundLimiter, PathFacts, SAME_RATE, model};
 use result::diagnosis::LimiterKind;
 
-/// By how much the lower quartile of delays by the sender's clock differs, seconds: a quarter of a millisecond, in which Linux counts.
+/// Spread of the lower quartile of delays by the sender's clock, seconds: a quarter of Linux' tick of a millisecond.
 const TICK: f64 = 250e-6;
-/// A rate is that of windows of half a round trip, but no shorter than this, seconds.
+/// Least length of the windows over which a rate is measured, seconds; else half a round trip.
 const WINDOW: f64 = 0.02;
-/// A rate is known well enough to add up for so many seconds after the start and after each pause; or, with luck, for all of the time.
+/// Seconds after the start and after each pause over which the backlog is added up: until the error of the rate matters, or for all of the
+/// time.
 const SPANS: [f64; 2] = [2.0, f64::INFINITY];
 
-/// How far RTT against backlog is from a queue's line.
+/// Returns how far RTT against backlog is from the line of a queue.
 fn crooked(d: &DelayFit) -> f64 {
     d.left + (d.slope - 1.0).abs()
 }
 
-/// The rate, bytes a second, at which most packets come, over long and short times alike, and the share of the times in which they do:
-/// what a window holds back comes in bursts, faster than it comes on average.
+/// Returns the rate, bytes a second, at which most packets arrive over long and short times alike, and the share of the times in which they
+/// do. Packets that a window holds back come in bursts, faster than on average.
 pub(super) fn pinned_rate(arrivals: &[PacketArrival], path: PathFacts) -> Option<(f64, f64)> {
     let (rate, share) = delay_fit::commonest_rate(arrivals, path.episode().max(WINDOW))?;
     let (short, often) = delay_fit::commonest_rate(arrivals, 0.0)?;
@@ -38,7 +39,7 @@ pub(super) fn pinned_rate(arrivals: &[PacketArrival], path: PathFacts) -> Option
     Some((rate, share.min(often) * libm::exp(-apart / SAME_RATE)))
 }
 
-/// Proposes a link before the capture by nothing but packets that come at one rate, or a shaper where a bucket shows.
+/// Proposes a link before the capture because packets arrive at one rate, and a shaper where a bucket shows.
 pub(super) fn limiters_by_rate(
     arrivals: &[PacketArrival],
     rate: f64,
@@ -56,29 +57,29 @@ pub(super) fn limiters_by_rate(
         .collect()
 }
 
-/// What was found as a link, and as a shaper where a bucket shows.
+/// Returns the limiter as a link, and also as a shaper where a bucket shows.
 fn with_bucket(found: FoundLimiter, bucket: Option<f64>) -> impl Iterator<Item = FoundLimiter> {
     let of = move |burst| FoundLimiter { kind: kind(burst), burst, ..found };
     [of(None)].into_iter().chain(bucket.map(move |_| of(bucket)))
 }
 
-/// What passes without waiting, unless it is so little that a link without bucket lets it pass.
+/// Returns the bucket, unless it is so small that a link without a bucket passes as much.
 fn bucket(passes: Option<f64>, size: f64) -> Option<f64> {
     passes.filter(|b| *b > FEW_PACKETS * size)
 }
 
-/// What has a bucket is a shaper.
+/// Returns the kind of a queue: a shaper if it has a bucket.
 fn kind(bucket: Option<f64>) -> LimiterKind {
     if bucket.is_some() { LimiterKind::Shaper } else { LimiterKind::Bottleneck }
 }
 
-/// Delay against backlog.
+/// Returns the fit of delay to backlog, over short or long times, that is closest to a queue's line.
 fn straightest(arrivals: &[PacketArrival], rate: f64, path: PathFacts) -> Option<DelayFit> {
     let fits = SPANS.map(|span| fit_to_backlog(arrivals, rate, path.base, (span, path.merged)));
     fits.into_iter().flatten().min_by(|a, b| crooked(a).total_cmp(&crooked(b)))
 }
 
-/// A shaper that is refilled at intervals. Where an interval passes next to nothing it is as good as a link.
+/// Returns the shaper that is refilled at intervals, or a link where an interval passes hardly more than a packet.
 fn at_intervals(
     arrivals: &[PacketArrival],
     g: RefillTicks,
@@ -100,7 +101,7 @@ fn at_intervals(
     }
 }
 
-/// Proposes a queue that drains at one rate. Delays below `floor`, seconds, may be none.
+/// Proposes a queue that drains at one rate. Delays below `floor` seconds do not count as waiting.
 pub(super) fn limiters_by_delays(
     arrivals: &[PacketArrival],
     path: PathFacts,
@@ -130,11 +131,11 @@ pub(super) fn limiters_by_delays(
         FoundLimiter { rate: d.rate, delay_fit: Some(a), delay: a.most, queue: a.most * d.rate, ..found };
     let delays = SPANS.map(|span| LimiterDelays::since_pauses(arrivals, d.rate, (span, merged), base, noise));
     let fair = behind && SPANS.iter().zip(&delays).any(|(span, d)| d.is_fair(arrivals, (*span, merged)));
-    let told = [0, 1].map(|i| delays[i].likelihoods());
+    let likelihoods = [0, 1].map(|i| delays[i].likelihoods());
     let loss_gain = model::losses::gain_by_delay(arrivals, path.episode());
-    // What a bucket lacks shows best where packets leave.
-    let buckets =
-        || told.iter().zip(&delays).find_map(|(t, d)| Some(d.passed_without_wait(t.as_ref()?.behind?.0)));
+    let buckets = || {
+        likelihoods.iter().zip(&delays).find_map(|(l, d)| Some(d.passed_without_wait(l.as_ref()?.behind?.0)))
+    };
     let passes = match behind {
         true => buckets(),
         false => bucket_before_queue(arrivals, QueueView { rate: d.rate, clocked, base, floor, merged }),
@@ -146,7 +147,7 @@ pub(super) fn limiters_by_delays(
             LimiterKind::Shaper => l.behind.map_or(l.all, |b| b.1),
             _ => l.all,
         };
-        let waits = told.iter().flatten().map(|l| l.than_others(own(l)));
+        let waits = likelihoods.iter().flatten().map(|l| l.than_others(own(l)));
         let waits = waits.max_by(|a, b| a.abs().total_cmp(&b.abs()));
         let mut evidence = evidence::of_delays(&found, waits);
         evidence.flag(LimiterStatement::TwoReadings, bucket.is_some());

@@ -1,10 +1,10 @@
-//! Limiters proposed by losses: what drops by the rule of a bucket.
+//! Limiters that losses propose: those that drop by the rule of a bucket.
 //!
 //! 1. The token bucket that explains the losses best ([`super::rate_search`]) may be a policer's, the end of a link's queue, or the
-//!    bucket and queue of a shaper. All drop by the same rule; who waits, by how full the virtual queue is, tells them apart
+//!    bucket and queue of a shaper. All drop by the same rule; the delays at each depth of the virtual queue distinguish them
 //!    ([`super::model::delays`]).
-//! 2. Behind the capture the sender's own line may be between it and a policer: at the line's end packets are spaced otherwise, and may
-//!    show another bucket ([`super::sender_line`]).
+//! 2. The sender's own line may be between the capture and a policer. Packets leave the line with other gaps, which may show another bucket
+//!    ([`super::sender_line`]).
 
 use super::evidence::{self, LARGE_BUCKET, LimiterEvidence, LimiterStatement, compressed};
 use super::model::delays::{LimiterDelays, NOISE};
@@ -17,7 +17,7 @@ use result::diagnosis::LimiterKind;
 /// Rates that differ by less than this share are the same.
 const SAME_RATE: f64 = 0.15;
 
-/// Proposes them; `clocked` are the same packets with their delays to the capture, where timestamps tell them.
+/// Proposes limiters by losses. `clocked` are the same packets with their delays to the capture, where timestamps show these.
 pub(super) fn limiters_by_losses(
     arrivals: &[PacketArrival],
     clocked: Option<&[PacketArrival]>,
@@ -25,7 +25,7 @@ pub(super) fn limiters_by_losses(
 ) -> Vec<LimiterCandidate> {
     let width = path.episode();
     let Some(bucket) = fit(arrivals, width, path.behind) else { return Vec::new() };
-    // Losses that know of no bucket do not make one of more gain.
+    // Random losses do not gain more.
     if bucket.gain < CHANCE {
         return Vec::new();
     }
@@ -34,7 +34,7 @@ pub(super) fn limiters_by_losses(
     let mut out = kinds(bucket, arrivals, clocked, path);
     if let Some(line) = line {
         for link in out.iter_mut().filter(|c| c.found.kind == LimiterKind::Bottleneck) {
-            // Packets of a burst show a line's rate better than losses do.
+            // The packets of a burst show a line's rate better than losses do.
             link.found = FoundLimiter { rate: line, delay: link.found.queue / line, ..link.found };
             link.evidence.set(LimiterStatement::Line, 1.0);
         }
@@ -42,7 +42,7 @@ pub(super) fn limiters_by_losses(
     }
     for rate in lines {
         let after: Vec<PacketArrival> = sender_line::behind_line(arrivals, rate).collect();
-        // A line's own queue loses at its rate.
+        // Losses at the line's own rate are those of its queue.
         let Some(b) = fit(&after, width, true).filter(|b| b.gain > CHANCE && b.rate < rate) else { continue };
         let policer = kinds(b, &after, None, path);
         let policer = policer.into_iter().find(|c| c.found.kind == LimiterKind::Policer);
@@ -61,7 +61,7 @@ fn explains_as_well(b: &TokenBucketFit, rate: f64) -> bool {
     rate > least * (1.0 - SAME_RATE) && rate < most * (1.0 + SAME_RATE)
 }
 
-/// What has this bucket, as a policer.
+/// Returns the policer with this bucket.
 fn limiter(b: TokenBucketFit, path: PathFacts) -> FoundLimiter {
     FoundLimiter {
         kind: LimiterKind::Policer,
@@ -73,7 +73,7 @@ fn limiter(b: TokenBucketFit, path: PathFacts) -> FoundLimiter {
     }
 }
 
-/// What the bucket may be: a policer's, the end of a link's queue, or a shaper's with the queue behind it.
+/// Returns the limiters that the bucket may be: a policer, the end of a link's queue, or a shaper with its queue.
 fn kinds(
     b: TokenBucketFit,
     arrivals: &[PacketArrival],
@@ -82,7 +82,7 @@ fn kinds(
 ) -> Vec<LimiterCandidate> {
     use LimiterStatement::{BucketPackets, LossesByRule, PassedBeyond, Strays, WaitAtLimit, Waits};
     let size = virtual_queue::largest(arrivals).max(1.0);
-    // Delay to the capture alone where timestamps tell it; else the RTT's.
+    // The delay is that to the capture where timestamps show it, else the RTT.
     let (delayed, base, noise) = clocked.map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
     let waited = clocked.filter(|c| virtual_queue::has_delays(c)).unwrap_or(arrivals);
     let width = path.episode();
@@ -114,14 +114,14 @@ fn kinds(
     let (queue, delay) = (b.burst, b.burst / b.rate);
     let link = FoundLimiter { kind: LimiterKind::Bottleneck, burst: None, queue, delay, ..policer };
     let mut out = vec![
-        as_kind(policer, likely.as_ref().map(|l| l.nobody)),
+        as_kind(policer, likely.as_ref().map(|l| l.no_wait)),
         as_kind(link, likely.as_ref().map(|l| l.all)),
     ];
     if let Some((bucket, own)) = likely.as_ref().and_then(|l| l.behind) {
         let bucket = delays.passed_without_wait(bucket);
         let (queue, delay) = (b.burst - bucket, (b.burst - bucket) / b.rate);
         let shaper = FoundLimiter { kind: LimiterKind::Shaper, burst: Some(bucket), queue, delay, ..policer };
-        // A queue of less than a packet is none.
+        // A queue of less than a packet delays nothing.
         out.extend(evidence::holds_a_packet(&shaper, size).then(|| as_kind(shaper, Some(own))));
     }
     out
@@ -134,7 +134,7 @@ mod tests {
 
     const RATE: f64 = 2.5e6;
 
-    /// Growing bursts each 100 ms to a shaper of `bucket` bytes and a queue of `queue` bytes behind it, seen before both.
+    /// Growing bursts, captured before a shaper with a bucket and a queue of so many bytes.
     fn bursts(bucket: f64, queue: f64) -> Vec<PacketArrival> {
         let (mut backlog, mut last, mut out) = (0.0f64, 0.0, Vec::new());
         for i in 0..12_000u32 {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_explains_losses_at_the_rate_of_a_line_as_far_as_its_rate_is_open() {
+    fn a_bucket_explains_losses_at_any_rate_in_its_range() {
         let bucket = TokenBucketFit { rate: 70e6, burst: 12e3, ..TokenBucketFit::default() };
         assert!(explains_as_well(&bucket, 72e6) && !explains_as_well(&bucket, 140e6));
         let open = TokenBucketFit { as_good: Some((60e6, 150e6)), ..bucket };
@@ -162,13 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_is_what_is_lacking_at_the_end_of_the_queue_behind_it() {
+    fn losses_and_delays_distinguish_shaper_link_and_policer() {
         let path = PathFacts { base: 0.02, rtt: 0.05, behind: true, merged: false, sender: true };
         let found = |bucket, queue| {
             let arrivals = bursts(bucket, queue);
             let mut candidates = limiters_by_losses(&arrivals, None, path);
             candidates.iter_mut().for_each(|c| observe(c, &arrivals, None));
-            let best = likeliest(&candidates).map(|(best, _)| candidates[best].found);
+            let best = most_probable(&candidates).map(|best| candidates[best.candidate].found);
             best.unwrap_or_default()
         };
         let shaper = found(60e3, 150e3);

@@ -1,15 +1,15 @@
-//! The rates that a limiter may have: where the search for it begins.
+//! Candidate rates of a limiter, with which the search begins.
 
 use super::virtual_queue::{PacketArrival, quantile, span};
 use std::iter::successors;
 
-/// Rates tried between the least and the greatest that are possible are this far apart.
+/// Ratio of neighbouring rates of the grid.
 pub(super) const STEP: f64 = 1.03;
-/// The greatest is at most so many times the least.
+/// Greatest ratio of the highest rate to the lowest.
 const RANGE: f64 = 100.0;
 
-/// Rates to try: a grid over the possible ones, and the slopes between losses, which are the rate itself
-/// where the bucket never filled up in between, and less where it did.
+/// Returns the rates to try, bytes a second, in order: a grid over the possible rates, and the rates of what passed between losses. These
+/// are the limiter's rate where the bucket did not fill up in between, and lower where it did.
 pub(super) fn candidates(arrivals: &[PacketArrival]) -> Vec<f64> {
     let (mut losses, mut sum) = (Vec::new(), 0.0);
     for a in arrivals {
@@ -23,7 +23,7 @@ pub(super) fn candidates(arrivals: &[PacketArrival]) -> Vec<f64> {
     let (begin, end) = span(arrivals);
     let whole = (end - begin).max(1e-3);
     let mut rates = Vec::new();
-    // Halves of the whole, down to how far apart losses are.
+    // Lags from half of the capture down to the mean distance of losses.
     let lags = successors(Some(whole / 2.0), |lag| Some(lag / 2.0));
     for lag in lags.take_while(|lag| *lag > whole / losses.len() as f64) {
         let mut slopes = Vec::new();
@@ -38,22 +38,22 @@ pub(super) fn candidates(arrivals: &[PacketArrival]) -> Vec<f64> {
         rates.push(shorth(&mut slopes));
         rates.extend([0.5, 1.0].map(|q| quantile(&mut slopes, q) as f64));
     }
-    // All that passed before the first loss may have been the bucket's, or, where others lose too, before a later one.
+    // All bytes before the first loss may have come from the bucket. Where other places lose too, use the loss in the middle.
     let low = ((sum - first.1) / whole).min((sum - last.1) / (end - last.0));
     let low = (low / 2.0).max(sum / whole / RANGE);
-    // In bursts the bucket lets more pass than its rate.
+    // The highest rate is that of a burst, which may exceed the limiter's.
     let high = fastest(arrivals, 1e-3).min(RANGE * low);
     let steps = ((high / low).ln() / STEP.ln()).ceil() as i32;
     rates.extend((0..=steps).map(|i| low * STEP.powi(i)));
     rates.retain(|r| r.is_finite() && *r >= low);
     rates.sort_by(f64::total_cmp);
-    // Over long times a small error adds up to a bucket.
+    // Rates are distinct if they differ by a packet over the whole capture.
     let step = arrivals[0].size as f64 / sum;
     rates.dedup_by(|a, b| *a / *b < 1.0 + step);
     rates
 }
 
-/// The middle of the narrowest interval that holds a quarter of the values, which are reordered.
+/// Returns the middle of the narrowest interval that holds a quarter of the values (the shorth), and reorders them.
 fn shorth(values: &mut [f32]) -> f64 {
     values.sort_unstable_by(f32::total_cmp);
     let share = values.len().div_ceil(4);
@@ -64,7 +64,7 @@ fn shorth(values: &mut [f32]) -> f64 {
     narrowest.map_or(f64::NAN, |w| w[w.len() / 2] as f64)
 }
 
-/// The greatest rate, bytes a second, at which anything passed over `width` seconds.
+/// Returns the greatest rate over `width` seconds, bytes a second, of packets that passed.
 fn fastest(arrivals: &[PacketArrival], width: f64) -> f64 {
     let (mut from, mut sum, mut most) = (0, 0.0, 0.0f64);
     for a in arrivals {

@@ -1,17 +1,17 @@
-//! The virtual queue's backlog, corrected by what is seen.
+//! The virtual queue's backlog, corrected by each packet's fate.
 //!
-//! The plain backlog adds up all that passed since the start. Where the queue never runs empty, a rate a little off adds
-//! up, and so do bytes that the policer let pass and another place lost. But a packet that passes proves that there was
-//! room for it, and a loss hints that there was none: each corrects the backlog.
+//! The plain backlog adds up all bytes that passed since the start. Where the queue never runs empty, a small error of the rate adds up, and
+//! so do bytes that the policer passed and another place lost. But a packet that passes proves that there was room for it, and a loss
+//! suggests that there was none. Both correct the backlog.
 
 use super::virtual_queue::{
     LEAST_BURST, PULL, PacketArrival, TokenBucketFit, corrected_depths, gain, largest, quantile,
 };
 
-/// Losses before rates a little off add up.
+/// Losses at the beginning, before a small error of the rate adds up.
 const EARLY: usize = 60;
 
-/// The best bucket about `start` when the backlog is corrected.
+/// Returns the best bucket near `start` with the backlog corrected.
 pub(crate) fn fit_corrected(
     arrivals: &[PacketArrival],
     start: &TokenBucketFit,
@@ -41,8 +41,8 @@ pub(crate) fn fit_corrected(
     best
 }
 
-/// Judges a bucket whose backlog is corrected, as far as its score may be above `least`; `size` is that of the largest
-/// packet.
+/// Scores a bucket with the backlog corrected, and stops early where the score cannot exceed `least`. `size` is the size of the largest packet,
+/// bytes.
 fn judge_corrected(
     arrivals: &[PacketArrival],
     size: f64,
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_behind_a_policer_does_not_hide_it() {
+    fn losses_behind_a_policer_do_not_hide_it() {
         let arrivals = overloaded(700);
         let start = TokenBucketFit { rate: 1.003e6, burst: 30e3, ..TokenBucketFit::default() };
         let b = fit_corrected(&arrivals, &start, 2000.0);
@@ -118,6 +118,6 @@ mod tests {
         corrected_depths(&arrivals, 1e6, 30e3, 0.0, &mut plain);
         let lost = || arrivals.iter().zip(&plain).filter(|(a, _)| a.lost);
         let above = lost().filter(|(_, n)| **n > 30e3).count() as f64 / lost().count() as f64;
-        assert!(above < 0.5, "the plain backlog would have done: {above}");
+        assert!(above < 0.5, "the plain backlog is good enough: {above}");
     }
 }

@@ -1,28 +1,28 @@
-//! How delay rises with the backlog: what tells a queue from a policer.
+//! The rise of delay with the backlog, which distinguishes a queue from a policer.
 //!
-//! The backlog is what came, less what the rate has carried off. Behind a queue of rate r each byte of it costs 1/r:
-//! RTT - RTprop = (backlog - B) / r, where B is the bucket that passes without delay (nothing for a plain link). Behind a
-//! policer the RTT does not depend on the backlog.
+//! The backlog is what has arrived less what has drained at the rate. Behind a queue of rate r each byte of backlog adds 1/r:
+//! RTT - RTprop = (backlog - B) / r, where B is the shaper's bucket (0 for a plain link). Behind a policer the RTT does not depend on
+//! the backlog.
 
 use super::SAME_RATE;
 use super::departures::Departures;
 use super::model::delays::{LimiterDelays, MOST, backlogs};
-use super::model::noise::QUARTER;
+use super::model::noise::LOWER_QUARTILE;
 use super::virtual_queue::{PacketArrival, largest, quantile};
 
-/// RTT against backlog.
+/// The line that RTT makes against backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct DelayFit {
-    /// Rise of RTT times rate for a rise of backlog: 1 behind a queue, 0 behind a policer.
+    /// RTT times rate, per byte of backlog: 1 behind a queue, 0 behind a policer.
     pub slope: f64,
-    /// Greatest delay (nearly), seconds.
+    /// Greatest delay without outliers, seconds.
     pub most: f64,
-    /// What the line leaves unexplained, as a share of the delay's variance.
+    /// Share of the delay's variance that the line leaves unexplained.
     pub left: f64,
 }
 
-/// Regresses the RTT on the backlog at `rate` (bytes a second). `span`: only the first so many seconds after
-/// the start and after each pause count, where the rate is not known well enough to add up for longer.
+/// Regresses the RTT on the backlog at `rate` (bytes a second). Only the first `span` seconds after the start and after each pause count:
+/// over longer times the error of the rate adds up.
 pub(crate) fn fit_to_backlog(
     arrivals: &[PacketArrival],
     rate: f64,
@@ -39,9 +39,10 @@ pub(crate) fn fit_to_backlog(
     Some(DelayFit { slope, most, left })
 }
 
-/// The best of lines that are flat up to a point, the bucket, and rise from there: slope times rate, share of the variance left.
+/// Fits a line that is flat up to a point (the bucket) and rises from there. Returns its slope times the rate, and the share of the variance
+/// that it leaves.
 fn line(curve: &[(f64, f64)], rate: f64) -> Option<(f64, f64)> {
-    // Two points have such a line whatever they are.
+    // Any two points lie on such a line, so the last two are not candidates for the bucket.
     let buckets = [0.0].into_iter().chain(curve.iter().rev().skip(2).rev().map(|c| c.0));
     let mean = curve.iter().map(|c| c.1).sum::<f64>() / curve.len() as f64;
     let variance: f64 = curve.iter().map(|c| (c.1 - mean).powi(2)).sum::<f64>().max(1e-18);
@@ -70,8 +71,7 @@ pub(crate) struct DrainRate {
     pub busy: f64,
 }
 
-/// Finds the rate at which a queue drains: that of windows of `width` seconds in which packets waited for longer than
-/// `floor`, seconds.
+/// Finds the rate at which a queue drains, from the windows of `width` seconds in which packets waited longer than `floor` seconds.
 pub(super) fn drain(departures: &Departures, floor: f64, width: f64) -> Option<DrainRate> {
     let (mut rates, mut waited, mut from) = (Vec::new(), 0usize, 0);
     for to in 0..departures.len() {
@@ -80,7 +80,7 @@ pub(super) fn drain(departures: &Departures, floor: f64, width: f64) -> Option<D
             continue;
         }
         let busy = (from..=to).filter(|i| departures.get(*i).wait > floor).count();
-        // All but the odd packet without a sample of its own.
+        // A packet here and there has no delay sample.
         if busy * 10 >= (to - from + 1) * 8 {
             waited += to - from;
             let bytes: f64 = (from + 1..=to).map(|i| departures.get(i).bytes).sum();
@@ -94,11 +94,11 @@ pub(super) fn drain(departures: &Departures, floor: f64, width: f64) -> Option<D
     rates.sort_unstable_by(f32::total_cmp);
     let at = |q: f64| rates[((rates.len() - 1) as f64 * q).round() as usize];
     let busy = waited as f64 / departures.len() as f64;
-    let spread = ((at(1.0 - QUARTER) - at(QUARTER)) / (2.0 * at(0.5))) as f64;
+    let spread = ((at(1.0 - LOWER_QUARTILE) - at(LOWER_QUARTILE)) / (2.0 * at(0.5))) as f64;
     Some(DrainRate { rate: at(0.5) as f64, spread, busy })
 }
 
-/// The rate, bytes a second, that most windows of `width` seconds have, and their share.
+/// Returns the rate, bytes a second, that most windows of `width` seconds have, and the share of those windows.
 pub(crate) fn commonest_rate(arrivals: &[PacketArrival], width: f64) -> Option<(f64, f64)> {
     let mut passed = arrivals.iter().filter(|a| !a.lost);
     let mut rates: Vec<f32> = Vec::new();
@@ -119,7 +119,8 @@ pub(crate) fn commonest_rate(arrivals: &[PacketArrival], width: f64) -> Option<(
     Some((rate as f64, share))
 }
 
-/// The middle of the rates that most have within this share of one, of some in order, and how many those are of all.
+/// Returns the middle of the largest group of `rates` that differ by no more than the share `same`, and that group's share of all. `rates`
+/// are in order.
 pub(super) fn commonest(rates: &[f32], same: f32) -> (f32, f64) {
     let within = |i: usize| rates.partition_point(|r| *r <= rates[i] * (1.0 + same)) - i;
     let best = (0..rates.len()).max_by_key(|i| within(*i)).unwrap_or(0);
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_delays_by_what_waits_and_a_bucket_does_not() {
+    fn delay_rises_with_the_backlog_of_a_queue_and_not_with_that_of_a_bucket() {
         for (rate, burst) in [(2.5e6, 0.0), (2.5e6, 40e3), (1e6, 20e3)] {
             let arrivals = queued(rate, burst);
             let d = fit_to_backlog(&arrivals, rate, 0.05, (10.0, false)).unwrap_or_default();

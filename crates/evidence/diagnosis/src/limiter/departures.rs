@@ -1,34 +1,34 @@
-//! Packets in the order they leave a queue.
+//! Packets in the order in which they leave a queue.
 
 use super::sort;
 use super::virtual_queue::{PacketArrival, flows, span};
 
-/// A packet as it leaves.
+/// The departure of a packet.
 #[derive(Clone, Copy)]
 pub(super) struct Departure {
-    /// When, seconds.
+    /// Seconds.
     pub at: f64,
-    /// Bytes.
     pub bytes: f64,
     /// Seconds that it waited; NaN where unknown.
     pub wait: f64,
-    /// That is known of itself, not of the one of its flow before it.
+    /// The wait was measured for this packet, not for the packet of its flow before it.
     pub own: bool,
 }
 
-/// What passed, in the order it left. A packet without a sample, as one sent again, waits as the one of its flow before it.
+/// Packets that passed, in the order of their departure. A packet without a sample, such as a retransmission, waits as long as the packet of
+/// its flow before it.
 pub(super) struct Departures<'a> {
     arrivals: &'a [PacketArrival],
-    /// Which, and its delay in seconds.
+    /// Index of the packet, and its delay in seconds.
     order: Vec<(u32, f32)>,
-    /// They were seen before they waited.
+    /// Packets were captured before they waited.
     before: bool,
     /// Delay without waiting, seconds.
     base: f64,
 }
 
 impl<'a> Departures<'a> {
-    /// Of those whose delay is known, if they were seen `before` they waited; else of all, as they were seen.
+    /// Orders the packets whose delay is known, if they were captured `before` they waited; else all packets, as captured.
     pub fn new(arrivals: &'a [PacketArrival], before: bool, base: f64) -> Departures<'a> {
         let mut last = vec![f32::NAN; flows(arrivals)];
         let passed = (0u32..).zip(arrivals).filter(|(_, a)| !a.lost).map(move |(i, a)| {
@@ -41,7 +41,7 @@ impl<'a> Departures<'a> {
         Departures { arrivals, order: sort::by_time(known, arrivals.len(), span(arrivals), at), before, base }
     }
 
-    /// Without those whose delay is not known.
+    /// Removes the packets whose delay is not known.
     pub fn known(mut self) -> Departures<'a> {
         self.order.retain(|p| p.1.is_finite());
         self

@@ -1,9 +1,9 @@
 //! The evidence for a candidate limiter, as physical statements.
 //!
-//! A statement is one number in a named unit: how far the losses keep to the bucket's rule, how much likelier the waits are than under
-//! another kind, how steadily packets leave, how much of the rate is used. What a capture does not show is `None` and adds nothing.
-//! Each statement has one factor, the same for all kinds that it is made for ([`LEARNED`]): the log odds, in nats, that a unit of it
-//! adds. A factor also tempers for dependence: packets of one burst say much the same, and the statements look at the same packets.
+//! A statement is one number in a named unit: how well the losses keep to the bucket's rule, how much more likely the waits are than under
+//! another kind, how steadily packets leave, how much of the rate is used. A statement that the capture does not show is `None` and adds
+//! nothing. Each statement has one factor, the same for all kinds to which it applies ([`LEARNED`]): the log odds, in nats, that a unit of
+//! it adds. Factors also temper for dependence, because packets of one burst are alike, and all statements use the same packets.
 
 mod factors;
 
@@ -11,52 +11,50 @@ use super::FoundLimiter;
 pub use factors::LEARNED;
 use result::diagnosis::LimiterKind;
 
-/// A statement about a limiter. Logarithms are natural; a *queue* is a link's or a shaper's.
+/// A statement about a limiter. Logarithms are natural; a *queue* is that of a link or a shaper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimiterStatement {
-    /// There is one. 1; its factor is the prior log odds of any limiter against none.
+    /// Always 1: its factor is the prior log odds of any limiter against none.
     Limiter,
-    /// Logarithm of the lost packets and one: losses have a cause.
+    /// Logarithm of the number of lost packets plus one: losses have a cause.
     Losses,
-    /// A policer's rule foretells the losses better than the wait at a queue does: nats, of which great ones say little more
-    /// ([`compressed`]).
+    /// How much better a policer's rule predicts the losses than the wait at a queue does: nats, [`compressed`].
     LossesByRule,
-    /// Losses come when packets wait long in the queue: nats, likewise compressed.
+    /// How well long waits in the queue predict the losses: nats, [`compressed`].
     LossesByDelay,
-    /// Packets on the wrong side of a policer's limit: share of the lost ones and of those that passed nearly at the limit, added, and
-    /// the share of the losses that the limit does not explain.
+    /// Packets on the wrong side of a policer's limit: the share of lost packets, plus the share of packets that passed nearly at the limit, plus
+    /// the share of losses that the limit does not explain.
     Strays,
-    /// Logarithm of the packets that passed far beyond the limit for each lost one, and one.
+    /// Logarithm of one plus the number of packets that passed far beyond the limit for each lost packet.
     PassedBeyond,
-    /// Logarithm of the packets that wait where packets come near the limit, and one; negative for a policer, where none should.
+    /// Logarithm of one plus the number of queued packets near the limit; negative for a policer, where packets should not queue.
     WaitAtLimit,
-    /// Packets wait as this kind foretells rather than as any other: nats, mean of the bins of backlog.
+    /// How much better this kind predicts the waits than any other: nats, mean over the bins of backlog.
     Waits,
-    /// Packets leave the queue at one rate: share of them that leave while others wait, times the negative logarithm of the rate's
-    /// relative spread.
+    /// How steadily packets leave the queue: the share that leaves while others wait, times the negative logarithm of the rate's relative
+    /// spread.
     Steady,
-    /// Share of the windows of half a round trip in which packets come at the queue's rate.
+    /// Share of the windows of half a round trip in which packets arrive at the queue's rate.
     Pinned,
-    /// Packets leave a shaper at the ticks of its refill, and some are lost: ACKs of a receiver that reads at intervals come at ticks
-    /// too, but lose nothing. 1.
+    /// 1 if packets leave at the ticks of a shaper's refill, and some are lost. (The ACKs of a receiver that reads at intervals come at ticks too,
+    /// but none are lost.)
     Ticks,
-    /// Another search (delays, ticks, arrivals at one rate, losses) finds the queue's rate too, whatever kind it takes it for. 1.
+    /// 1 if another search (delays, ticks, arrivals at one rate, losses) finds the queue's rate too, for any kind.
     Agree,
-    /// Packets wait for a line behind the capture that has the link's rate. 1.
+    /// 1 if packets wait for a line behind the capture that has the link's rate.
     Line,
-    /// Logarithm of the share of a queue's rate that is used, where it is not all: 0 or less. Of a rate that losses leave open the least
-    /// counts.
+    /// Logarithm of the used share of a queue's rate, at most 0. Where losses leave the rate open, the least rate counts.
     UnusedQueue,
-    /// The same delays read as a link's and as a shaper's: a bucket shows, but either may be meant. 1.
+    /// 1 if a bucket shows, so that the same delays may be a link's or a shaper's.
     TwoReadings,
-    /// Logarithm of a policer's bucket in packets, up to [`LARGE_BUCKET`]: chance makes small ones.
+    /// Logarithm of a policer's bucket in packets, up to [`LARGE_BUCKET`]. Small buckets come by chance.
     BucketPackets,
 }
 
-/// How many statements there are.
+/// Number of statements.
 pub const STATEMENTS: usize = LimiterStatement::BucketPackets as usize + 1;
 
-/// A bucket of this many packets is no accident of a congestion window; a larger one is no more certain.
+/// A bucket of this many packets is not an accident of a congestion window; a larger one is not more certain.
 pub(super) const LARGE_BUCKET: f64 = 150.0;
 
 /// The evidence for a candidate limiter: a value for each statement that is known.
@@ -64,29 +62,29 @@ pub(super) const LARGE_BUCKET: f64 = 150.0;
 pub struct LimiterEvidence([Option<f64>; STATEMENTS]);
 
 impl LimiterEvidence {
-    /// What holds of any limiter.
+    /// Returns the evidence that holds for any limiter.
     pub(super) fn of_any() -> LimiterEvidence {
         let mut evidence = LimiterEvidence::default();
         evidence.set(LimiterStatement::Limiter, 1.0);
         evidence
     }
 
-    /// Notes a statement, unless its value is unknown or not a finite number.
+    /// Sets a statement, unless its value is unknown or not finite.
     pub fn set(&mut self, statement: LimiterStatement, value: impl Into<Option<f64>>) {
         self.0[statement as usize] = value.into().filter(|value| value.is_finite());
     }
 
-    /// Notes a statement if it holds.
+    /// Sets a statement of value 1 if it holds.
     pub(super) fn flag(&mut self, statement: LimiterStatement, holds: bool) {
         self.0[statement as usize] = holds.then_some(1.0);
     }
 
-    /// The value of a statement; `None` if it is not known or not made for this kind.
+    /// Returns the value of a statement; `None` if it is unknown or does not apply.
     pub fn get(&self, statement: LimiterStatement) -> Option<f64> {
         self.0[statement as usize]
     }
 
-    /// Of each statement the one that says more.
+    /// Combines two lists of evidence: of each statement, the greater absolute value.
     pub(super) fn stronger(self, other: LimiterEvidence) -> LimiterEvidence {
         let more = |a: Option<f64>, b: Option<f64>| match (a, b) {
             (Some(a), Some(b)) if b.abs() > a.abs() => Some(b),
@@ -95,23 +93,23 @@ impl LimiterEvidence {
         LimiterEvidence(std::array::from_fn(|i| more(self.0[i], other.0[i])))
     }
 
-    /// The statements that are made, with their values.
+    /// Returns the known statements with their values.
     pub fn known(&self) -> impl Iterator<Item = (LimiterStatement, f64)> {
         LEARNED.into_iter().filter_map(|(statement, _)| Some((statement, self.get(statement)?)))
     }
 
-    /// Log odds against no limiter, nats, by factors in the order of [`LEARNED`].
+    /// Returns the log odds against no limiter, nats, by factors in the order of [`LEARNED`].
     pub fn score(&self, factors: &[f64; STATEMENTS]) -> f64 {
         self.0.iter().zip(factors).filter_map(|(value, factor)| Some((*value)? * factor)).sum()
     }
 }
 
-/// The factors of [`LEARNED`] by themselves.
+/// Returns the factors of [`LEARNED`].
 pub fn learned() -> [f64; STATEMENTS] {
     LEARNED.map(|(_, factor)| factor)
 }
 
-/// What the delays say of the queue that was found.
+/// Returns the evidence of delays for a queue.
 pub(super) fn of_delays(found: &FoundLimiter, waits: Option<f64>) -> LimiterEvidence {
     use LimiterStatement::{LossesByDelay, Steady, Waits};
     let mut evidence = LimiterEvidence::of_any();
@@ -122,12 +120,12 @@ pub(super) fn of_delays(found: &FoundLimiter, waits: Option<f64>) -> LimiterEvid
     evidence
 }
 
-/// A log likelihood ratio, nats, of which great ones say little more: sign and logarithm of the size and one.
+/// Compresses a log likelihood ratio, nats, to its sign and the logarithm of its size plus one, because great ratios add little.
 pub(super) fn compressed(x: f64) -> f64 {
     x.abs().ln_1p().copysign(x)
 }
 
-/// Whether the queue of a limiter holds at least a packet of `size` bytes; one that holds less delays nothing.
+/// Whether a limiter's queue holds at least a packet of `size` bytes; a shorter queue delays nothing.
 pub(super) fn holds_a_packet(found: &FoundLimiter, size: f64) -> bool {
     found.kind == LimiterKind::Policer || found.queue >= size
 }
@@ -137,12 +135,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_have_the_places_of_their_factors() {
+    fn factors_are_in_the_order_of_the_statements() {
         assert!(LEARNED.iter().enumerate().all(|(i, (statement, _))| *statement as usize == i));
     }
 
     #[test]
-    fn what_is_not_known_adds_nothing() {
+    fn an_unknown_statement_adds_nothing() {
         use LimiterStatement::{Limiter, Strays, Waits};
         let mut evidence = LimiterEvidence::of_any();
         let prior = evidence.score(&learned());
@@ -155,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_statements_the_one_that_says_more_counts() {
+    fn the_stronger_of_two_statements_counts() {
         let of = |waits: f64| {
             let mut evidence = LimiterEvidence::default();
             evidence.set(LimiterStatement::Waits, waits);

@@ -1,17 +1,16 @@
-//! Whether losses come when the delay is long, as at a full queue: a rank test (Mann and Whitney 1947).
+//! A rank test (Mann and Whitney 1947) for losses that come when the delay is long, as at a full queue.
 
 use super::virtual_queue::quantile;
 
-/// Losses of a full queue come when nearly all other packets have less delay; those that know of no queue come with
-/// more than this share of them below in no long run.
+/// Least mean rank of losses at a full queue: nearly all other packets have less delay. Random losses do not reach it in a long run.
 const ABOVE: f64 = 0.7;
-/// And by so many standard deviations more than by chance.
+/// Standard deviations by which the mean rank must exceed that of random losses.
 const SURE: f64 = 1.6;
 
-/// Whether losses come when delay is long: the median delay just before them if so. Both are reordered.
+/// Returns the median delay just before losses if losses come when the delay is long. Reorders both slices of delays (seconds).
 ///
-/// Mann and Whitney's test: the mean share of packets with less delay than a loss, which is half if losses know nothing
-/// of it; however delays are distributed, outliers by delayed ACKs included.
+/// Mann and Whitney's statistic is the mean share of packets with less delay than a loss. It is a half for random losses, however delays are
+/// distributed, with outliers from delayed ACKs too.
 pub(crate) fn delay_at_losses(losses: &mut [f32], passed: &mut [f32]) -> Option<f32> {
     if losses.is_empty() || passed.is_empty() {
         return None;
@@ -34,14 +33,14 @@ mod tests {
 
     #[test]
     fn losses_of_a_full_queue_come_when_it_is_long() {
-        // Short most of the time, and now and then an ACK that was held back.
+        // A short queue most of the time, and a delayed ACK now and then.
         let passed =
             || (0..1000).map(|i| if i % 20 == 0 { 0.04 } else { i as f32 * 2e-6 }).collect::<Vec<f32>>();
         let full = delay_at_losses(&mut [1.9e-3, 1.95e-3, 1.8e-3], &mut passed());
         assert_eq!(full, Some(1.9e-3));
         let any: Vec<f32> = (0..50).map(|i| (i * 37 % 50) as f32 * 40e-6).collect();
         assert_eq!(delay_at_losses(&mut any.clone(), &mut passed()), None);
-        // One loss proves little, and none nothing.
+        // One loss, or none, is not enough.
         assert_eq!(delay_at_losses(&mut [1.5e-3], &mut passed()), None);
         assert_eq!(delay_at_losses(&mut [], &mut passed()), None);
     }

@@ -1,31 +1,33 @@
-//! Gaps that lost packets leave: whether packets were lost before the link that spaces them, or behind it.
+//! The gaps that lost packets leave. They show whether packets were lost before the link that spaces them, or behind it.
 //!
-//! Packets leave a busy link back to back. What a full queue before the link drops takes no time on the link: its
-//! neighbours come as close together as any two. What is dropped behind the link leaves a gap as long as the packet.
+//! Packets leave a busy link back to back. A packet that a full queue drops before the link takes no time on it, so its neighbours come as
+//! close together as any two packets. A packet that is dropped behind the link leaves a gap of its own length.
 
 use super::virtual_queue::{PacketArrival, quantile};
 
-/// Closed ones that say that queues lost all, and as many to each open one.
+/// Least number of closed gaps that shows that queues lost all packets.
 const MANY: usize = 8;
+/// Least number of closed gaps for each open one.
 const RARE: usize = 50;
-/// Gaps between packets that say how close they come.
+/// Gaps between packets that are needed to measure how close packets come.
 const FEWEST_GAPS: usize = 100;
-/// This share of them comes closer.
+/// The quantile of gaps that stands for back-to-back packets.
 const CLOSEST: f64 = 0.05;
 
-/// What the gaps of lost packets say.
+/// Numbers of gaps at lost packets.
 #[derive(Clone, Copy, Debug)]
 struct LossGaps {
-    /// Holes that took no time, and those that took that of what is missing.
+    /// Gaps without the time of the missing packets.
     closed: usize,
+    /// Gaps with that time.
     open: usize,
-    /// The same of holes between packets that stand alone. A long capture's packets are merged, across a loss too, so that
-    /// elsewhere the packet behind a hole may not be the next that came.
+    /// Closed and open gaps between packets that are not merged. In a long capture packets are merged, also across a loss, so the packet
+    /// after the gap may not be the next that arrived.
     alone: (usize, usize),
 }
 
-/// All of them took none: packets were lost while others waited, each time. Chance loses packets of an idle link too.
-/// `alone`: only holes between packets that stand alone count.
+/// Whether all gaps are closed: each loss came while other packets waited, whereas chance loses packets of an idle link too. With `alone`, only
+/// gaps between packets that are not merged count.
 pub(crate) fn all_gaps_closed(arrivals: &[PacketArrival], alone: bool) -> bool {
     loss_gaps(arrivals).is_some_and(|h| {
         let (closed, open) = if alone { h.alone } else { (h.closed, h.open) };
@@ -60,7 +62,7 @@ fn loss_gaps(arrivals: &[PacketArrival]) -> Option<LossGaps> {
 mod tests {
     use super::*;
 
-    /// Packets at 1 MB/s of which every 20th is lost, and takes its time or none.
+    /// Packets at 1 MB/s, of which every 20th is lost and leaves a gap if `takes`.
     fn spaced(takes: bool) -> Vec<PacketArrival> {
         let (mut at, mut out) = (0.0, Vec::new());
         for i in 0..2000u32 {
@@ -80,13 +82,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_queue_dropped_before_the_link_takes_no_time_on_it() {
+    fn a_packet_dropped_before_the_link_leaves_no_gap() {
         assert!(all_gaps_closed(&spaced(false), true) && !all_gaps_closed(&spaced(true), true));
     }
 
-    /// Of ten packets in a row one is lost in the middle and takes its time. The nine are merged to two entries.
+    /// One of ten packets in a row is lost in the middle and leaves a gap. The other nine are merged into two entries.
     #[test]
-    fn merged_packets_do_not_stand_alone() {
+    fn gaps_of_merged_packets_do_not_count() {
         let at = |ms: f64, bytes: f32, lost: bool| PacketArrival {
             at: ms * 1e-3,
             bytes,

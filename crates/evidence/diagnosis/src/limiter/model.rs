@@ -1,9 +1,10 @@
-//! Limiters as forward models: what each foretells of every packet, held against what was seen.
+//! Limiters as forward models: each predicts which packets are lost and how long the others wait, and likelihood compares that with the
+//! capture.
 //!
-//! What drops by the rule of a bucket is a policer, a link's queue or a shaper's: the likelihoods of the delays that each foretells
-//! ([`delays::LimiterDelays`]) are held against each other. Where a queue is found by delays and a policer by losses, these are one
-//! thing or two: a policer drops and the link before it delays, or a link does both. A policer that foretells the losses
-//! ([`loss_gain`]) must do so better than the delay at the queue does ([`losses::gain_by_delay`]).
+//! A policer, a link's queue and a shaper's queue all drop by the rule of a bucket. They differ in the delays that they predict, whose
+//! likelihoods are compared ([`delays::LimiterDelays`]). Where delays show a queue and losses show a policer, there may be one thing or
+//! two: a link that does both, or a policer that drops behind a link that delays. A policer is only reported if its rule predicts the
+//! losses ([`loss_gain`]) better than the delay at the queue does ([`losses::gain_by_delay`]).
 
 pub(super) mod aqm;
 pub(super) mod delays;
@@ -22,24 +23,24 @@ use none::NoLimiterModel;
 use shaper::ShaperModel;
 use tail_drop::TailDropModel;
 
-/// What a limiter foretells of packets.
+/// The delays that a limiter predicts.
 pub(super) trait LimiterModel {
-    /// Numbers of it that are fitted to delays.
+    /// Returns how many numbers of the model are fitted to delays.
     fn numbers(&self) -> f64;
-    /// Seconds that a packet waits there which finds so many bytes, its own among them.
+    /// Returns the seconds that a packet waits at a backlog of so many bytes, its own included.
     fn wait(&self, backlog: f64) -> f64;
 }
 
-/// The logarithm of how much likelier a model must be to be told: one in twenty is not true.
+/// The lead, nats, that a model needs over the others: odds of twenty to one.
 pub(super) const SURE: f64 = 3.0;
-/// Parameters of a limiter that drops: its rate and its bucket.
+/// Fitted parameters of a limiter that drops: its rate and its bucket.
 const PARAMETERS: f64 = 2.0;
 
-/// How much better than chance a limiter that drops foretells losses, less what it costs: the logarithm of a likelihood ratio. It costs
-/// half the logarithm of the loss episodes for each of its parameters (Schwarz 1978), and what the best of many rates gains on
-/// losses that know of no limiter.
+/// Returns how much better than chance a limiter that drops predicts the losses: a log likelihood ratio, nats, less a penalty. The penalty
+/// is half the logarithm of the number of loss episodes for each parameter (Schwarz 1978), and the gain that the best of many rates has by
+/// chance.
 ///
-/// `arrivals` are packets as they came to it, `width` is half a round trip in seconds.
+/// `arrivals` are the packets as they came to the limiter, `width` is half a round trip in seconds.
 pub(super) fn loss_gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64) -> f64 {
     let penalty = CHANCE + PARAMETERS / 2.0 * (episodes(arrivals, width) as f64).max(1.0).ln();
     losses::gain(arrivals, bucket, width) - penalty

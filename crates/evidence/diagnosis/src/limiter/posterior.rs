@@ -1,10 +1,10 @@
-//! Which of the limiters that were proposed is there, or none: their posterior probabilities.
+//! Posterior probabilities of the proposed limiters, and of no limiter.
 //!
-//! 1. Each search proposes what it finds, of each kind that it may be ([`LimiterSource`]).
-//! 2. Proposals of one kind and rate are one hypothesis, whatever search made them ([`hypotheses`]). What the searches measured of it
-//!    are physical statements ([`super::evidence`]); where two searches make the same statement, the one that says more counts.
-//! 3. Log odds against no limiter are the sum of the statements, each times its factor; probabilities go with their exponentials: a
-//!    conditional logit (McFadden 1974).
+//! 1. Each search proposes the limiters that it finds, once for each kind that they may be ([`LimiterSource`]).
+//! 2. Proposals of one kind and rate are one hypothesis, whichever search made them ([`hypotheses`]). Its evidence is a list of physical
+//!    statements ([`super::evidence`]). Where two searches make the same statement, the stronger one counts.
+//! 3. The log odds of a hypothesis against no limiter are the sum of its statements, each times its factor. Probabilities are proportional to
+//!    their exponentials: a conditional logit (McFadden 1974).
 //! 4. The factors are learned where the truth is known (`tests/diagnose`, `calibrate limiters`).
 //!
 //! The most probable hypothesis is reported if it is more probable than no limiter. Its probability is the confidence.
@@ -14,49 +14,47 @@ use super::virtual_queue::PacketArrival;
 use super::{FoundLimiter, same_rate};
 use result::diagnosis::LimiterKind;
 
-/// What proposes a limiter, those first that show it best.
+/// The search that proposes a limiter. Searches that show a limiter best come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LimiterSource {
-    /// Packets leave at the ticks of a shaper that is refilled at intervals ([`super::refill_ticks`]).
+    /// Packets leave at the ticks of a refilled shaper ([`super::refill_ticks`]).
     Ticks,
     /// Packets wait in a queue that drains at one rate ([`super::by_delays`]).
     Delays,
-    /// A bucket foretells the losses ([`super::by_losses`]).
+    /// A bucket predicts the losses ([`super::by_losses`]).
     Losses,
-    /// A bucket foretells the losses of packets as they leave the sender's own line ([`super::sender_line`]).
+    /// A bucket predicts the losses among packets as they leave the sender's own line ([`super::sender_line`]).
     LossesBehindLine,
-    /// Packets come at one rate, and nothing else is known ([`super::by_delays`]).
+    /// Packets arrive at one rate, and nothing else is known ([`super::by_delays`]).
     Rate,
 }
 
 impl LimiterSource {
-    /// Different observations: both searches by losses look at the same packets.
+    /// Whether the search uses losses. Both searches by losses use the same packets.
     fn is_by_losses(self) -> bool {
         matches!(self, LimiterSource::Losses | LimiterSource::LossesBehindLine)
     }
 }
 
-/// A limiter that a search proposes, as far as it is compared with others.
+/// A limiter that a search proposes, reduced to what is compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proposal {
-    /// What proposes it.
+    /// The search that proposes it.
     pub source: LimiterSource,
-    /// What it is.
     pub kind: LimiterKind,
     /// Bytes a second.
     pub rate: f64,
-    /// How much better than chance it foretells losses: a log likelihood ratio, nats.
+    /// Log likelihood ratio of its losses against chance, nats.
     pub loss_gain: f64,
-    /// What was measured of it.
     pub evidence: LimiterEvidence,
 }
 
-/// A limiter that may be there.
+/// A candidate limiter.
 pub(super) struct LimiterCandidate {
     pub source: LimiterSource,
     pub found: FoundLimiter,
     pub evidence: LimiterEvidence,
-    /// Packets as they come to it, where these are not those of the capture.
+    /// Packets as they arrive at it, where they differ from those of the capture.
     pub arrivals: Option<Vec<PacketArrival>>,
 }
 
@@ -68,16 +66,16 @@ impl LimiterCandidate {
     }
 }
 
-/// Proposals of one kind and rate, as one thing that may be there.
+/// Proposals of one kind and rate, as one hypothesis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LimiterHypothesis {
-    /// Which proposals.
+    /// Indices of the proposals.
     pub members: Vec<usize>,
-    /// What they say together.
+    /// Their joint evidence.
     pub evidence: LimiterEvidence,
 }
 
-/// The hypotheses that proposals make.
+/// Groups proposals into hypotheses.
 pub fn hypotheses(proposals: &[Proposal]) -> Vec<LimiterHypothesis> {
     let mut members: Vec<Vec<usize>> = Vec::new();
     for (i, p) in proposals.iter().enumerate() {
@@ -100,8 +98,8 @@ pub fn hypotheses(proposals: &[Proposal]) -> Vec<LimiterHypothesis> {
     members.into_iter().map(of).collect()
 }
 
-/// The joint evidence of proposals of one kind and rate. Of several proposals by losses only the one that predicts them best counts:
-/// they look at the same packets, at one end of the sender's line or at the other.
+/// Returns the joint evidence of proposals of one kind and rate. Of several proposals by losses only the one that predicts them best counts,
+/// because they use the same packets, at one end of the sender's line or at the other.
 fn together<'a>(members: impl Iterator<Item = &'a Proposal> + Clone) -> LimiterEvidence {
     let by_losses = members.clone().filter(|p| p.source.is_by_losses());
     let best = by_losses.max_by(|a, b| a.loss_gain.total_cmp(&b.loss_gain));
@@ -109,7 +107,7 @@ fn together<'a>(members: impl Iterator<Item = &'a Proposal> + Clone) -> LimiterE
     others.chain(best).map(|p| p.evidence).reduce(LimiterEvidence::stronger).unwrap_or_default()
 }
 
-/// How many searches find a limiter of this rate, whatever its kind; those by losses count once.
+/// Returns the number of searches that find a limiter of this rate, of any kind. Searches by losses count once.
 fn searches(proposals: &[Proposal], rate: f64) -> usize {
     let source = |p: &Proposal| if p.source.is_by_losses() { LimiterSource::Losses } else { p.source };
     let mut sources: Vec<LimiterSource> =
@@ -119,7 +117,7 @@ fn searches(proposals: &[Proposal], rate: f64) -> usize {
     sources.len()
 }
 
-/// The probabilities that go with scores of hypotheses; what they lack of 1 is that of no limiter, whose score is 0.
+/// Returns the probabilities of hypotheses with these scores. The rest to 1 is the probability of no limiter, whose score is 0.
 pub fn probabilities(scores: &[f64]) -> Vec<f64> {
     let most = scores.iter().copied().fold(0.0, f64::max);
     let of = |score: f64| libm::exp(score - most);
@@ -127,10 +125,10 @@ pub fn probabilities(scores: &[f64]) -> Vec<f64> {
     scores.iter().map(|score| of(*score) / whole).collect()
 }
 
-/// The most probable limiter hypothesis.
+/// The most probable hypothesis of a limiter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MostProbable {
-    /// The candidate that shows it best, by its place.
+    /// Index of the candidate that shows it best.
     pub candidate: usize,
     /// Its posterior probability.
     pub probability: f64,
@@ -138,7 +136,7 @@ pub(super) struct MostProbable {
     pub beats_none: bool,
 }
 
-/// The most probable limiter hypothesis; `None` where there are no candidates.
+/// Returns the most probable hypothesis of a limiter; `None` where there are no candidates.
 pub(super) fn most_probable(candidates: &[LimiterCandidate]) -> Option<MostProbable> {
     let proposals: Vec<Proposal> = candidates.iter().map(LimiterCandidate::proposal).collect();
     let hypotheses = hypotheses(&proposals);
@@ -175,11 +173,11 @@ mod tests {
     }
 
     #[test]
-    fn probabilities_with_that_of_none_are_one_in_all() {
-        // Three to one to one.
+    fn probabilities_of_all_hypotheses_and_of_none_add_up_to_one() {
+        // Odds of three to one to one.
         let likely = probabilities(&[3f64.ln(), 0.0]);
         assert!((likely[0] - 0.6).abs() < 1e-9 && (likely[1] - 0.2).abs() < 1e-9, "{likely:?}");
-        // However great a score is.
+        // A great score does not overflow.
         let likely = probabilities(&[2000.0, 0.0]);
         assert!((likely[0] - 1.0).abs() < 1e-9 && likely[1] < 1e-9, "{likely:?}");
         assert!(probabilities(&[]).is_empty());
@@ -204,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_at_either_end_of_the_senders_line_counts_once() {
+    fn proposals_by_losses_at_both_ends_of_the_senders_line_count_once() {
         use LimiterSource::{Losses, LossesBehindLine};
         let mut both =
             proposals(&[(Losses, LimiterKind::Policer, 1e6), (LossesBehindLine, LimiterKind::Policer, 1e6)]);
@@ -215,12 +213,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_reported_where_nothing_is_proposed() {
+    fn without_candidates_there_is_no_hypothesis() {
         assert_eq!(most_probable(&[]), None);
     }
 
     #[test]
-    fn a_bucket_that_foretells_all_losses_is_reported_and_one_that_foretells_few_is_not() {
+    fn a_bucket_beats_no_limiter_only_if_it_predicts_most_losses() {
         use LimiterStatement::{BucketPackets, Losses, LossesByRule, Strays, Waits};
         let mut policer = candidate(LimiterSource::Losses, LimiterKind::Policer, 1e6);
         let clean = [(Losses, 6.0), (BucketPackets, 3.0), (LossesByRule, 5.0), (Strays, 0.0), (Waits, 1.0)];

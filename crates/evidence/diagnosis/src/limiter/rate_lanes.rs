@@ -1,10 +1,10 @@
-//! The virtual queue at several rates at once: one pass over the packets fills a lane a rate.
+//! The virtual queue at several rates at once: one pass over the packets computes a lane for each rate.
 //!
-//! 1. [`RateLanesLog`] holds what a packet does to a backlog: the seconds since the one before, the room that it needs, the
+//! 1. [`RateLanesLog`] holds the effect of each packet on a backlog: the seconds since the packet before it, the room that it needs, and the
 //!    bytes that it adds. Backlogs are 32-bit: the rounding, a part in 16 million a packet, is far below a packet's size.
-//! 2. [`RateLanesLog::judge`] computes the depth of each packet at each rate, takes thresholds from the depths of those lost,
-//!    and adds up what lies beyond each; the threshold that gains most is the bucket's size.
-//! 3. [`RateLanesLog::measure`] looks at one lane closely: how well its threshold divides lost from passed.
+//! 2. [`RateLanesLog::judge`] computes the depth at each packet for each rate, takes thresholds from the depths at losses, and adds up the
+//!    bytes beyond each. The threshold that gains most is the bucket's size.
+//! 3. [`RateLanesLog::measure`] examines one lane: how well its threshold separates lost packets from those that passed.
 
 use super::sort::floats;
 use super::virtual_queue::{
@@ -12,55 +12,53 @@ use super::virtual_queue::{
     quantiles,
 };
 
-/// Rates tried at once: their sums do not wait for each other (derived: a register of 256 bits
-/// holds so many 32-bit numbers).
+/// Rates that are tried at once: as many 32-bit numbers as a register of 256 bits holds (derived).
 pub(super) const LANES: usize = 8;
 
-/// A number at each of the rates.
+/// A number for each rate.
 type RateLanes = [f32; LANES];
-/// Bytes beyond each threshold, of some packets.
+/// Bytes beyond each threshold, for each rate.
 type LaneSums = [RateLanes; BELOW.len()];
 
-/// What a packet does to the backlog.
+/// The effect of a packet on the backlog.
 struct LaneStep {
-    /// Seconds since the one before.
+    /// Seconds since the packet before it.
     gap: f32,
-    /// Bytes that must have room.
+    /// Bytes that need room.
     size: f32,
-    /// Bytes that it takes: none where it was lost.
+    /// Bytes that it adds: 0 where it was lost.
     passed: f32,
 }
 
-/// Packets as a search over many rates asks them each time.
+/// Packets as a search over many rates reads them.
 pub(super) struct RateLanesLog {
     steps: Vec<LaneStep>,
-    /// Which of them were lost, and their bytes.
+    /// Indices of the lost packets, and their bytes.
     lost: Vec<(u32, f32)>,
-    /// Bytes of those lost, and of those that passed.
+    /// Bytes of lost packets, and of packets that passed.
     pub sums: [f64; 2],
-    /// The largest packet, and the first.
+    /// Size of the largest packet and of the first, bytes.
     pub sizes: [f32; 2],
-    /// How many losses count.
+    /// Loss episodes.
     episodes: f64,
-    /// Depths (backlog and own size) of every packet at [`LANES`] rates: those asked for last.
+    /// Depth (backlog and own size) at every packet for the rates of the last call.
     depths: Vec<RateLanes>,
 }
 
-/// All bits of those lanes in which the depth is not below the threshold: what is not to be counted is masked, not passed
-/// over, so that all lanes take one instruction.
+/// Returns a mask of the lanes in which the depth reaches the threshold. A mask lets one instruction serve all lanes, which a branch would not.
 #[inline(always)]
 fn reaches(depth: &RateLanes, threshold: &RateLanes) -> [u32; LANES] {
     std::array::from_fn(|lane| if depth[lane] >= threshold[lane] { u32::MAX } else { 0 })
 }
 
-/// Adds up bytes whose depth is not below each of the thresholds, which rise.
+/// Adds up the bytes of packets whose depth reaches each threshold. Thresholds are in rising order.
 #[inline(always)]
 fn beyond<'a>(packets: impl Iterator<Item = (&'a RateLanes, f32)>, at: &LaneSums) -> LaneSums {
     let mut sums = LaneSums::default();
     for (depth, bytes) in packets {
         for (sum, threshold) in sums.iter_mut().zip(at) {
             let counts = reaches(depth, threshold);
-            // Most packets are below all thresholds, or all but the first.
+            // Most packets are below all thresholds, or all except the first.
             if counts.iter().fold(0, |all, bits| all | bits) == 0 {
                 break;
             }
@@ -73,7 +71,7 @@ fn beyond<'a>(packets: impl Iterator<Item = (&'a RateLanes, f32)>, at: &LaneSums
 }
 
 impl RateLanesLog {
-    /// Of these packets, whose losses count as so many.
+    /// Takes the packets, and the number of loss episodes.
     pub fn new(arrivals: &[PacketArrival], episodes: f64) -> RateLanesLog {
         let mut sums = [0.0f64; 2];
         arrivals.iter().for_each(|a| sums[usize::from(!a.lost)] += a.bytes as f64);
@@ -110,13 +108,13 @@ impl RateLanesLog {
         }));
     }
 
-    /// Depths of lost packets in a lane, of as many as say enough.
+    /// Returns the depths at lost packets in a lane, thinned to as many as are enough.
     fn lost_depths(&self, lane: usize) -> impl Iterator<Item = f32> {
         let each = self.lost.len().div_ceil(ENOUGH_LOSSES).max(1);
         self.lost.iter().step_by(each).map(move |(i, _)| self.depths[*i as usize][lane])
     }
 
-    /// The best threshold at each of the rates.
+    /// Returns the best threshold at each rate.
     pub fn judge(&mut self, rates: &[f64; LANES]) -> [TokenBucketFit; LANES] {
         self.fill(rates);
         let mut at: LaneSums = Default::default();
@@ -147,12 +145,11 @@ impl RateLanesLog {
         })
     }
 
-    /// Judges one of the rates asked last closely.
+    /// Examines one of the rates of the last call to [`RateLanesLog::judge`].
     pub fn measure(&self, lane: usize, mut b: TokenBucketFit) -> TokenBucketFit {
         let lost = floats(self.lost_depths(lane));
         let near = (NEARLY * b.burst) as f32;
         let of_passed = |(depth, step): (&RateLanes, &LaneStep)| {
-            // What was lost adds nothing.
             if step.passed > 0.0 { depth[lane] } else { f32::NAN }
         };
         let passed = || self.depths.iter().zip(&self.steps).map(of_passed);
@@ -165,13 +162,13 @@ impl RateLanesLog {
     }
 }
 
-/// The depth that divides those lost, in order, from those that passed with the fewest errors: share of errors on either side
-/// together, and the depth. `size`: of the largest packet.
+/// Returns the depth that separates lost packets from those that passed with the fewest errors: the sum of the shares of errors on either
+/// side, and the depth. `lost` is in order; `size` is the size of the largest packet, bytes.
 fn divide(lost: &[f32], near: impl Iterator<Item = f32>, size: f32) -> (f64, f64) {
     let thresholds = &lost[..lost.len().div_ceil(2)];
     let (Some(least), Some(most)) = (thresholds.first(), thresholds.last()) else { return (1.0, 0.0) };
-    // Of those that passed: how many lie between a threshold and the one before, and the largest. Sorting them all
-    // would be most of the whole search.
+    // For each threshold: how many packets passed between it and the one before, and the largest depth of those. Sorting all depths
+    // would be most of the search's work.
     let (mut between, mut passed) = (vec![(0usize, f32::NEG_INFINITY); thresholds.len()], 0);
     for n in near {
         passed += 1;
@@ -188,7 +185,7 @@ fn divide(lost: &[f32], near: impl Iterator<Item = f32>, size: f32) -> (f64, f64
         under = under.max(largest);
         let misclassified = i as f64 / l + (passed - below) as f64 / p;
         if misclassified < best.0 {
-            // Between the largest depth that passed and the least that did not: a packet at most.
+            // The limit is between the largest depth that passed and the least that did not, at most a packet apart.
             best = (misclassified, (under.max(threshold - size) + threshold) as f64 / 2.0);
         }
     }

@@ -1,10 +1,10 @@
-//! Which token bucket, if any, explains the losses: the search over rates.
+//! The search for the token bucket that explains the losses, over rates.
 //!
-//! 1. Each candidate rate ([`super::candidate_rates`]) is tried on the virtual queue ([`super::virtual_queue`]), some at once
-//!    ([`super::rate_lanes`]); its best threshold is the bucket's size.
-//! 2. The best are sharpened.
-//! 3. The middle is taken of those that are as good.
-//! 4. Where none explains the losses well, the backlog is corrected by what is seen ([`super::corrected`]).
+//! 1. Each candidate rate ([`super::candidate_rates`]) is tried on the virtual queue ([`super::virtual_queue`]), several at once
+//!    ([`super::rate_lanes`]). Its best threshold is the bucket's size.
+//! 2. The best rates are refined.
+//! 3. Among rates that are as good, the middle is taken.
+//! 4. Where no rate explains the losses well, the backlog is corrected by each packet's fate ([`super::corrected`]).
 
 use super::candidate_rates::{STEP, candidates};
 use super::corrected::fit_corrected;
@@ -14,16 +14,17 @@ use super::virtual_queue::{
     CHANCE, COARSE, PacketArrival, TokenBucketFit, begin, episodes, gain_without_times, span,
 };
 
-/// Peaks of the gain looked at closely, and with the backlog corrected ([`super::corrected`]).
+/// Peaks of the gain that are refined, and tried with a corrected backlog ([`super::corrected`]).
 const PEAKS: usize = 4;
-/// Fewer losses than this say nothing.
+/// Least number of losses for a search.
 pub(crate) const FEWEST_LOSSES: usize = 4;
-/// A bucket with fewer errors than this needs no correction.
+/// A bucket with fewer misclassified packets than this needs no correction.
 const CLEAN: f64 = 0.25;
-/// What gains this share of the best is as good.
+/// A rate with this share of the best gain is as good.
 const AS_GOOD: f64 = 0.97;
-/// Rates about the best that may be as good, this share apart: a third of what those first tried are.
+/// Rates around the best that are tried for being as good.
 const ROUND: usize = 3 * LANES;
+/// Relative distance of those rates: a third of that of the candidates.
 const APART: f64 = (STEP - 1.0) / 3.0;
 
 /// A search over the rates of one log.
@@ -34,7 +35,7 @@ impl RateSearch {
         RateSearch(RateLanesLog::new(arrivals, episodes))
     }
 
-    /// The best threshold at each of these rates.
+    /// Returns the best threshold at each of these rates.
     fn judged(&mut self, rates: &[f64]) -> Vec<TokenBucketFit> {
         let mut judged = Vec::with_capacity(rates.len() + LANES);
         for rates in rates.chunks(LANES) {
@@ -44,9 +45,9 @@ impl RateSearch {
         judged
     }
 
-    /// The best rate about this one.
+    /// Returns the best rate near this one.
     fn refine(&mut self, rate: f64) -> TokenBucketFit {
-        // A rate is known to a packet of all that passed.
+        // A rate is known to within one packet of all that passed.
         let fine = (self.0.sizes[1] as f64 / self.0.sums[1]).max(f32::EPSILON as f64);
         let half = (LANES / 2) as f64;
         let mut reach = STEP - 1.0;
@@ -58,7 +59,7 @@ impl RateSearch {
                 self.0.judge(&rates).into_iter().enumerate().collect();
             lanes.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
             for (lane, b) in lanes.into_iter().take(LANES / 2) {
-                // Its score can be no more than its gain.
+                // A score never exceeds its gain.
                 if b.gain <= best.score() {
                     break;
                 }
@@ -74,8 +75,8 @@ impl RateSearch {
         }
     }
 
-    /// The middle of the rates about `best` that divide lost from passed with as few errors: where the bucket fills up between
-    /// losses, a range of them does, of which the best is the one with the largest bucket.
+    /// Returns the middle of the rates near `best` that misclassify as few packets. Where the bucket fills up between losses a range of rates
+    /// does, and the best of them has the largest bucket.
     fn middle(&mut self, best: &TokenBucketFit) -> f64 {
         let rates: [f64; ROUND] =
             std::array::from_fn(|i| best.rate * (1.0 + APART * (i as f64 - (ROUND / 2) as f64)));
@@ -93,14 +94,14 @@ impl RateSearch {
         (rates[first] + rates[last]) / 2.0
     }
 
-    /// One rate, closely.
+    /// Examines one rate.
     fn at(&mut self, rate: f64) -> TokenBucketFit {
         let b = self.0.judge(&[rate; LANES])[0];
         self.0.measure(0, b)
     }
 }
 
-/// The peaks of the gain among what was tried, the greatest first.
+/// Returns the peaks of the gain among the rates that were tried, the greatest first.
 fn peaks(tried: &[TokenBucketFit]) -> Vec<TokenBucketFit> {
     let mut tried: Vec<TokenBucketFit> = tried.iter().copied().filter(|b| b.gain > 0.0).collect();
     tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
@@ -113,8 +114,8 @@ fn peaks(tried: &[TokenBucketFit]) -> Vec<TokenBucketFit> {
     peaks
 }
 
-/// The rates among those tried, which rise, that explain the losses as well as `best`, if they reach further than
-/// [`RateSearch::middle`] looks.
+/// Returns the least and the greatest rate that explain the losses as well as `best`, if they are farther apart than
+/// [`RateSearch::middle`] covers. `tried` is in rising order.
 fn as_good(tried: &[TokenBucketFit], best: &TokenBucketFit) -> Option<(f64, f64)> {
     let good = |b: &&TokenBucketFit| b.gain > AS_GOOD * best.gain;
     let (below, above) = tried.split_at(tried.partition_point(|b| b.rate < best.rate));
@@ -123,7 +124,7 @@ fn as_good(tried: &[TokenBucketFit], best: &TokenBucketFit) -> Option<(f64, f64)
     (most > least * (1.0 + APART * ROUND as f64)).then_some((least, most))
 }
 
-/// Neighbours of the same fate, merged until at most about `most` are left.
+/// Merges neighbouring packets of the same fate until about `most` are left.
 fn thin(arrivals: &[PacketArrival], most: usize) -> Vec<PacketArrival> {
     if arrivals.len() <= most {
         return arrivals.to_vec();
@@ -131,7 +132,7 @@ fn thin(arrivals: &[PacketArrival], most: usize) -> Vec<PacketArrival> {
     let mut width = NOISE;
     let mut began = f64::NEG_INFINITY;
     let mut out: Vec<PacketArrival> = Vec::new();
-    // The first time without a copy of them all: that would be the most memory that a diagnosis takes.
+    // The first pass avoids a copy of all packets, which would be the most memory that a diagnosis needs.
     for a in arrivals {
         if !out.last_mut().is_some_and(|kept| joins(kept, a, &mut began, width)) {
             began = a.at;
@@ -147,8 +148,8 @@ fn thin(arrivals: &[PacketArrival], most: usize) -> Vec<PacketArrival> {
     out
 }
 
-/// Adds `a` to `kept`, whose first packet came at `began`, if it is of the same fate and came within `width` seconds; else
-/// the next begin with `a`.
+/// Merges `a` into `kept`, whose first packet came at `began`, if both have the same fate and `a` came within `width` seconds. Returns whether
+/// it did; if not, `began` becomes the time of `a`.
 fn joins(kept: &mut PacketArrival, a: &PacketArrival, began: &mut f64, width: f64) -> bool {
     let same = kept.lost == a.lost && a.at - *began <= width;
     if same {
@@ -159,14 +160,14 @@ fn joins(kept: &mut PacketArrival, a: &PacketArrival, began: &mut f64, width: f6
     same
 }
 
-/// Whether so few packets were lost that they say nothing of a bucket.
+/// Whether too few packets were lost for a search.
 pub(super) fn are_too_few(arrivals: &[PacketArrival]) -> bool {
     arrivals.iter().filter(|a| a.lost).nth(FEWEST_LOSSES - 1).is_none()
 }
 
-/// Finds the bucket that explains the losses best; `None` where too few losses are there to say anything. `timed`: when
-/// lost packets came is known; else being placed must not be what tells them apart.
-/// `width` (seconds, about half a round trip) is how far apart losses must be to count as two.
+/// Finds the bucket that explains the losses best; `None` where there are too few losses. `timed`: the times of lost packets are known;
+/// otherwise their assumed place must not be what distinguishes them. `width` (seconds, about half a round trip) is the distance from which
+/// on losses count as two episodes.
 pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option<TokenBucketFit> {
     if are_too_few(arrivals) {
         return None;
@@ -245,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_rate_that_losses_leave_open_is_a_range() {
-        // Five packets of each burst pass, which takes less time than a packet does at the rate; then the bucket fills up.
+        // Five packets of each burst pass within a packet's time at the rate; then the bucket fills up.
         let burst = |i: u32| {
             (0..2 + i % 6).map(move |k| PacketArrival {
                 at: i as f64 * 0.1 + k as f64 * 20e-6,
@@ -260,13 +261,13 @@ mod tests {
         let arrivals: Vec<PacketArrival> = (0..120).flat_map(burst).collect();
         let b = fit(&arrivals, 0.05, true).unwrap_or_default();
         let (least, most) = b.as_good.unwrap_or_default();
-        // 8 kB each 100 ms at least; at the most more than is looked at.
+        // At least 8 kB each 100 ms; at most more than the search covers.
         assert!(least < 2.0 * 80e3 && most > 2.5e6, "{b:?}");
     }
 
     #[test]
-    fn of_rates_that_divide_alike_the_middle_is_taken() {
-        // The bucket is full again before each burst, so only how long a burst lasts tells the rate.
+    fn the_middle_is_taken_of_rates_that_separate_equally_well() {
+        // The bucket is full again before each burst, so only the length of a burst shows the rate.
         let (rate, burst) = (1e6f64, 60e3f64);
         let (mut out, mut at) = (Vec::new(), 0.0f64);
         for i in 0..12u32 {
@@ -301,8 +302,7 @@ mod tests {
         }
     }
 
-    /// A window that grows from 70 packets to 140 over as many round trips of 10 ms, then is cut back a round trip after it
-    /// lost one.
+    /// A window that grows from 70 packets to 140 over as many round trips of 10 ms, and is halved a round trip after a loss.
     fn sawtooth() -> Vec<PacketArrival> {
         let (mut out, mut at, mut window, mut lost_at) = (Vec::new(), 0.0f64, 70u32, None);
         for i in 0..90_000u32 {
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_cut_back_at_each_loss_overruns_the_bucket_it_looks_like() {
+    fn a_window_that_is_halved_at_losses_passes_the_limit_of_the_bucket_it_resembles() {
         let policed = policed(2.5e6, 625e3, 20.0, 1.3);
         let b = fit(&policed, 0.025, true).unwrap_or_default();
         assert!(passed_beyond_limit(&policed, &b) < 0.01, "{b:?}");
@@ -327,7 +327,7 @@ mod tests {
         let bytes: f64 = sawtooth.iter().map(|a| a.bytes as f64).sum();
         let (begin, end) = span(&sawtooth);
         let mut search = RateSearch::new(&sawtooth, episodes(&sawtooth, 0.005) as f64);
-        // A large bucket at the mean rate, and one at nearly the greatest: their scores differ by less than a hundredth.
+        // The scores of a large bucket at the mean rate and of one near the greatest rate differ by less than a hundredth.
         let large = search.refine(bytes / (end - begin));
         assert!(large.burst > 100.0 * 1500.0, "{large:?}");
         let found = fit(&sawtooth, 0.005, true).unwrap_or_default();

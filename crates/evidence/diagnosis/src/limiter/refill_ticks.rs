@@ -1,23 +1,23 @@
-//! A shaper that is refilled at intervals: what waits there leaves at its ticks.
+//! A shaper that is refilled at intervals, from packets that leave at its ticks.
 //!
-//! A link, or a bucket that is filled all the time, lets a packet go as soon as those before it have left. A packet that
-//! waits while nothing leaves waits for a tick. Ticks are whole intervals apart, whatever came when and whatever was
-//! dropped. Between two neighbouring ticks that both let waiting packets go, just one refill passes: all of it was used,
-//! or nothing would have waited. That proposes an interval and a refill; whether it is one, the times at which packets leave
-//! decide ([`super::model::refilled`]).
+//! A link, or a bucket that fills continuously, releases a packet as soon as its predecessors have left. A packet that waits while nothing
+//! leaves waits for a tick. Ticks are whole intervals apart, whatever arrives or is dropped. Between two neighbouring ticks that both
+//! release waiting packets exactly one refill passes: all of it was used, or no packet would have waited. This proposes an interval and a
+//! refill; the departure times decide whether they are real ([`super::model::refilled`]).
 
 use super::departures::{Departure, Departures};
 use super::model::delays::MOST;
 use super::model::refilled::{RefilledModel, SeenDepartures};
 use super::virtual_queue::quantile;
 
-/// Ticks looked at on either side of one.
+/// Neighbours of a tick on either side that are compared with it.
 const AROUND: usize = 4;
-/// Fewest intervals of which all was used: as many as are looked at about a tick.
+/// Least number of fully used intervals: as many as a tick has neighbours.
 const FEWEST: usize = 2 * AROUND;
-/// How far from a whole number of intervals the time between two ticks may be, as a share of one: a fifth are so near by
-/// chance. Of a tick's neighbours half must be, and of all ticks this share must have such neighbours.
+/// Greatest distance of the time between two ticks from a whole number of intervals, as a share of an interval. A fifth are as near by
+/// chance.
 const NEAR: f64 = 0.1;
+/// Least share of ticks that must be whole intervals from half of their neighbours.
 const SHARE: f64 = 0.5;
 
 /// A shaper that is refilled at intervals.
@@ -25,14 +25,15 @@ const SHARE: f64 = 0.5;
 pub(super) struct RefillTicks {
     /// Seconds between two ticks.
     pub interval: f64,
-    /// What passes in an interval, bytes.
+    /// Bytes that pass in an interval.
     pub burst: f64,
     /// Greatest wait, seconds.
     pub most: f64,
 }
 
-/// Finds it among packets that wait for longer than `floor`, seconds, where times differ by `noise` at least; the largest has `size` bytes.
-/// Ticks propose it, and the likelihood of the times at which packets leave decides ([`RefilledModel`]).
+/// Finds a shaper that is refilled at intervals, from packets that wait longer than `floor` seconds. `link` is the rate of the alternative,
+/// bytes a second, `noise` the least spread of times in seconds, `size` the size of the largest packet in bytes. Ticks propose the shaper,
+/// and the likelihood of the departure times decides ([`RefilledModel`]).
 pub(super) fn find_ticks(
     departures: Departures,
     floor: f64,
@@ -43,19 +44,20 @@ pub(super) fn find_ticks(
     let departures = departures.known();
     let seen = SeenDepartures { departures: &departures, link, noise, size };
     let holds = holds(&departures, floor);
-    // Shorter ones are other pauses than between ticks.
+    // Shorter pauses are not those between ticks.
     let least = 0.5 * long(&holds);
     let ticks: Vec<usize> = holds.iter().filter(|h| h.1 > least).map(|h| h.0).collect();
     let times: Vec<f64> = ticks.iter().map(|i| departures.get(*i).at).collect();
-    let told = told(seen, (&ticks, &times), interval(&times)?).into_iter();
-    let (RefilledModel { interval, refill, .. }, _) = told.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let models = likely_models(seen, (&ticks, &times), interval(&times)?).into_iter();
+    let (RefilledModel { interval, refill, .. }, _) = models.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let mut waits: Vec<f32> = departures.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
     Some(RefillTicks { interval, burst: refill, most: quantile(&mut waits, MOST) as f64 })
 }
 
-/// The buckets of an interval that are told, with or without room for a second refill, and what each leaves. `ticks`: departures that held
-/// the packets behind them back, and when, of which those at ticks of the interval count.
-fn told(
+/// Returns the models of this interval that are more likely than their alternatives, with and without room for a second refill, each with
+/// the share of residuals that it leaves. `ticks`: indices and times of departures that released waiting packets; those at ticks of the
+/// interval count.
+fn likely_models(
     seen: SeenDepartures,
     (ticks, times): (&[usize], &[f64]),
     interval: f64,
@@ -67,23 +69,23 @@ fn told(
         return Vec::new();
     };
     let models = [refill, 2.0 * refill].map(|capacity| RefilledModel { interval, refill, capacity });
-    models.into_iter().filter_map(|model| Some((model, model.told(seen, &times)?))).collect()
+    models.into_iter().filter_map(|model| Some((model, model.residual_share(seen, &times)?))).collect()
 }
 
-/// What passes in an interval of which all was used, bytes.
+/// Returns the bytes that pass in a fully used interval; `None` where too few are fully used.
 fn bytes_per_interval(departures: &Departures, ticks: &[usize], interval: f64) -> Option<f64> {
     let at = |i: usize| departures.get(i).at;
     let neighbours = ticks.windows(2).filter(|w| ((at(w[1]) - at(w[0])) / interval - 1.0).abs() < NEAR);
     let of = |w: &[usize]| (w[0]..w[1]).map(|i| departures.get(i).bytes).sum::<f64>() as f32;
-    let mut worths: Vec<f32> = neighbours.map(of).collect();
-    if worths.len() < FEWEST {
+    let mut refills: Vec<f32> = neighbours.map(of).collect();
+    if refills.len() < FEWEST {
         return None;
     }
-    Some(quantile(&mut worths, 0.5) as f64)
+    Some(quantile(&mut refills, 0.5) as f64)
 }
 
-/// Those that waited longer than `floor` (seconds) while nothing left, and more behind them; and how long. (Behind a packet
-/// whose ACK is held back none waits.)
+/// Returns the packets that waited longer than `floor` seconds while nothing left and other packets waited behind them, each with the length
+/// of that pause in seconds. (No packet waits behind one whose ACK is delayed.)
 fn holds(departures: &Departures, floor: f64) -> Vec<(usize, f64)> {
     let waits = |l: &Departure| l.wait > floor;
     let of = |i: usize| {
@@ -96,7 +98,7 @@ fn holds(departures: &Departures, floor: f64) -> Vec<(usize, f64)> {
     (1..departures.len().saturating_sub(1)).filter_map(of).collect()
 }
 
-/// The hold that half of all time held is spent in ones at least as long.
+/// Returns the length of pause for which longer pauses make up half of the total time, seconds.
 fn long(holds: &[(usize, f64)]) -> f64 {
     let mut all: Vec<f64> = holds.iter().map(|h| h.1).collect();
     all.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -108,7 +110,7 @@ fn long(holds: &[(usize, f64)]) -> f64 {
     long.unwrap_or(0.0)
 }
 
-/// The interval of which ticks at these times are multiples apart.
+/// Returns the interval, seconds, of which the distances of these ticks are multiples.
 fn interval(ticks: &[f64]) -> Option<f64> {
     if ticks.len() < FEWEST {
         return None;
@@ -123,7 +125,8 @@ fn interval(ticks: &[f64]) -> Option<f64> {
     }
     let (count, first) = most;
     let usual = apart[first + count / 2];
-    // It may be that ticks which let packets go are seldom next to each other. What an interval explains its half does too.
+    // Ticks that release packets may seldom be neighbours, so try fractions of the usual distance. Half of an interval explains whatever the
+    // interval does, so the longest wins.
     let tried = (1..=AROUND).map(|n| {
         let interval = refined(ticks, usual / n as f64);
         (interval, pairs(ticks).filter(|(a, b)| whole(b - a, interval).is_some()).count())
@@ -135,38 +138,38 @@ fn interval(ticks: &[f64]) -> Option<f64> {
     (are > SHARE * ticks.len() as f64).then_some(interval)
 }
 
-/// Ticks and those soon after.
+/// Returns each tick with each of those that follow soon.
 fn pairs(ticks: &[f64]) -> impl Iterator<Item = (f64, f64)> {
     let of = move |i: usize| ticks[i + 1..].iter().take(AROUND).map(move |b| (ticks[i], *b));
     (0..ticks.len()).flat_map(of)
 }
 
-/// Whole intervals between two times, if they are whole.
+/// Returns the number of intervals between two times, if it is nearly whole.
 fn whole(apart: f64, interval: f64) -> Option<f64> {
     let n = nearest(apart.abs() / interval);
     ((apart.abs() - n * interval).abs() < NEAR * interval && n >= 1.0).then_some(n)
 }
 
-/// The whole number nearest to one that is not negative: of what is added only whole numbers differ. Takes two instructions;
-/// `f64::round` is a call.
+/// Rounds a number that is not negative, by adding a constant at which only whole numbers differ. Two instructions, where `f64::round` is a
+/// call.
 fn nearest(number: f64) -> f64 {
     const WHOLE: f64 = (1u64 << (f64::MANTISSA_DIGITS - 1)) as f64;
     number + WHOLE - WHOLE
 }
 
-/// Half of the ticks around are whole intervals off.
+/// Whether at least half of a tick's neighbours are whole intervals away.
 fn is_tick(ticks: &[f64], i: usize, interval: f64) -> bool {
     let (from, to) = (i.saturating_sub(AROUND), (i + AROUND + 1).min(ticks.len()));
     let are = ticks[from..to].iter().filter(|t| whole(**t - ticks[i], interval).is_some()).count();
     2 * are >= to - from - 1
 }
 
-/// A better interval: the further apart ticks are, the better they tell it.
+/// Refines the interval by ticks that are farther and farther apart, which measure it more exactly.
 fn refined(ticks: &[f64], mut interval: f64) -> f64 {
     for most in 1..=AROUND {
         let (mut apart, mut count, inverse) = (0.0, 0.0, 1.0 / interval);
         for d in pairs(ticks).map(|(a, b)| b - a) {
-            // As `whole` does, but adding nothing rather than passing over: which do not count no processor foretells.
+            // Does as `whole`, but adds 0 where a branch would be unpredictable.
             let n = nearest(d * inverse);
             let near = (d - n * interval).abs() < NEAR * interval;
             let counts = near & (n >= 1.0) & (d < (most as f64 + 0.5) * interval);
@@ -186,14 +189,14 @@ mod tests {
     const BASE: f64 = 0.05;
     const SIZE: f64 = 1500.0;
 
-    /// Seconds up to `below`, by chance.
+    /// Draws seconds from 0 to `below`.
     fn chance(state: &mut u64, below: f64) -> f64 {
         *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (*state >> 40) as f64 / (1u64 << 24) as f64 * below
     }
 
-    /// Trains of packets that come about every 13 ms to a bucket which gets `burst` bytes each `interval` seconds, two of
-    /// them at most, and to a queue of `room` packets; seen before it.
+    /// Trains of packets about every 13 ms, captured before a bucket that gets `burst` bytes each `interval` seconds and holds two refills, and
+    /// a queue of `room` packets.
     fn through(interval: f64, burst: f64, room: usize) -> Vec<PacketArrival> {
         let (mut tokens, mut ticks, mut state, mut at) = (burst, 0.0, 1, 0.0f64);
         let (mut out, mut left) = (Vec::new(), Vec::<f64>::new());
@@ -223,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_leaves_at_ticks_whatever_the_queue_drops() {
+    fn a_refilled_shaper_is_found_whatever_its_queue_drops() {
         for (interval, burst, room) in
             [(0.03, 100e3, 20), (0.03, 100e3, 2000), (0.1, 330e3, 50), (0.01, 30e3, 30)]
         {

@@ -1,36 +1,40 @@
 //! The sender's own line, between a capture at the sender and the limiter.
 //!
-//! A burst is seen as the host lets it go, but reaches a limiter behind a line of rate A no faster than A. Where the
-//! limiter's rate is near A, that changes the bucket that the losses seem to have. What is sent at once arrives back to
-//! back, so RTTs within a burst hold the wait for the line: A is the rate that explains most of their differences
-//! ([`rates`]). With it each packet's time and RTT are those at the limiter ([`behind_line`]).
+//! A capture at the sender sees a burst as the host sends it, but the burst reaches a limiter behind a line of rate A no faster than A.
+//! Where the limiter's rate is near A, that changes the bucket that the losses seem to have. Packets that are sent at once arrive back to
+//! back, so their RTTs contain the wait for the line, and A is the rate that explains most of the differences between RTTs ([`rates`]).
+//! With A known, each packet's time and RTT can be computed as they are at the limiter ([`behind_line`]).
 
 use super::delay_fit::commonest;
 use super::virtual_queue::{PacketArrival, quantile};
 
-/// Packets looked at, and RTTs that say enough.
-const MOST: usize = 4_000;
+/// Packets that are used, from the beginning.
+const MAX_PACKETS: usize = 4_000;
+/// Least number of RTTs.
 const FEWEST: usize = 50;
-/// Rates tried are this far apart; then, about the best, this share.
+/// Ratio of neighbouring rates of the grid.
 const STEP: f64 = 1.06;
+/// Relative distance of the rates that are tried around the best.
 const FINE: f64 = 0.005;
-/// The greatest rate tried, bytes a second.
+/// Greatest rate that is tried, bytes a second.
 const FASTEST: f64 = 2.5e9;
-/// A line is there for certain where it leaves this share of the differences of RTTs; where it leaves the second, none shows.
+/// A line that leaves less than the first share of the differences between RTTs certainly exists; one that leaves more than the second does
+/// not show.
 const LEFT: (f64, f64) = (0.57, 0.99);
-/// Differences count up to so many times their mean: those have other reasons.
+/// Cap on a difference, in means of all differences: larger ones have other reasons.
 const FAR: f64 = 2.0;
-/// Bytes between two packets of a burst whose RTTs are compared: these are known to a microsecond or so.
+/// Least number of bytes between two packets of a burst whose RTTs are compared, because RTTs are known to about a microsecond.
 const APART: f64 = 18e3;
-/// They were sent in this share of the time in which they arrived.
+/// Packets of a burst are sent within this share of the time in which they arrive.
 const AT_ONCE: f64 = 0.5;
-/// Of rates of such pairs this share at least is one, within this share of itself.
+/// Least share of such pairs that must agree on the rate.
 const SHARE: f64 = 0.2;
+/// Rates agree if they differ by at most this share.
 const SAME: f32 = 0.04;
 
-/// Rates that the line may have, bytes a second.
+/// Returns the rates that the line may have, bytes a second.
 pub(super) fn rates(arrivals: &[PacketArrival]) -> Vec<f64> {
-    let some = &arrivals[..arrivals.len().min(MOST)];
+    let some = &arrivals[..arrivals.len().min(MAX_PACKETS)];
     match flattest(some) {
         Some((rate, left)) if left < LEFT.0 => vec![rate],
         flattest => {
@@ -40,7 +44,7 @@ pub(super) fn rates(arrivals: &[PacketArrival]) -> Vec<f64> {
     }
 }
 
-/// The rate that leaves the least of RTTs' differences, and the share of them left.
+/// Returns the rate that explains most of the differences between RTTs, and the share of them that it leaves.
 fn flattest(arrivals: &[PacketArrival]) -> Option<(f64, f64)> {
     let (first, last) = (arrivals.first()?, arrivals.last()?);
     let bytes: f64 = arrivals.iter().map(|a| a.bytes as f64).sum();
@@ -60,11 +64,11 @@ fn flattest(arrivals: &[PacketArrival]) -> Option<(f64, f64)> {
     Some((rate, remains / left(f64::INFINITY)))
 }
 
-/// The rate at which most of what was sent in bursts arrived.
+/// Returns the rate, bytes a second, at which most bursts arrived.
 fn of_bursts(arrivals: &[PacketArrival]) -> Option<f64> {
     let (mut rates, mut to, mut between) = (Vec::<f32>::new(), 0, arrivals.first()?.bytes as f64);
     for (from, a) in arrivals.iter().enumerate() {
-        // `between`: bytes of those behind `from`, up to `to`.
+        // `between`: bytes of the packets after `from`, up to `to`.
         between -= if to < from { between } else { a.bytes as f64 };
         to = to.max(from);
         while to + 1 < arrivals.len() && between < APART {
@@ -73,7 +77,7 @@ fn of_bursts(arrivals: &[PacketArrival]) -> Option<f64> {
         }
         let b = &arrivals[to];
         let (sent, later) = (b.at - a.at, (b.rtt - a.rtt) as f64);
-        // Without RTTs neither holds.
+        // False where an RTT is unknown.
         if between >= APART && a.flow == b.flow && sent < AT_ONCE * (sent + later) {
             rates.push((between / (sent + later)) as f32);
         }
@@ -83,8 +87,8 @@ fn of_bursts(arrivals: &[PacketArrival]) -> Option<f64> {
     (share > SHARE).then_some(rate as f64)
 }
 
-/// By how much RTTs differ from the middle one when the wait for a line of `rate` is taken off, each by `most` at most: the
-/// mean, seconds.
+/// Returns the mean difference of RTTs from their median, seconds, without the wait for a line of `rate` bytes a second. Each difference is
+/// capped at `most`.
 fn differ(arrivals: &[PacketArrival], rate: f64, most: f64, rtts: &mut Vec<f32>) -> f64 {
     rtts.clear();
     rtts.extend(behind_line(arrivals, rate).filter(|a| !a.lost && a.rtt.is_finite()).map(|a| a.rtt));
@@ -93,7 +97,7 @@ fn differ(arrivals: &[PacketArrival], rate: f64, most: f64, rtts: &mut Vec<f32>)
     sum / rtts.len().max(1) as f64
 }
 
-/// Packets as they come out of a line of `rate` bytes a second, with RTTs as if they had not waited for it.
+/// Returns packets as they leave a line of `rate` bytes a second, with RTTs that exclude their wait for it.
 pub(super) fn behind_line(arrivals: &[PacketArrival], rate: f64) -> impl Iterator<Item = PacketArrival> {
     let mut free = f64::NEG_INFINITY;
     arrivals.iter().map(move |a| {
@@ -107,12 +111,13 @@ mod tests {
     use super::super::rate_search::fit;
     use super::*;
 
-    /// Bytes a second of a line and of a policer behind it, and the policer's bucket.
+    /// Rate of the line, bytes a second.
     const LINE: f64 = 1e7;
+    /// Rate of the policer behind it, bytes a second.
     const RATE: f64 = 6e6;
     const BURST: f64 = 30e3;
 
-    /// Growing bursts of a fast host through the line and the policer, or the policer and the line.
+    /// Growing bursts of a fast host through the line and then the policer, or in the other order.
     fn bursts(line_first: bool) -> Vec<PacketArrival> {
         let (mut out, mut free, mut backlog, mut last) = (Vec::new(), 0.0f64, 0.0f64, 0.0);
         for i in 0..6000u32 {
@@ -134,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn rtts_of_bursts_tell_the_line_and_with_it_the_bucket() {
+    fn rtts_of_bursts_show_the_line_and_with_it_the_bucket() {
         let arrivals = bursts(true);
         let rates = rates(&arrivals);
         assert!(matches!(rates[..], [rate] if (rate / LINE - 1.0).abs() < 0.02), "{rates:?}");
@@ -146,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_behind_the_bucket_makes_nothing_clearer() {
+    fn a_line_behind_the_policer_explains_nothing() {
         let arrivals = bursts(false);
         let plain = fit(&arrivals, 0.01, true).unwrap_or_default();
         for rate in rates(&arrivals) {

@@ -1,26 +1,26 @@
-//! A shaper's bucket, of packets that are seen as they leave it.
+//! The bucket of a shaper, from packets that are captured as they leave it.
 //!
-//! A packet that waits at a shaper of rate r and bucket B leaves when all that came before it, less B, was carried off
-//! at r. So what has left, less what r carried off, is B as each packet leaves that waited, whatever slower or faster stages it
-//! met before, and less for one that did not wait. The value that many packets share is B; a plain link's is a packet or two.
-//! A shaper that is refilled at intervals is found otherwise ([`super::refill_ticks`]).
+//! A packet that waits at a shaper of rate r and bucket B leaves when all bytes before it, less B, have drained at r. So at the departure of
+//! each packet that waited, the bytes that have left less the bytes that r has drained are B, whatever stages the packet met before. For a
+//! packet that did not wait they are fewer. The value that many packets share is B; a plain link's is a packet or two. A shaper that is
+//! refilled at intervals is found by its ticks ([`super::refill_ticks`]).
 
 use super::virtual_queue::{PacketArrival, drained, largest, span};
 use super::{SAME_RATE, sort};
 
-/// Share of the packets that have one value, at least.
+/// Least share of the packets that must have the common value.
 const SHARE: f64 = 0.2;
 
-/// How packets are seen at a queue.
+/// The view that a capture has of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueueView {
-    /// Bytes a second that it carries off.
+    /// Rate of the queue, bytes a second.
     pub rate: f64,
-    /// Delays are those of the sender's clock, and times those before the delay.
+    /// Delays are by the sender's clock, and times are those before the delay.
     pub clocked: bool,
     /// Delay without waiting, seconds.
     pub base: f64,
-    /// Least that counts as waiting, seconds; -inf: waits are not known, and all count.
+    /// Least delay that counts as waiting, seconds; -inf where waits are not known, so that every packet counts.
     pub floor: f64,
     /// An arrival may stand for several packets, with their mean delay.
     pub merged: bool,
@@ -36,7 +36,7 @@ struct PassedPacket {
     flow: u16,
 }
 
-/// Bytes that pass before packets wait; `None` where that does not show. `arrivals` are in order.
+/// Returns the bytes that pass before packets wait; `None` where that does not show. `arrivals` are in order.
 pub(super) fn bucket_before_queue(arrivals: &[PacketArrival], seen: QueueView) -> Option<f64> {
     let values = match seen.clocked {
         true => values(delayed(arrivals, seen).into_iter(), arrivals.len(), seen),
@@ -48,7 +48,7 @@ pub(super) fn bucket_before_queue(arrivals: &[PacketArrival], seen: QueueView) -
     common(&sorted, width).filter(|b| of_all(&values, *b, width(*b)))
 }
 
-/// What passed, in the order it came.
+/// Returns the packets that passed, in the order of their arrival.
 fn passed(arrivals: &[PacketArrival], seen: QueueView) -> impl Iterator<Item = PassedPacket> + Clone {
     arrivals.iter().filter(|a| !a.lost).map(move |a| {
         let delay = a.rtt as f64;
@@ -57,12 +57,13 @@ fn passed(arrivals: &[PacketArrival], seen: QueueView) -> impl Iterator<Item = P
     })
 }
 
-/// The same, in the order it is seen at the queue, behind its delay.
+/// Returns the packets that passed, in the order in which they reach the queue after their delay.
 fn delayed(arrivals: &[PacketArrival], seen: QueueView) -> Vec<PassedPacket> {
     sort::by_time(passed(arrivals, seen), arrivals.len(), span(arrivals), |p| p.at)
 }
 
-/// Level less what was carried off while they waited, of packets that wait, and whose they are; `most`: no more passed.
+/// Returns, for each packet that waits, the bytes that have left less those that the rate has drained, and its flow. `most` is at least the
+/// number of packets.
 fn values(passed: impl Iterator<Item = PassedPacket>, most: usize, seen: QueueView) -> Vec<(f32, u16)> {
     let (mut backlog, mut last, mut out) = (0.0f64, 0.0, Vec::with_capacity(most));
     passed.for_each(|p| {
@@ -77,7 +78,7 @@ fn values(passed: impl Iterator<Item = PassedPacket>, most: usize, seen: QueueVi
     out
 }
 
-/// The value that most have, if many do.
+/// Returns the value that most packets have, if enough have it.
 fn common(values: &[f32], width: impl Fn(f64) -> f64) -> Option<f64> {
     let (mut from, mut best) = (0, (0, 0));
     for (to, high) in values.iter().enumerate() {
@@ -90,8 +91,8 @@ fn common(values: &[f32], width: impl Fn(f64) -> f64) -> Option<f64> {
     (count as f64 > SHARE * values.len() as f64).then(|| values[from + count / 2] as f64)
 }
 
-/// Packets of each flow that waits have the value: a bucket does not ask whose they are; a queue for each flow does, and
-/// who has a shorter one waits less.
+/// Whether packets of every flow that waits have the value. A bucket treats all flows alike; with a queue for each flow, a flow with a shorter
+/// queue waits less.
 fn of_all(values: &[(f32, u16)], value: f64, width: f64) -> bool {
     let flows = values.iter().map(|v| v.1).max().map_or(0, |f| f as usize + 1);
     let mut counts = vec![(0usize, 0usize); flows];
@@ -110,7 +111,7 @@ mod tests {
 
     const BASE: f64 = 0.05;
 
-    /// When packets that come at these times leave a stage of `rate` bytes a second and a bucket of `burst`.
+    /// Returns when packets that arrive at these times leave a stage of `rate` bytes a second and a bucket of `burst` bytes.
     fn stage(come: &[f64], rate: f64, burst: f64, size: f64) -> Vec<f64> {
         let (mut tokens, mut last) = (burst, 0.0f64);
         let leave = come.iter().map(|at| {
@@ -162,12 +163,12 @@ mod tests {
             let come = seen_before(access, rate, burst);
             let delays = LimiterDelays::since_pauses(&come, rate, (f64::INFINITY, false), BASE, NOISE);
             let near = |b: f64| (b / burst - 1.0).abs() < 0.06;
-            let told =
-                delays.likelihoods().and_then(|told| told.behind.map(|b| (b.0, told.than_others(b.1))));
-            let told = told.map(|(bucket, likelier)| (delays.passed_without_wait(bucket), likelier));
+            let likely =
+                delays.likelihoods().and_then(|likely| likely.behind.map(|b| (b.0, likely.than_others(b.1))));
+            let likely = likely.map(|(bucket, likelier)| (delays.passed_without_wait(bucket), likelier));
             assert!(
-                told.is_some_and(|(b, likelier)| near(b) && likelier > 1.0),
-                "{access} {burst}: {told:?}"
+                likely.is_some_and(|(b, likelier)| near(b) && likelier > 1.0),
+                "{access} {burst}: {likely:?}"
             );
         }
         let link = bucket_before_queue(&seen_behind(3e7, rate, 1500.0), seen(rate)).unwrap_or_default();
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn of_packets_whose_waits_nobody_knows_the_value_that_most_have_tells() {
+    fn the_commonest_value_is_the_bucket_where_waits_are_unknown() {
         let rate = 1e6;
         let mut out = seen_behind(3e7, rate, 60e3);
         out.iter_mut().for_each(|a| a.rtt = f32::NAN);

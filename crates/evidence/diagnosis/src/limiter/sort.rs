@@ -1,15 +1,17 @@
-//! Packets in the order of time, in linear time: those of many flows together are many short runs, one behind the other.
+//! Sorting packets by time in linear time. The packets of many flows together are many short runs.
 
-/// Fewer than this are sorted by comparing them.
+/// Fewer packets than this are sorted by comparison.
 const FEW: usize = 64;
-/// From so many numbers on, sorting them by digits of so many bits takes less time than comparing them.
+/// From so many numbers on, a radix sort is faster than comparison.
 const MANY: usize = 4096;
+/// Bits of a radix sort's digit.
 const DIGIT: u32 = 11;
 
-/// Sorted by `time`, seconds; what came at once keeps its order. Those in order already are taken as they come. Else each goes to
-/// its place as if they came evenly between `from` and `to`, those beyond to the first or the last, then those that share a place
-/// are compared: where all share a few, no more than sorting costs. `values`, at most `most` of them, are made twice rather than
-/// kept twice: these lists are the most memory that a diagnosis takes.
+/// Returns the values in the order of `time` (seconds), stably.
+///
+/// Values that are in order already are taken as they come. Otherwise a bucket sort assumes that times are spread evenly between `from` and
+/// `to` and compares the values of a bucket. `values` yields at most `most` values, and is iterated twice rather than copied: these lists are
+/// the most memory that a diagnosis needs.
 pub(super) fn by_time<T: Copy>(
     mut values: impl Iterator<Item = T> + Clone,
     most: usize,
@@ -35,7 +37,7 @@ pub(super) fn by_time<T: Copy>(
     let values = again;
     let scale = most as f64 / (to - from);
     let mut finite = true;
-    // The place of each; how many share it.
+    // The bucket of each value, and the number of values in each bucket.
     let (mut places, mut next) = (Vec::with_capacity(most), vec![0u32; most.max(1)]);
     let highest = next.len() - 1;
     values.clone().for_each(|value| {
@@ -54,7 +56,7 @@ pub(super) fn by_time<T: Copy>(
         out.sort_by(compare);
         return out;
     };
-    // Where the next of each place goes.
+    // The index at which the next value of each bucket goes.
     let mut sum = 0;
     for n in &mut next {
         sum += std::mem::replace(n, sum);
@@ -77,20 +79,20 @@ pub(super) fn by_time<T: Copy>(
     out
 }
 
-/// A number whose order among integers, which one instruction compares, is that of [`f32::total_cmp`].
+/// Returns an integer whose order is that of [`f32::total_cmp`]; integers compare in one instruction.
 #[inline(always)]
 pub(super) fn key(value: f32) -> i32 {
     let bits = value.to_bits() as i32;
     bits ^ ((bits >> 31) as u32 >> 1) as i32
 }
 
-/// The value that has this key: the sign stays, so the same step undoes it.
+/// Returns the value of a [`key`]. The step is its own inverse, because the sign stays.
 #[inline(always)]
 pub(super) fn value_of(key: i32) -> f32 {
     f32::from_bits((key ^ ((key >> 31) as u32 >> 1) as i32) as u32)
 }
 
-/// In the order of [`f32::total_cmp`].
+/// Returns the values in the order of [`f32::total_cmp`].
 pub(super) fn floats(values: impl Iterator<Item = f32>) -> Vec<f32> {
     let mut keys: Vec<i32> = values.map(key).collect();
     if keys.len() < MANY {
@@ -101,11 +103,11 @@ pub(super) fn floats(values: impl Iterator<Item = f32>) -> Vec<f32> {
     keys.into_iter().map(value_of).collect()
 }
 
-/// Sorts by one digit after the other, the lowest first, each time keeping the order of those that share it.
+/// Sorts by digits, the lowest first (radix sort).
 fn by_digits(keys: &mut Vec<i32>) {
     let mut other = vec![0; keys.len()];
     for shift in (0..i32::BITS).step_by(DIGIT as usize) {
-        // With the sign turned round, negative numbers come first.
+        // Flip the sign bit, so that negative numbers come first.
         let digit = |key: i32| ((key ^ i32::MIN) as u32 >> shift) as usize & ((1 << DIGIT) - 1);
         let mut next = [0usize; 1 << DIGIT];
         keys.iter().for_each(|key| next[digit(*key)] += 1);
@@ -127,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floats_have_the_order_that_the_standard_library_gives_them() {
+    fn floats_are_sorted_as_the_standard_library_does() {
         let values =
             [2.5, f32::NAN, -0.0, 0.0, -7.0, f32::NEG_INFINITY, -f32::NAN, 1e-40, -1e-40, f32::INFINITY];
         let mut expected = values;
@@ -143,10 +145,10 @@ mod tests {
     }
 
     #[test]
-    fn it_sorts_as_the_standard_library_does() {
+    fn times_are_sorted_as_the_standard_library_does() {
         let mut random = 1u64;
         for (count, spread) in [(0, 1.0), (1, 1.0), (63, 1.0), (64, 1e-9), (5000, 1e4), (5000, 0.0)] {
-            // Whole and broken numbers, some alike, a few far off.
+            // Whole and fractional numbers, some equal, a few far away.
             let values = (0..count).map(|i| {
                 random =
                     random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -165,7 +167,7 @@ mod tests {
             let values: Vec<(f64, usize)> = values.collect();
             let mut expected = values.clone();
             expected.sort_by(|a, b| a.0.total_cmp(&b.0));
-            // Whatever is said of how many and when.
+            // Whatever count and span are given.
             for (most, span) in [(count, (0.0, 7.0)), (2 * count, (-1e9, 1e9)), (count, (3.0, 3.0))] {
                 assert_eq!(by_time(values.iter().copied(), most, span, |v| v.0), expected);
             }

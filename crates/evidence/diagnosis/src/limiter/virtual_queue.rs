@@ -1,116 +1,113 @@
 //! The model of a limiter that drops: a virtual queue.
 //!
-//! A token bucket of rate r and size B that starts full passes a packet of n bytes if it holds n tokens. What it lacks
-//! to be full behaves as a queue: it grows by each packet that passes, and drains at r. This backlog is computed from the
-//! packets that were seen to pass, for any r. At the true r each lost packet has backlog + n > B, every other at most B.
-//! A drop-tail queue of B bytes before a link of rate r drops by the same rule; delay tells the two apart
-//! ([`super::model::delays`]).
+//! A token bucket of rate r and size B that starts full passes a packet of n bytes if it holds n tokens. Its missing tokens behave as a
+//! queue: each packet that passes adds its bytes, and the queue drains at r. This backlog can be computed for any r from the packets
+//! that were seen to pass. At the true r each lost packet has backlog + n > B, and every other packet at most B. A drop-tail queue of B
+//! bytes before a link of rate r drops by the same rule; delays distinguish the two ([`super::model::delays`]).
 //!
-//! Losses that have another reason fall on packets of any backlog, because the backlog depends on the past alone. So the
-//! share of all packets beyond a threshold is what chance would give, the share of the lost ones what the bucket explains;
-//! the log likelihood ratio of the two is the bucket's gain.
+//! Losses with another reason hit packets of any backlog, because the backlog depends on the past alone. So the share of all packets
+//! beyond a threshold is what chance predicts for losses, and the share of lost packets beyond it is what the bucket explains. The log
+//! likelihood ratio of the two is the bucket's gain.
 
 use super::sort::{key, value_of};
 
-/// Packets looked at; longer logs are thinned first.
+/// Packets that a coarse search uses; longer logs are thinned first.
 pub(super) const COARSE: usize = 40_000;
-/// Packets that the least bucket holds: two in a row are no burst.
+/// Packets in the smallest bucket that counts: two packets in a row are not a burst.
 pub(crate) const LEAST_BURST: f32 = 3.5;
-/// Losses that say enough.
+/// Losses that are enough for a verdict.
 pub(super) const ENOUGH_LOSSES: usize = 600;
-/// A gain above this is no accident: the best of some hundred and fifty rates and seven thresholds on losses that
-/// know of no bucket stays below.
+/// Gain that chance does not reach, nats: the best of some 150 rates and seven thresholds stays below it on random losses.
 pub(crate) const CHANCE: f64 = 9.0;
-/// The share of its gain that counts where the backlog was corrected: that fits more than it should.
-const FREE: f64 = 0.7;
-/// A packet nearly was lost where the bucket lacked this share of what it holds.
+/// Share of the gain that counts where the backlog was corrected, because the correction overfits.
+const CORRECTED_GAIN: f64 = 0.7;
+/// A packet was nearly lost if the bucket lacked at least this share of its tokens.
 pub(super) const NEARLY: f64 = 0.7;
-/// By how much of the way to the limit a loss corrects the backlog.
+/// Share of the distance to the limit by which a loss raises the backlog.
 pub(super) const PULL: f64 = 0.3;
 
 /// A packet as it came to the limiter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PacketArrival {
-    /// When, seconds since any origin.
+    /// Arrival, seconds since any origin.
     pub at: f64,
-    /// Bytes, headers included; of neighbours merged, of all.
+    /// Bytes with headers, of all packets that were merged into this one.
     pub bytes: f32,
     /// Bytes of one packet.
     pub size: f32,
-    /// It was lost.
     pub lost: bool,
     /// RTT, seconds; NaN where unknown.
     pub rtt: f32,
-    /// The flow it belongs to, as an index of the caller's.
+    /// Index of its flow.
     pub flow: u16,
     /// Its place in the flow's log.
     pub entry: u32,
 }
 
-/// Bytes of the largest packet; 0 of none.
+/// Returns the size of the largest packet, bytes; 0 where there are none.
 pub(super) fn largest(arrivals: &[PacketArrival]) -> f64 {
     arrivals.iter().map(|a| a.size).fold(0.0, f32::max) as f64
 }
 
-/// How many flows packets are of.
+/// Returns the number of flows.
 pub(super) fn flows(arrivals: &[PacketArrival]) -> usize {
     arrivals.iter().map(|a| a.flow).max().map_or(0, |f| f as usize + 1)
 }
 
-/// Whether the delay of any is known.
+/// Whether the delay of any packet is known.
 pub(super) fn has_delays(arrivals: &[PacketArrival]) -> bool {
     arrivals.iter().any(|a| a.rtt.is_finite())
 }
 
-/// When the first and the last of packets came, which are in order.
+/// Returns the times of the first and the last packet, seconds.
 pub(super) fn span(arrivals: &[PacketArrival]) -> (f64, f64) {
     arrivals.first().zip(arrivals.last()).map_or((0.0, 0.0), |(first, last)| (first.at, last.at))
 }
 
-/// A bucket that explains losses.
+/// A token bucket that explains losses, and how well.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct TokenBucketFit {
     /// Bytes a second.
     pub rate: f64,
     /// Bytes.
     pub burst: f64,
-    /// Share of the losses that came with the bucket empty, which is the virtual queue full.
+    /// Share of the losses at an empty bucket (a full virtual queue).
     pub explained: f64,
-    /// Share of all packets that came with the bucket that empty.
+    /// Share of all packets at a bucket as empty.
     pub chance: f64,
-    /// Log likelihood ratio against losses that know nothing of the bucket, a loss episode counting once.
+    /// Log likelihood ratio against random losses, nats; a loss episode counts once.
     pub gain: f64,
-    /// Share of lost packets below the limit and of nearly lost ones above it, together.
+    /// Share of lost packets below the limit, plus share of nearly lost packets above it.
     pub misclassified: f64,
     /// Median distance of lost packets' depth from the limit, bytes.
     pub spread: f64,
-    /// The bucket ran from full to empty at least once: only then the burst is known.
+    /// The bucket went from full to empty at least once; otherwise its size is not known.
     pub emptied: bool,
-    /// The backlog was corrected by what was seen ([`super::corrected`]).
+    /// The backlog was corrected by passed and lost packets ([`super::corrected`]).
     pub corrected: bool,
-    /// Rates, least and greatest, that explain the losses as well, where they are far apart: where the bucket fills up between
-    /// bursts and a burst takes less time than a packet does at the rate, nothing tells it.
+    /// Least and greatest rate that explain the losses as well, where they are far apart. The rate does not show where the bucket fills up
+    /// between bursts and a burst is shorter than a packet's time at the rate.
     pub as_good: Option<(f64, f64)>,
 }
 
-/// What is left of a backlog after `seconds` at which it drained at `rate`, bytes a second.
+/// Returns the backlog after it has drained for `seconds` at `rate`, bytes a second.
 ///
-/// Every model of a bucket or of a queue here is this step, and adding what passes.
+/// Every model of a bucket or queue consists of this step and of adding the packets that pass.
 #[inline(always)]
 pub(super) fn drained(backlog: f64, rate: f64, seconds: f64) -> f64 {
     let left = backlog - rate * seconds;
-    // One instruction, which `f64::max` is not.
+    // Compiles to one instruction, unlike `f64::max`.
     if left > 0.0 { left } else { 0.0 }
 }
 
-/// Depth of the virtual queue with each packet in it at this bucket.
+/// Returns the depth of the virtual queue at each packet, with the packet in it, bytes.
 pub(crate) fn depths_of(arrivals: &[PacketArrival], b: &TokenBucketFit) -> Vec<f32> {
     let mut out = Vec::with_capacity(arrivals.len());
     corrected_depths(arrivals, b.rate, b.burst, if b.corrected { PULL } else { 0.0 }, &mut out);
     out
 }
 
-/// The same; with `pull` above 0 what is seen corrects the backlog.
+/// Computes the depths of [`depths_of`] into `out`. With `pull` above 0, packets that pass and losses correct the backlog.
 pub(super) fn corrected_depths(
     arrivals: &[PacketArrival],
     rate: f64,
@@ -135,10 +132,10 @@ pub(super) fn corrected_depths(
     }
 }
 
-/// Shares of the losses below a threshold that is tried.
+/// Thresholds that are tried, as quantiles of the depths at losses.
 pub(crate) const BELOW: [f64; 7] = [0.01, 0.04, 0.1, 0.2, 0.35, 0.5, 0.65];
 
-/// The `q`-quantile of values, which are reordered.
+/// Returns the `q`-quantile of the values, and reorders them.
 pub(crate) fn quantile(values: &mut [f32], q: f64) -> f32 {
     if values.is_empty() {
         return f32::NAN;
@@ -147,7 +144,7 @@ pub(crate) fn quantile(values: &mut [f32], q: f64) -> f32 {
     *values.select_nth_unstable_by(at, f32::total_cmp).1
 }
 
-/// Some quantiles of values. The largest comes first: each leaves less to look through for the next.
+/// Returns several quantiles. The largest is computed first, which leaves fewer values for the next.
 pub(crate) fn quantiles<const N: usize>(values: &[f32], rising: [f64; N]) -> [f32; N] {
     let last = values.len().saturating_sub(1) as f64;
     let mut keys: Vec<i32> = values.iter().copied().map(key).collect();
@@ -161,12 +158,11 @@ pub(crate) fn quantiles<const N: usize>(values: &[f32], rising: [f64; N]) -> [f3
     out
 }
 
-/// How much better "depth above a threshold" foretells a loss than chance does; `episodes` is how many
-/// losses count.
+/// Returns the gain, nats, of predicting losses by "depth above a threshold" over chance. `episodes` is the number of losses that count.
 pub(crate) fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
-    // Half a loss more on either side: no share is quite 0 or 1 on finite evidence.
+    // Half a loss more on either side: finite evidence never gives a share of exactly 0 or 1.
     let e = (explained * episodes + 0.5) / (episodes + 1.0);
-    // Of no more packets than are looked at.
+    // A share is not known better than one packet of those that are used.
     let c = chance.max(1.0 / COARSE as f64);
     if e <= c {
         return 0.0;
@@ -174,7 +170,7 @@ pub(crate) fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
     episodes * (e * (e / c).ln() + (1.0 - e) * ((1.0 - e) / (1.0 - c)).ln())
 }
 
-/// How many spans of `width` seconds contain a loss.
+/// Returns the number of loss episodes: spans of `width` seconds that contain a loss.
 pub(crate) fn episodes(arrivals: &[PacketArrival], width: f64) -> usize {
     let mut count = 0;
     let mut until = f64::NEG_INFINITY;
@@ -187,16 +183,16 @@ pub(crate) fn episodes(arrivals: &[PacketArrival], width: f64) -> usize {
     count
 }
 
-/// As much of a long log as says enough: merging would blur it.
+/// Returns the beginning of a long log that has enough losses. Merging packets instead would blur their times.
 pub(super) fn begin(arrivals: &[PacketArrival]) -> &[PacketArrival] {
     let mut losses = arrivals.iter().enumerate().filter(|(_, a)| a.lost);
     let enough = losses.nth(ENOUGH_LOSSES).map_or(arrivals.len(), |(i, _)| i).max(COARSE);
     if enough < arrivals.len() { &arrivals[..enough] } else { arrivals }
 }
 
-/// Packets that passed though the bucket lacked far more than a packet for them, to each that was lost. A policer lets none:
-/// who comes faster than its rate then loses what is too much, packet after packet. A window that is cut back at each loss
-/// (and no sooner than a round trip later) falls and grows about a limit too, but loses one.
+/// Returns how many packets passed far beyond the bucket's limit, for each lost packet. A policer passes none: a flow that exceeds its rate
+/// loses packet after packet. A congestion window that is cut after each loss (a round trip later) also moves around a limit, but loses
+/// one packet each time.
 pub(crate) fn passed_beyond_limit(arrivals: &[PacketArrival], b: &TokenBucketFit) -> f64 {
     let arrivals = begin(arrivals);
     let (mut beyond, mut lost) = (0.0, 0.0f64);
@@ -209,8 +205,8 @@ pub(crate) fn passed_beyond_limit(arrivals: &[PacketArrival], b: &TokenBucketFit
     beyond / lost.max(1.0)
 }
 
-/// The gain when every packet, lost or not, counts as come right behind the one before it: where the time of lost
-/// ones is not known, being placed there must not be what tells them apart.
+/// Returns the gain when every packet, lost or not, is placed right behind its predecessor. Lost packets whose time is not known are placed
+/// there, and that placement alone must not distinguish them.
 pub(crate) fn gain_without_times(arrivals: &[PacketArrival], b: &TokenBucketFit, episodes: f64) -> f64 {
     let depths = depths_of(arrivals, b);
     let mut sum = [[0.0f64; 2]; 2];
@@ -227,17 +223,16 @@ pub(crate) fn gain_without_times(arrivals: &[PacketArrival], b: &TokenBucketFit,
 }
 
 impl TokenBucketFit {
-    /// Rates that fit the losses, least and greatest: its own where there is one.
+    /// Returns the least and the greatest rate that fit the losses.
     pub(super) fn rates(&self) -> (f64, f64) {
         self.as_good.unwrap_or((self.rate, self.rate))
     }
 
-    /// What the search makes great: the gain, and among rates that gain alike the one that divides lost from
-    /// passed with the fewest errors and closest together.
+    /// Returns the score that the search maximises: the gain, reduced by misclassified packets and by the spread of losses around the limit.
     pub(crate) fn score(&self) -> f64 {
         let apart = (self.spread / self.burst.max(1.0)).min(1.0);
-        let free = if self.corrected { FREE } else { 1.0 };
-        free * self.gain * (1.0 - 0.5 * self.misclassified.min(1.0)) * (1.0 - 0.3 * apart)
+        let counts = if self.corrected { CORRECTED_GAIN } else { 1.0 };
+        counts * self.gain * (1.0 - 0.5 * self.misclassified.min(1.0)) * (1.0 - 0.3 * apart)
     }
 }
 
@@ -246,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_asked_together_are_those_asked_alone() {
+    fn several_quantiles_at_once_equal_single_ones() {
         let of = |n: usize| (0..n).map(|i| ((i * 7919) % 101) as f32).collect::<Vec<f32>>();
         for n in [1, 2, 5, 100, 1000] {
             let rising = [0.0, 0.01, 0.3, 0.3, 0.65, 1.0];

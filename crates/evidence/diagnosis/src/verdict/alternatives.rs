@@ -1,17 +1,17 @@
-//! What else fits a flow whose cause is not sure, and which capture would decide.
+//! The other causes that fit a flow whose cause is not certain, and the capture that would decide.
 
 use crate::cause::rules;
 use result::FlowDiagnosis;
 use result::diagnosis::{AlternativeCause, CaptureNeed, CapturePlace, Cause, LimiterKind};
 
-/// Of the wrong verdicts, the share in which the first of the causes that look alike is right, and the second
-/// (26 and 11 of 77 with `longfat-diagnose-test cuts build 60`).
+/// Share of wrong verdicts in which the first alternative is right, and the second (26 and 11 of 77 with `longfat-diagnose-test cuts build
+/// 60`).
 const IS_RIGHT: [f64; 2] = [0.35, 0.15];
-/// Over fewer round trips there is little to see: slow start alone takes as many to 1000 segments (RFC 5681 section 3.1).
+/// Round trips below which a longer capture is needed: slow start alone takes as many to 1000 segments (RFC 5681 section 3.1).
 const FEW_ROUND_TRIPS: f64 = 10.0;
 
-/// The other causes that fit, the more probable first. The most probable limiter that was not reported goes before causes that only look
-/// alike.
+/// Returns the other causes that fit, the more probable first. The most probable limiter that was not reported goes before causes that only
+/// look alike.
 pub(super) fn of(f: &FlowDiagnosis) -> Vec<AlternativeCause> {
     let m = &f.measures;
     let lossless = m.lost_up + m.lost_down + m.retransmitted_packets == 0;
@@ -31,7 +31,7 @@ pub(super) fn of(f: &FlowDiagnosis) -> Vec<AlternativeCause> {
     causes.zip(IS_RIGHT).map(of).collect()
 }
 
-/// The capture that would decide; none would, where the flow had few packets.
+/// Returns the capture that would decide; `None` where the flow had few packets, so that no capture would.
 pub(super) fn needs(f: &FlowDiagnosis) -> Option<CaptureNeed> {
     if f.has_few_packets() {
         return None;

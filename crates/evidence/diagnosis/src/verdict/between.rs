@@ -1,4 +1,4 @@
-//! What two captures of one path say together.
+//! What two captures of one path show together.
 
 use super::measures::rtt_summary;
 use result::RttSummary;
@@ -6,7 +6,7 @@ use result::diagnosis::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, LostBe
 use track::both_ends::{LateSpan, PairedCaptures};
 use track::{SpanHistogram, Track};
 
-/// What was found out about both captures; the second is called `other_file`.
+/// Summarises how two captures were paired; the second is called `other_file`.
 pub fn both_ends_info(paired: &PairedCaptures, other_file: &str) -> BothEndsInfo {
     let clock = &paired.clock;
     let [only_first, only_second] = paired.alone;
@@ -30,7 +30,7 @@ pub fn both_ends_info(paired: &PairedCaptures, other_file: &str) -> BothEndsInfo
     }
 }
 
-/// What they say of a track's direction; `start_s`: when the capture began, seconds since 1970.
+/// Summarises a track's packets between both captures; `None` where only one has them. `start_s`: begin of the capture, seconds since 1970.
 pub(crate) fn between_ends(t: &Track, start_s: f64) -> Option<BetweenEnds> {
     let between = t.between.as_ref()?;
     let since = |time: units::Time| crate::limiter::seconds(time) - start_s;
@@ -51,13 +51,13 @@ pub(crate) fn between_ends(t: &Track, start_s: f64) -> Option<BetweenEnds> {
     })
 }
 
-/// How much longer than at least packets took.
+/// Summarises the delays of packets above the least delay.
 pub(crate) fn late_summary(late: &SpanHistogram) -> LateSummary {
     let RttSummary { mean, p50, p95, max, .. } = rtt_summary(late);
     LateSummary { mean, p50, p95, max }
 }
 
-/// The same over time.
+/// Returns delays and losses over time. `start_s`: begin of the capture, seconds since 1970.
 pub(crate) fn late_parts(parts: &[LateSpan], start_s: f64) -> Vec<LatePart> {
     let one = |part: &LateSpan| LatePart {
         from_s: crate::limiter::seconds(part.from) - start_s,

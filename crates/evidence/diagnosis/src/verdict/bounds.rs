@@ -1,30 +1,29 @@
-//! What a cause says is held against what was measured while it held the flow. One that contradicts that is not said, and
-//! its time goes to the next that claims it.
+//! Refuting causes by measurements: a cause whose bound does not hold while it limits the flow is dropped, and its time goes to the cause with
+//! the next claim.
 
 use super::evidence::{FlowFacts, MeasuredRound, RoundSplit, split};
 use super::round_trips::RoundTripSpan;
 use crate::cause::{CauseBound, rules};
 use result::diagnosis::Cause;
 
-/// A sender may leave so much of a window unused (RFC 9293 section 3.8.6.2.1: it waits for half of the greatest).
+/// Least share of a window that its sender uses (RFC 9293 section 3.8.6.2.1: a sender may wait for half of the greatest window).
 const USED: f64 = 0.5;
-/// Slow start grows by this a round trip where every second segment is acknowledged (RFC 5681 sections 3.1 and 4.2).
+/// Growth of slow start a round trip where every second segment is acknowledged (RFC 5681 sections 3.1 and 4.2).
 pub(super) const GROWTH: f64 = 1.5;
-/// A queue stands if packets wait for longer than the path is long: see [`crate::cause::RoundEvidence::queue_stands`].
+/// A queue stands if the RTT is at least so many times RTprop: see [`crate::cause::RoundEvidence::queue_stands`].
 const STANDS: f64 = 2.0;
 
 /// Causes that only data and ACKs together show: whether a queue stands, and what an ACK lets out.
 const NEED_ACKS: [Cause; 5] =
     [Cause::RandomLoss, Cause::Congestion, Cause::SendBuffer, Cause::ReceiveWindow, Cause::AckPath];
 
-/// Causes that only a flow from its beginning shows: a flight that stays the same may be what losses left that came before the
-/// capture.
+/// Causes that only a flow from its beginning shows: constant bytes in flight may be the result of losses before the capture.
 const NEED_BEGINNING: [Cause; 1] = [Cause::SendBuffer];
 
-/// Causes that only a known receive window shows: what stays the same in flight may be all that it lets out.
+/// Causes that only a known receive window shows: constant bytes in flight may be that window.
 const NEED_WINDOW: [Cause; 1] = [Cause::SendBuffer];
 
-/// The split of every round among the causes that what was measured does not refute; `refuted` are those that something else does.
+/// Splits every round trip among the causes that the measurements do not refute. `refuted`: causes that something else refutes.
 pub(crate) fn consistent_split(
     rounds: &[RoundTripSpan],
     measured: &[MeasuredRound],
@@ -52,7 +51,7 @@ pub(crate) fn consistent_split(
     }
 }
 
-/// Whether what the cause says is so, where it holds the flow at all.
+/// Whether the cause's bound holds over the time that it has; true where it has none.
 fn holds(
     cause: Cause,
     rounds: &[RoundTripSpan],
@@ -81,7 +80,7 @@ fn holds(
         CauseBound::Growth => {
             let most = rounds.iter().map(|r| r.inflight).fold(facts.mss, f64::max);
             let needs = 1.0 + (most / facts.mss).ln() / GROWTH.ln();
-            // It begins anew behind each pause (RFC 5681 section 4.1).
+            // Slow start begins again after each pause (RFC 5681 section 4.1).
             let pauses = rounds.windows(2).filter(|w| w[0].idle <= 0.0 && w[1].idle > 0.0).count();
             let took: f64 = with().map(|(r, s)| s / r.width.max(1e-9)).sum();
             took <= needs * (1 + pauses) as f64

@@ -1,9 +1,9 @@
-//! Which congestion control the sender seems to use.
+//! A guess at the sender's congestion control.
 //!
-//! Each control says what a loss leaves of its window and how that grows between losses (`candidate.rs`). What was in flight
-//! from loss to loss (`stretch.rs`) makes each more or less likely (`likelihood.rs`); BBR has marks of its own besides
-//! (`probing.rs`). All are as likely before, and how likely one is after that is how sure the guess is. Where the window is
-//! not what limits, or does what no control has to be there for, nothing can be said.
+//! Each control predicts the share of its window that a loss leaves, and the growth of the window between losses (`candidate.rs`). The bytes
+//! in flight from loss to loss (`stretch.rs`) give each a likelihood (`likelihood.rs`); BBR also has marks of its own (`probing.rs`). Priors
+//! are equal, and the posterior probability is the confidence of the guess. Nothing can be said where the congestion window is not the
+//! limit, or behaves as it would without any control.
 
 mod candidate;
 mod likelihood;
@@ -22,46 +22,45 @@ use result::diagnosis::Guess;
 use std::collections::BTreeMap;
 use track::Track;
 
-/// A guess less sure is none.
+/// Least confidence of a guess that is reported.
 const LEAST: f64 = 0.5;
-/// Controls without a name here, and none, together are so much likelier beforehand than each that has one: of the 17 that
-/// Linux 6.18 has they are twelve, but few use them (Mishra et al., "The Great Internet TCP Congestion Control Census", 2019).
+/// Prior of all controls without a name here, and of no control, relative to the prior of each named control. Twelve of the 17 controls of
+/// Linux 6.18 have no name here, but are rarely used (Mishra et al., "The Great Internet TCP Congestion Control Census", 2019).
 const OTHERS: f64 = 2.0;
-/// How often BBR shows one of its marks, and another control something that looks like one; as measured in the build half of
-/// Nebby's traces (`tests/diagnose/src/nebby.rs`).
+/// Probability that BBR shows one of its marks, measured on the build half of Nebby's traces (`tests/diagnose/src/nebby.rs`).
 const MARKED: f64 = 0.9;
+/// Probability that another control shows something like it, from the same traces.
 const LOOKS_MARKED: f64 = 0.03;
-/// Decreases needed to see whether they are answered.
+/// Losses that are needed to measure the fall of the bytes in flight.
 const FEWEST: usize = 2;
 
-/// When Linux first had BBR (4.9, 2016-12-11) and CUBIC (2.6.13, 2005-08-29), seconds since 1970: no capture from before
-/// shows them.
+/// Dates from which Linux has BBR (4.9, 2016-12-11) and CUBIC (2.6.13, 2005-08-29), seconds since 1970. Older captures cannot show them.
 const SINCE: [(&str, f64); 2] = [("bbr", 1_481_414_400.0), ("cubic", 1_125_273_600.0)];
 
-/// 1988-01-01, the year of the first tcpdump: a clock that says less has no date, as that of a simulator.
+/// 1988-01-01, the year of the first tcpdump. Earlier times have no date, such as those of a simulator.
 const DATED: f64 = 567_993_600.0;
 
-/// The flight falls to less than this at a loss that a sender answers: halfway between CUBIC's share and all.
+/// The bytes in flight fall below this share at a loss to which the sender responds: halfway between CUBIC's share and 1.
 const ANSWERED: f64 = 0.85;
 
-/// Seconds in which CUBIC is back at the window, segments, at which a loss met it.
+/// Returns the seconds after which CUBIC is back at the window (segments) that it had at a loss.
 pub(super) fn cubic_plateau(window: f64) -> f64 {
     candidate::cubic_regains(window * (1.0 - candidate::CUBIC_BETA))
 }
 
-/// Whether the sender keeps its window at losses, as those seen say that it had to answer.
+/// Whether the sender keeps its bytes in flight at losses.
 pub(crate) fn are_losses_unanswered(rounds: &[RoundTripSpan], mss: f64) -> bool {
     median_fall(rounds, mss).is_some_and(|share| share > ANSWERED)
 }
 
-/// To which share of itself the flight falls at losses, in the median; `None` where too few show it.
+/// Returns the median share of the bytes in flight that losses leave; `None` where too few losses show it.
 fn median_fall(rounds: &[RoundTripSpan], mss: f64) -> Option<f64> {
     let mut falls = falls(rounds, mss);
     falls.sort_by(f64::total_cmp);
     (falls.len() >= FEWEST).then(|| falls[falls.len() / 2])
 }
 
-/// The guess, of a flow that `cause` limited most: what something else than its congestion window held shows no control.
+/// Guesses the control of a flow with the main cause `cause`. A flow that something other than the congestion window limits shows none.
 pub(crate) fn guess(t: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts, cause: Cause) -> Guess {
     use Cause::{AckPath, Application, Outage, ReceiveWindow, ReceiverStalled, SendBuffer};
     let begun = t.first.as_secs_f64();
@@ -72,14 +71,14 @@ pub(crate) fn guess(t: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts, caus
     if too_old || held || facts.inflight_unknown { none() } else { guess }
 }
 
-/// No opinion.
+/// Returns the guess that names no control.
 pub(super) fn none() -> Guess {
     Guess { name: OTHER.into(), confidence: 0.0 }
 }
 
 fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Option<f64>) -> Guess {
     let stretches = stretch::stretches(rounds, facts);
-    // A control of another law may hold as much; but at a loss its flight falls.
+    // A control with another law may keep as much in flight, but reduces it at a loss.
     let responds = median_fall(rounds, facts.mss).is_some_and(|share| share <= ANSWERED);
     let beyond_losses = !responds && loss_law::holds_more(rounds, facts.mss);
     if stretches.is_empty() && !beyond_losses {
@@ -95,7 +94,7 @@ fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Optio
             Some("bbr") => 1.0 - MARKED,
             _ => LOOKS_MARKED.powi(marks as i32),
         };
-        // A limit that is none of the congestion window's responds to no loss either.
+        // A limit other than the congestion window does not respond to losses either.
         let allowed =
             if beyond_losses && c.name.is_some_and(|name| name != "bbr") { LOOKS_MARKED } else { 1.0 };
         let kept = seen.standing_queue(c.own_rtt.map_or(seen.path.least, |own| own(seen.path)));
@@ -112,7 +111,7 @@ fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Optio
         (*sum, *count) = (*sum + likelihood, *count + 1.0);
         no_control += if name.is_none() { likelihood } else { 0.0 };
     }
-    // That none of those with a name is there does not say that another control is.
+    // Excluding all named controls does not prove that another control is there.
     let said = |name: &str, sum: f64| if name == OTHER { (sum - no_control) / sum } else { 1.0 };
     let prior = |name: &str| if name == OTHER { OTHERS } else { 1.0 };
     let all: f64 = weights.iter().map(|(name, (sum, count))| prior(name) * sum / count).sum();
@@ -125,21 +124,21 @@ fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Optio
         .map_or_else(none, |(name, _, confidence)| Guess { name: name.into(), confidence })
 }
 
-/// How likely Vegas is to keep so many segments waiting where its window stands: from `alpha` to `beta`, seen to half a
+/// Returns the likelihood that Vegas keeps so many segments queued while its window stands still: from `alpha` to `beta`, known to half a
 /// segment.
 fn kept_by_vegas(queue: f64) -> f64 {
     let (alpha, beta) = candidate::VEGAS_QUEUED;
     let within = (alpha - 0.5..=beta + 0.5).contains(&queue);
-    (1.0 - likelihood::ELSE) * if within { 1.0 / (beta - alpha + 1.0) } else { 0.0 }
-        + likelihood::ELSE * kept_by_others(queue)
+    (1.0 - likelihood::OUTLIER_SHARE) * if within { 1.0 / (beta - alpha + 1.0) } else { 0.0 }
+        + likelihood::OUTLIER_SHARE * kept_by_others(queue)
 }
 
-/// The same of one that does not look: any number, of each size as likely, from a third of a segment to a few hundred.
+/// Returns the likelihood of so many queued segments for a control that ignores delay: log-uniform from a third of a segment to a few hundred.
 fn kept_by_others(queue: f64) -> f64 {
     1.0 / (queue.max(1.0 / 3.0) * 1000f64.ln())
 }
 
-/// To which share the amount in flight fell at each loss that no timeout followed.
+/// Returns the share of the bytes in flight that each loss without a timeout left.
 fn falls(rounds: &[RoundTripSpan], mss: f64) -> Vec<f64> {
     let mut out = Vec::new();
     let mut i = 1;

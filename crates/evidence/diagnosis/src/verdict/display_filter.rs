@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use track::{Endpoint, Track};
 
-/// `ip` or `ipv6`, as the address is.
+/// Returns `ip` or `ipv6`.
 fn family(end: Endpoint) -> &'static str {
     match end.addr.ip() {
         IpAddr::V4(_) => "ip",
@@ -12,7 +12,7 @@ fn family(end: Endpoint) -> &'static str {
     }
 }
 
-/// What the one end sends to the other.
+/// Matches packets from one end to the other.
 fn sent(from: Endpoint, to: Endpoint) -> String {
     let ip = family(from);
     format!(
@@ -21,28 +21,28 @@ fn sent(from: Endpoint, to: Endpoint) -> String {
     )
 }
 
-/// What the sender of the track's data sends.
+/// Matches packets of the track's sender.
 pub(super) fn forth(t: &Track) -> String {
     sent(t.sender, t.receiver)
 }
 
-/// What its receiver sends.
+/// Matches packets of the track's receiver.
 pub(super) fn back(t: &Track) -> String {
     sent(t.receiver, t.sender)
 }
 
-/// These numbers.
+/// Matches packets with these numbers.
 pub(super) fn numbers(list: &[u32]) -> String {
     let list: Vec<String> = list.iter().map(u32::to_string).collect();
     format!("frame.number in {{{}}}", list.join(", "))
 }
 
-/// All numbers from the one to the other.
+/// Matches packets with numbers from `from` to `to`.
 pub(super) fn range(from: u32, to: u32) -> String {
     format!("frame.number >= {from} && frame.number <= {to}")
 }
 
-/// What both send, and what ICMP quotes of it.
+/// Matches packets of both ends, and ICMP messages that quote them.
 pub(super) fn between(t: &Track) -> String {
     let (a, b, ip) = (t.sender, t.receiver, family(t.sender));
     format!(

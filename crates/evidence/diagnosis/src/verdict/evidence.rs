@@ -1,9 +1,9 @@
 //! What held a flow back, round trip by round trip.
 //!
-//! 1. The tracker times waits to the packet: nothing outstanding, all written sent, window full, timeout, silence.
-//!    What is left of a round trip is time in which packets moved.
-//! 2. Here is measured what was going on in each round trip: [`RoundEvidence`].
-//! 3. Each of these parts goes to the cause with the strongest claim on it (`crates/evidence/diagnosis/src/cause`).
+//! 1. The tracker times waits to the packet: nothing outstanding, all written data sent, window full, timeout, silence. The rest of a round
+//!    trip is time in which packets moved.
+//! 2. This module measures what happened in each round trip: [`RoundEvidence`].
+//! 3. Each part of a round trip goes to the cause with the strongest claim on it (`crates/evidence/diagnosis/src/cause`).
 
 use super::FULL_SHARE;
 use super::bounds::GROWTH;
@@ -15,40 +15,39 @@ use crate::cause::{self, RoundEvidence, RoundPart};
 use crate::limiter::FoundLimiter;
 use result::diagnosis::Cause;
 
-/// What is known of the flow as a whole.
+/// Facts about the flow as a whole.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlowFacts {
     /// RTprop, seconds.
     pub base: f64,
-    /// Least RTT of this flow, seconds: what its delays one way count from.
+    /// Least RTT of this flow, seconds: the origin of its one-way delays.
     pub least: f64,
     /// Payload bytes of a full segment.
     pub mss: f64,
-    /// Its limiter.
     pub limiter: Option<FoundLimiter>,
-    /// When all of its rate was used, seconds since the connection's first packet.
+    /// Spans in which the limiter's whole rate was used, seconds since the connection's first packet.
     pub full: Vec<(f64, f64)>,
-    /// When all of the rate of one in the other direction was, likewise.
+    /// Spans in which the whole rate of a limiter in the other direction was used, in the same unit.
     pub reverse_full: Vec<(f64, f64)>,
-    /// Payload bytes of this flow among all that pass the limiter, 0 to 1.
+    /// Share of the limiter's payload bytes that are this flow's, 0 to 1.
     pub share: f64,
-    /// When it had filled a link.
+    /// When the flow had filled a link.
     pub fills: LinkFills,
-    /// Each loss: seconds since the connection's first packet, and what it was.
+    /// Losses: seconds since the connection's first packet, and the cause.
     pub losses: Vec<(f64, Cause)>,
-    /// When packets did not pass because of their size.
+    /// Spans in which packets did not pass because of their size.
     pub stalls: Vec<SizeStall>,
-    /// When nothing passed.
+    /// Spans in which nothing passed, seconds since the connection's first packet.
     pub outages: Vec<(f64, f64)>,
-    /// When no ACK passed between the two hosts, of this flow or another.
+    /// Spans in which no ACK of any flow passed between the two hosts, in the same unit.
     pub quiet: Vec<(f64, f64)>,
-    /// When a whole window sent at once ended a pause, likewise: that pause was the application's.
+    /// Times at which a burst of several segments ended a pause, in the same unit: such a pause is the application's.
     pub bursts: Vec<f64>,
     /// The capture is at the receiver.
     pub near_receiver: bool,
     /// Packets wait mostly between sender and capture.
     pub waits_before_capture: bool,
-    /// Nothing tells the amount in flight: the capture is far from the sender, and no timestamps are echoed.
+    /// The bytes in flight are unknown: the capture is far from the sender, and no timestamps are echoed.
     pub inflight_unknown: bool,
     /// Only one direction was captured.
     pub one_way: bool,
@@ -56,49 +55,48 @@ pub(crate) struct FlowFacts {
     pub begun_late: bool,
     /// The scale of the receiver's windows is not known.
     pub window_unknown: bool,
-    /// Data goes the other way too, through whose queue the ACKs must pass.
+    /// Data also flows in the other direction, and the ACKs share its queue.
     pub both_ways: bool,
     /// The application waits for room in the send buffer.
     pub send_buffer_full: bool,
-    /// The amount in flight does not fall at losses.
+    /// The bytes in flight do not fall at losses.
     pub unanswered: bool,
-    /// Small segments were held back until a delayed ACK came, again and again.
+    /// Small segments were held back again and again until a delayed ACK came.
     pub held_again: bool,
 }
 
-/// A receiver that reads at once lets no window fall below this share of the greatest: a sender sends what fills that much of
-/// it at once (RFC 9293 section 3.8.6.2.1).
+/// The window of a receiver that reads at once does not fall below this share of the greatest, because a sender sends data that fills that
+/// much of it at once (RFC 9293 section 3.8.6.2.1).
 const UNREAD: f64 = 0.5;
 
-/// Slow start that looks for its end grows by this part of what it else does (RFC 9406 section 4.3).
+/// Conservative slow start (HyStart++) grows by this part of slow start's growth (RFC 9406 section 4.3).
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 
-/// A standing queue is no shorter than this, seconds, however short the path: the most that counts as jitter.
+/// Least delay of a standing queue, seconds, however short the path: jitter reaches less.
 pub(super) const LEAST_STANDING: f64 = 0.02;
 
-/// Share of a round trip that a queue may delay for good: CoDel's target is 5 to 10 % of it (RFC 8289 section 3.2).
+/// Share of a round trip that a good queue may delay: CoDel's target is 5 to 10 % of it (RFC 8289 section 3.2).
 const TARGET: f64 = 0.1;
 
 /// Seconds between two ticks of TCP's timestamps (Linux' `TCP_TS_HZ`).
 const TICK: f64 = 1e-3;
 
-/// Where the way between sender and capture is not known, a shorter way to the receiver and back, seconds, says that the capture may
-/// be there: longer ones are those of a network.
+/// Where the delay between sender and capture is unknown, a round trip to the receiver below this, seconds, means that the capture may have
+/// been taken there.
 const AT_RECEIVER: f64 = 1e-3;
 
-/// Seconds of each cause in one round.
+/// The cause and the seconds of each part of a round trip.
 pub(crate) type RoundSplit = [(Cause, f64); RoundPart::ALL.len()];
 
 /// A round trip as causes see it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MeasuredRound {
-    /// What was going on.
     pub evidence: RoundEvidence,
     /// Seconds of each part, as in [`RoundPart::ALL`].
     pub seconds: [f64; RoundPart::ALL.len()],
 }
 
-/// What was going on in every round.
+/// Measures the evidence of every round trip.
 pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<MeasuredRound> {
     let first_loss = first_loss(rounds, facts);
     let recovered = recovered(rounds, facts);
@@ -108,7 +106,7 @@ pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Measu
     (0..rounds.len())
         .map(|i| {
             let r = &rounds[i];
-            // Of the losses of one round the commonest speaks for it.
+            // The commonest cause of a round trip's losses stands for all of them.
             let from = seen;
             let (a, b) = (r.from, r.from + r.width);
             while seen < facts.losses.len() && facts.losses[seen].0 < b {
@@ -132,7 +130,7 @@ pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Measu
                 recovered: recovered[i],
                 ..evidence(rounds, i, first_loss, after_loss, overfilled, facts)
             };
-            // Where other flows go on, the path is there: the sender waits for a timeout.
+            // Where other flows go on, the path works, and the sender waits for a timeout.
             let quiet = overlap(&facts.quiet, (a, b)) > 0.5 * r.silence;
             let (silence, alone) = if quiet { (r.silence, 0.0) } else { (0.0, r.silence) };
             let seconds = RoundPart::ALL.map(|part| match part {
@@ -150,7 +148,7 @@ pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Measu
         .collect()
 }
 
-/// The split of every round; none goes to a cause that was `refuted`.
+/// Splits every round trip among the causes that were not `refuted`.
 pub(crate) fn split(measured: &[MeasuredRound], refuted: &[Cause]) -> Vec<RoundSplit> {
     let of = |m: &MeasuredRound| {
         RoundPart::ALL.map(|part| (cause::of_part(part, &m.evidence, refuted), m.seconds[part as usize]))
@@ -158,7 +156,7 @@ pub(crate) fn split(measured: &[MeasuredRound], refuted: &[Cause]) -> Vec<RoundS
     measured.iter().map(of).collect()
 }
 
-/// What is known of round `i`.
+/// Returns the evidence of round trip `i`.
 fn evidence(
     rounds: &[RoundTripSpan],
     i: usize,
@@ -187,7 +185,7 @@ fn evidence(
         resends: r.resent > 0.0,
         back_with_loss: back_with_loss(rounds, i, facts),
         limiter: facts.limiter.map(|l| l.kind),
-        // Rather than not: else what looks like a queue may be ACKs that were delayed.
+        // If the queue is improbable, delayed ACKs may look like it.
         limiter_queues: facts.limiter.is_some_and(|l| l.delay_fit.is_some() && l.confidence > 0.5),
         limiter_full,
         waits_unseen: waits_unseen(rounds, i, facts),
@@ -203,7 +201,7 @@ fn evidence(
     }
 }
 
-/// Behind an outage nothing is outstanding as far as the capture can see; in what comes next packets are missing.
+/// Whether the capture sees nothing outstanding, and then missing packets. Behind an outage both are seen.
 fn back_with_loss(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let r = &rounds[i];
     let came_back = || rounds[i + 1..].iter().find(|n| n.packets > 0);
@@ -212,12 +210,12 @@ fn back_with_loss(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool
         && came_back().is_some_and(|n| (n.lost > 0 || n.resent > 0.0) && !burst_ends_pause(r.from, n, facts))
 }
 
-/// Congestion control answers it: not what was lost for its size alone, and told of (RFC 1191 section 6.4).
+/// Whether congestion control responds to the loss. It does not where ICMP reported a packet as too big (RFC 1191 section 6.4).
 fn is_answered(loss: &(f64, Cause)) -> bool {
     loss.1 != Cause::PacketTooBig
 }
 
-/// The round trip of the first loss that is answered.
+/// Returns the round trip of the first loss that congestion control responds to.
 fn first_loss(rounds: &[RoundTripSpan], facts: &FlowFacts) -> usize {
     let first = match facts.losses.iter().all(is_answered) {
         true => rounds.iter().position(|r| r.lost > 0 || r.resent > 0.0),
@@ -229,15 +227,15 @@ fn first_loss(rounds: &[RoundTripSpan], facts: &FlowFacts) -> usize {
     first.unwrap_or(rounds.len())
 }
 
-/// Round trips without growth, behind the last loss, after which a window may be held by something else: a congestion control adds a
-/// segment in each (RFC 5681 section 3.1), more than [`flat`] takes for none.
+/// Round trips without growth since the last loss after which something else may hold the window: a congestion control adds a segment in each
+/// (RFC 5681 section 3.1), which in sum exceeds what [`flat`] tolerates.
 const STOPPED_GROWING: usize = 9;
-/// And so many times what CUBIC needs to its plateau, K = cbrt(W (1 - beta) / C) seconds of a window of W segments (RFC 9438 section
-/// 4.2): behind the plateau it grows again.
+/// Times the duration of CUBIC's plateau, K = cbrt(W (1 - beta) / C) seconds for a window of W segments (RFC 9438 section 4.2), that a window
+/// must also have stood still: after the plateau CUBIC grows again.
 const BEHIND_PLATEAU: f64 = 2.0;
 
-/// Which round trips come so long after a loss that it holds the window down no more: what is in flight grew again, and then did
-/// not for much longer.
+/// Returns which round trips come so long after a loss that it no longer limits the window: the bytes in flight grew again, and then stood
+/// still for much longer.
 fn recovered(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<bool> {
     let mut recovered = vec![false; rounds.len()];
     let is_loss = |r: &RoundTripSpan| r.lost > 0 || r.resent > 0.0;
@@ -262,7 +260,7 @@ fn recovered(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<bool> {
     recovered
 }
 
-/// The cause that most of them have.
+/// Returns the commonest cause.
 fn commonest(losses: &[(f64, Cause)]) -> Option<Cause> {
     let count = |c: Cause| losses.iter().filter(|l| l.1 == c).count();
     use Cause::*;
@@ -272,24 +270,24 @@ fn commonest(losses: &[(f64, Cause)]) -> Option<Cause> {
         .max_by_key(|c| count(*c))
 }
 
-/// An outage ended within this round or the one before, whose losses are being repaired.
+/// Whether an outage touches this round trip or the one before, so that its losses are being repaired.
 fn near_outage(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     facts.outages.iter().any(|o| o.1 > r.from - r.width && o.0 < r.from + r.width)
 }
 
-/// Delay that counts as a queue, seconds.
+/// Returns the least delay that counts as a queue, seconds.
 fn least_queue_delay(facts: &FlowFacts) -> f64 {
     least_queue(facts.base)
 }
 
-/// The same on a path whose RTT is `base` seconds at least.
+/// Returns the least delay that counts as a queue on a path with an RTprop of `base` seconds, in seconds.
 pub(crate) fn least_queue(base: f64) -> f64 {
     (TARGET * base).max(TICK)
 }
 
-/// Most of what the round trip takes above its least is the ACKs' way.
+/// Whether most of the RTT above its minimum is spent on the ACKs' path.
 fn acks_wait(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
-    // Where both wait, the data's way is full.
+    // Where both wait, the data's path is full.
     if data_waits(r, facts) || link_full(r, facts) {
         return false;
     }
@@ -298,7 +296,7 @@ fn acks_wait(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     if over <= least_queue_delay(facts).max(2.0 * TICK) {
         return false;
     }
-    // No timestamps tell which way; but one is full, and the other is not.
+    // Without timestamps: the other direction is full, and this one is not.
     if r.ack_delay.or(r.data_wait).or(r.data_delay).is_none() {
         return mostly_full(&facts.reverse_full, r) && !limiter_is_full(r, facts);
     }
@@ -309,30 +307,30 @@ fn acks_wait(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     back.is_some_and(|back| back > 0.5 * over)
 }
 
-/// The link before the capture, whose queue the sender's own clock shows, was full for most of the round.
+/// Whether the link before the capture, whose queue the sender's clock shows, was full for most of the round trip.
 fn link_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let busy = |l: FoundLimiter| !l.behind && l.drain.is_some_and(|d| d.busy > 0.5);
     facts.limiter.is_some_and(busy) && limiter_is_full(r, facts)
 }
 
-/// A shaper that is refilled at intervals was full for most of the round: packets wait there for a part of each interval.
+/// Whether a shaper that is refilled at intervals was full for most of the round trip. Packets wait there for a part of each interval.
 fn waits_for_refill(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     facts.limiter.is_some_and(|l| l.interval.is_some()) && limiter_is_full(r, facts)
 }
 
-/// A window at once ended a pause between `from` and the end of `r`.
+/// Whether a burst ended a pause between `from` and the end of `r`.
 fn burst_ends_pause(from: f64, r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let next = facts.bursts.partition_point(|b| *b < from);
     facts.bursts.get(next).is_some_and(|b| *b < r.from + r.width)
 }
 
-/// For most of the round the limiter's flows together took all of its rate.
+/// Whether the limiter's flows together used its whole rate for most of the round trip.
 fn limiter_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     mostly_full(&facts.full, r)
 }
 
-/// What is not outstanding at the capture may wait before it, in the queue of a limiter that is full: nothing shows how long packets
-/// take to the capture, and the flow's last data was no end of what its application had written.
+/// Whether data may wait before the capture, in the queue of a full limiter, although nothing is outstanding at the capture: nothing shows the
+/// delay to the capture, and the flow's last data was not the end of what its application had written.
 fn waits_unseen(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let before_capture = facts.inflight_unknown && facts.limiter.is_some_and(|l| !l.behind);
     let sent_last = || rounds[..=i].iter().rev().find(|r| r.packets > 0);
@@ -343,76 +341,76 @@ fn mostly_full(full: &[(f64, f64)], r: &RoundTripSpan) -> bool {
     overlap(full, (r.from, r.from + r.width)) > 0.5 * r.width
 }
 
-/// Seconds between `from` and `to` that lie in one of `spans`, which are in the order of time.
+/// Returns the seconds between `from` and `to` that lie in one of `spans`, which are in order.
 fn overlap(spans: &[(f64, f64)], (from, to): (f64, f64)) -> f64 {
     let begin = spans.partition_point(|s| s.1 <= from);
     let within = spans[begin..].iter().take_while(|s| s.0 < to);
     within.map(|s| s.1.min(to) - s.0.max(from)).sum()
 }
 
-/// All packets of the round waited on the data's way, as timestamps tell: both ends' clocks tick.
+/// Whether all packets of the round trip waited on the data's path, by more than the ticks of both ends' timestamps.
 fn data_waits(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let wait = if facts.waits_before_capture { r.data_delay } else { r.data_wait };
     wait.is_some_and(|wait| wait > least_queue_delay(facts).max(2.0 * TICK))
 }
 
-/// Less than a segment was in flight, and the window had room: congestion control never keeps a sender from sending one (RFC
-/// 5681 section 3.1: the loss window is a full segment), so that was all there was.
+/// Whether less than a segment was in flight although the window had room. Congestion control always allows a segment (RFC 5681 section 3.1:
+/// the loss window is one full segment), so the sender had no more data.
 fn less_than_a_segment(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     r.packets > 0 && r.resent == 0.0 && r.inflight < facts.mss && r.window.is_none_or(|w| w >= facts.mss)
 }
 
-/// The sender had no more to send: a twelfth of its packets at least are small and pushed.
+/// Whether the sender had no more to send: at least a twelfth of its packets are small and pushed.
 fn writes_little(rounds: &[RoundTripSpan], i: usize) -> bool {
     let r = &rounds[i];
     r.packets == 0 && r.idle > 0.5 * r.width || r.short > 0 && r.short * 12 >= r.packets && r.resent == 0.0
 }
 
-/// The window was full in the round, and what moved was what it let out.
+/// Whether the receive window was full in the round trip, and the bytes in flight reached it.
 fn window_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     r.window.is_some_and(|window| r.window_full > 0.0 && r.inflight + 2.0 * facts.mss > window)
 }
 
-/// Lost packets are repaired one by one, and the window stays full until they are: without SACK congestion control sends
-/// one segment again a round trip (RFC 6582 section 3.2).
+/// Whether lost packets are repaired one by one, which keeps the window full: without SACK, congestion control retransmits one segment a round
+/// trip (RFC 6582 section 3.2).
 fn repairs_slowly(rounds: &[RoundTripSpan], i: usize) -> bool {
     let near = &rounds[i.saturating_sub(1)..(i + 2).min(rounds.len())];
     near.iter().any(|r| r.resent > 0.0) && near.iter().all(|r| r.acked < 0.5 * r.inflight)
 }
 
-/// The rounds around `i` in which data was sent.
+/// Returns the round trips around `i` in which data was sent.
 fn around(rounds: &[RoundTripSpan], i: usize) -> impl Iterator<Item = &RoundTripSpan> {
     let (from, to) = (i.saturating_sub(4), (i + 5).min(rounds.len()));
     rounds[from..to].iter().filter(|r| r.packets > 0)
 }
 
-/// Half of the round trips around have small pushed packets: each time all that the application wrote was sent. Who fills
-/// a buffer or a window sends none.
+/// Whether half of the round trips around `i` have small pushed packets: each time all written data was sent. A sender that fills a buffer or
+/// a window sends none.
 fn small_writes(rounds: &[RoundTripSpan], i: usize) -> bool {
     let with = around(rounds, i).filter(|r| r.short > 0 && r.resent == 0.0).count();
     with >= 2 && with * 2 >= around(rounds, i).count()
 }
 
-/// The sender had nothing to send for a while.
+/// Whether the sender had nothing to send for a while.
 fn paused(rounds: &[RoundTripSpan], i: usize) -> bool {
     around(rounds, i).any(|r| r.idle > 0.0)
 }
 
-/// Packets waited in this round.
+/// Whether packets waited in this round trip.
 fn waits(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let waits = |rtt: f64| rtt > facts.base + least_queue_delay(facts);
-    // A round without a sample is as the one before.
+    // A round trip without a sample is taken as the one before.
     let before = || i.checked_sub(1).and_then(|i| rounds[i].rtt_min);
     rounds[i].rtt_min.or_else(before).is_some_and(waits)
 }
 
-/// All packets of the round waited longer than the path is long.
+/// Whether all packets of the round trip waited longer than RTprop.
 fn queue_stands(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     rounds[i].rtt_min.is_some_and(|rtt| rtt > facts.base + facts.base.max(LEAST_STANDING))
 }
 
-/// The flow took its whole share of the limiter. Where neither delays nor losses show the limiter, its rate is only the one
-/// at which packets come, and that may be a window's: then the amount in flight does not change.
+/// Whether the flow used its whole share of the limiter's rate. Where neither delays nor losses show the limiter, its rate is only the rate at
+/// which packets arrive. That may be a window's, and then the bytes in flight do not change.
 fn share_is_taken(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let r = &rounds[i];
     facts.limiter.is_some_and(|l| {
@@ -424,8 +422,8 @@ fn share_is_taken(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool
     })
 }
 
-/// The amount in flight grows as in the slowest of slow starts, over this round and the next two. The first
-/// window is every sender's slow start (RFC 5681 section 3.1).
+/// Whether the bytes in flight grow at least as in conservative slow start, over this round trip and the next two. The first window always
+/// counts as slow start (RFC 5681 section 3.1).
 fn grows(rounds: &[RoundTripSpan], i: usize) -> bool {
     let now = rounds[i].inflight;
     let next = rounds[i + 1..].iter().take(2).map(|r| r.inflight).fold(0.0, f64::max);
@@ -434,8 +432,8 @@ fn grows(rounds: &[RoundTripSpan], i: usize) -> bool {
     i == 0 || next > least * now || before.is_finite() && now > least * before || i + 1 == rounds.len()
 }
 
-/// The amount in flight stays within a few segments over the rounds around: something holds it there. A window that
-/// nothing holds grows; an application of its own pace lets it wander.
+/// Whether the bytes in flight stay within two segments over the round trips around `i`, so that something holds them there. A window that
+/// nothing limits grows, and an application with a pace of its own makes it vary.
 fn flat(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let around = || around(rounds, i).map(|r| r.inflight);
     let (low, high) = (around().fold(f64::INFINITY, f64::min), around().fold(0.0, f64::max));
@@ -449,7 +447,7 @@ mod tests {
 
     const MSS: f64 = 1448.0;
 
-    /// Rounds in which a window of a thousand segments is full, of which so many are sent again and acknowledged.
+    /// Round trips with a full window of a thousand segments, with so many segments retransmitted and acknowledged in each.
     fn full_windows(resent: f64, acked: f64) -> Vec<RoundTripSpan> {
         let round = |i: usize| RoundTripSpan {
             from: i as f64 * 0.1,
@@ -472,16 +470,16 @@ mod tests {
     }
 
     #[test]
-    fn a_window_full_because_of_losses_is_the_losses_not_the_receivers() {
+    fn a_window_that_losses_keep_full_is_not_the_receivers() {
         assert!(whole(&full_windows(1.0, 1.0), Cause::Congestion));
         assert!(whole(&full_windows(0.0, 1000.0), Cause::ReceiveWindow));
-        // A loss now and then, while the window moves on, is not what holds it.
+        // A loss now and then does not hold a window that moves on.
         assert!(whole(&full_windows(1.0, 1000.0), Cause::ReceiveWindow));
     }
 
     /// A policer drops the overshoot of slow start; the window grows again to 40 segments, where something else holds it.
     #[test]
-    fn a_loss_holds_a_window_down_only_until_it_grows_no_more() {
+    fn a_loss_limits_a_window_only_while_the_window_recovers() {
         let share = |flights: &dyn Fn(usize) -> (f64, f64)| {
             let round = |i: usize| RoundTripSpan {
                 from: i as f64 * 0.1,
@@ -501,16 +499,16 @@ mod tests {
         let loss = |i: usize| if i == 3 { 9.0 } else { 0.0 };
         let once = share(&|i| (if i < 4 { 80.0 } else { (20.0 + 2.0 * i as f64).min(40.0) }, loss(i)));
         assert!(once < 0.25, "{once}");
-        // It grows as long as it is seen to.
+        // It grows until the end.
         let grows = share(&|i| (if i < 4 { 80.0 } else { 20.0 + i as f64 }, loss(i)));
         assert!(grows > 0.9, "{grows}");
-        // A sawtooth: it loses again as soon as it has grown.
+        // A sawtooth loses again as soon as it has grown.
         let saw = share(&|i| (20.0 + (i % 20) as f64, if i % 20 == 3 { 3.0 } else { 0.0 }));
         assert!(saw > 0.9, "{saw}");
     }
 
     #[test]
-    fn what_was_written_has_left_and_whose_fault_that_is() {
+    fn a_drained_sender_is_the_applications_unless_losses_or_the_buffer_explain_it() {
         let round = |i: usize, resent| RoundTripSpan {
             from: i as f64 * 0.1,
             width: 0.1,
@@ -531,15 +529,15 @@ mod tests {
         assert_eq!(
             main(MSS, Cause::Policed, false),
             Some(Cause::Policed),
-            "it repairs what a policer dropped"
+            "the sender repairs a policer's drops"
         );
         assert_eq!(main(MSS, Cause::Congestion, false), Some(Cause::Application));
         assert_eq!(main(0.0, Cause::RandomLoss, true), Some(Cause::SendBuffer));
     }
 
-    /// Four flows fill a link before a capture without timestamps; each comes in bursts, and in between nothing of it is outstanding there.
+    /// Four flows fill a link before a capture without timestamps. Each comes in bursts, between which nothing of it is outstanding.
     #[test]
-    fn a_pause_of_a_flow_before_whose_capture_a_link_is_full_may_be_the_links() {
+    fn a_pause_at_a_capture_behind_a_full_link_may_be_the_links() {
         let main = |short: u32, behind: bool, full: bool| {
             let burst = |i: usize| i.is_multiple_of(4);
             let round = |i: usize| RoundTripSpan {
@@ -564,8 +562,16 @@ mod tests {
             split(&measured(&rounds, &facts), &[])[6][RoundPart::Idle as usize].0
         };
         assert_eq!(main(0, false, true), Cause::Bottleneck);
-        assert_eq!(main(1, false, true), Cause::Application, "what the application had written had ended");
-        assert_eq!(main(0, true, true), Cause::Application, "behind the capture it delays what was seen");
-        assert_eq!(main(0, false, false), Cause::Application, "nothing waits at a link that is not full");
+        assert_eq!(main(1, false, true), Cause::Application, "the application had written no more");
+        assert_eq!(
+            main(0, true, true),
+            Cause::Application,
+            "a link behind the capture delays only what was captured"
+        );
+        assert_eq!(
+            main(0, false, false),
+            Cause::Application,
+            "packets do not wait at a link that is not full"
+        );
     }
 }

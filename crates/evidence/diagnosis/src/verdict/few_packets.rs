@@ -1,55 +1,55 @@
-//! Flows of a few packets: what happened to them is said, and no cause.
+//! Flows of a few packets, which are described without a cause.
 //!
 //! Congestion control lets an initial window of segments leave before any of them is acknowledged (RFC 6928 section 2). A flow of
-//! no more than that, or one that left in a single flight, met no window and filled no link: what passed says nothing of the rates,
-//! queues and losses of the path, and one loss among ten packets is no loss rate. What such a flow can show is what needs no
-//! statistics: a receiver that shut its window, an outage, packets that are too big, a connection that was never set up, and an
-//! application that was silent for many round trips.
+//! no more than that, or one that left in a single flight, met no window and filled no link. It shows nothing about the rates, queues and
+//! losses of the path, and one loss among ten packets is not a loss rate. Such a flow can only show what needs no statistics: a closed
+//! receive window, an outage, packets that are too big, a connection that was never set up, and an application that was silent for many
+//! round trips.
 
 use super::UNKNOWN_RTT;
 use crate::limiter::seconds;
 use result::diagnosis::Cause;
 use track::Track;
 
-/// Code in a flow's notes that says so.
+/// Code of such a flow in its notes.
 pub(super) const NOTE: &str = result::diagnosis::FEW_PACKETS;
 
 /// Segments that may leave before the first ACK (RFC 6928 section 2).
 const INITIAL_WINDOW: u64 = 10;
-/// A flight that is sent in less than this share of a round trip was over before its first ACK could let more out.
+/// A flight that is sent within this share of a round trip ended before its first ACK could release more.
 const ONE_FLIGHT: f64 = 0.9;
-/// Round trips over which a share of the time can be told to a tenth.
+/// Round trips over which a share of the time is known to a tenth.
 const ROUND_TRIPS_FOR_A_SHARE: f64 = 10.0;
 
-/// Timeouts in vain, or one after the other, that a lone lost packet does not have.
+/// Least number of timeouts of an outage; a single lost packet has fewer.
 const TIMEOUTS_OF_AN_OUTAGE: u64 = 2;
 
-/// Whether a flow that lasts `duration` seconds has too few packets for `cause` to be told of it.
+/// Whether a flow that lasts `duration` seconds has too few packets to show `cause`.
 pub(super) fn are_too_few(t: &Track, cause: Cause, duration: f64) -> bool {
     use Cause::{Application, BlackHole, Nagle, Outage, PacketTooBig, ReceiverStalled, SetupFailed};
     let few = segments(t) <= INITIAL_WINDOW || is_one_flight(t, duration);
     match cause {
         BlackHole | Nagle | PacketTooBig | ReceiverStalled | SetupFailed => false,
-        // One packet that was lost once is no outage, however long its sender's first timeout is.
+        // One lost packet is not an outage, however long its sender's first timeout is.
         Outage => few && t.counts.timeouts + t.counts.tlp < TIMEOUTS_OF_AN_OUTAGE,
         Application => few && duration < ROUND_TRIPS_FOR_A_SHARE * rtt(t),
         _ => few && t.counts.data_packets > 0,
     }
 }
 
-/// A round trip of the path as far as it is known, seconds.
+/// Returns the least known RTT of the path, seconds.
 fn rtt(t: &Track) -> f64 {
     t.rtt.min().or(t.handshake.rtt).map_or(UNKNOWN_RTT, |rtt| rtt.as_secs_f64())
 }
 
-/// Segments of the stream, each once.
+/// Returns the number of segments of the stream, without retransmissions.
 fn segments(t: &Track) -> u64 {
     let mss = u64::from(t.mss.unwrap_or(1).max(1));
     let sent_once = t.counts.data_packets.saturating_sub(t.counts.retransmitted_packets);
     sent_once.max(t.counts.unique_bytes.max(t.counts.acked_bytes).div_ceil(mss))
 }
 
-/// All of it left before the first ACK came, arrived, and was acknowledged at once.
+/// Whether all data left before the first ACK came, arrived, and was acknowledged at once.
 fn is_one_flight(t: &Track, duration: f64) -> bool {
     let Some(least) = t.rtt.min().map(|rtt| rtt.as_secs_f64()) else { return false };
     let sent = t.log.first().zip(t.log.last()).map(|(a, b)| seconds(b.time) - seconds(a.time));

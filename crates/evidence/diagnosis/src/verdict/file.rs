@@ -1,9 +1,9 @@
-//! What a diagnosis tells of the file that it is about.
+//! The summary of the capture file in a diagnosis.
 
 use result::diagnosis::{CaptureInfo, Counted, Damage};
 use track::{FileInfo, NamedCount, Totals};
 
-/// What was read of a file, and what its connections tell of it.
+/// Summarises the file that was read and its connections.
 pub fn capture_info(file: FileInfo, totals: &Totals) -> CaptureInfo {
     let (start, end) = file.times.unwrap_or_default();
     CaptureInfo {

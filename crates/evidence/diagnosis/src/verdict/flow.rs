@@ -1,4 +1,4 @@
-//! The diagnosis of one flow: its round trips, what is known of it as a whole, and the causes of its time.
+//! The diagnosis of one flow: its round trips, the facts about it as a whole, and the causes of its time.
 
 use super::evidence::{self, FlowFacts};
 use super::full_link::LinkFills;
@@ -17,19 +17,19 @@ use result::FlowDiagnosis;
 use result::diagnosis::{CaptureInfo, Cause, LimiterKind, Measures, PacketProof};
 use track::Track;
 
-/// Once or twice a small write may follow a delayed ACK by chance; so often in a row as makes three duplicate ACKs of one loss
-/// (RFC 5681 section 3.2) it does not.
+/// Least number of held segments that cannot come by chance: once or twice a small write follows a delayed ACK by accident. As many as the
+/// duplicate ACKs that show a loss (RFC 5681 section 3.2).
 const HELD_AGAIN: u64 = 3;
 
-/// Whether the application waits for room in the send buffer: when all written data was sent, the next follows an ACK at
-/// once, mostly, and always before all of it is acknowledged.
+/// Whether the application waits for room in the send buffer: whenever all written data was sent, new data mostly follows an ACK at once, and
+/// always before all of it is acknowledged.
 fn is_send_buffer_full(t: &Track, rounds: &[round_trips::RoundTripSpan]) -> bool {
     let idle: f64 = rounds.iter().map(|r| r.idle).sum();
     let ended = t.counts.app_limited.as_nanos() as f64 * 1e-9;
     t.counts.app_limited_until_ack.as_nanos() as f64 * 1e-9 > 0.5 * ended && idle <= 0.0
 }
 
-/// A flow's round trips and what is known of it as a whole.
+/// A flow's round trips and the facts about it as a whole.
 struct FlowView {
     rounds: Vec<round_trips::RoundTripSpan>,
     facts: FlowFacts,
@@ -38,33 +38,36 @@ struct FlowView {
 }
 
 impl FlowView {
-    fn new(t: &Track, through: Option<&FlowLimiter>, beside: &PathContext) -> FlowView {
-        let base = beside.base.or(t.handshake.rtt.map(|r| r.as_secs_f64())).unwrap_or(UNKNOWN_RTT);
+    fn new(t: &Track, through: Option<&FlowLimiter>, context: &PathContext) -> FlowView {
+        let base = context.base.or(t.handshake.rtt.map(|r| r.as_secs_f64())).unwrap_or(UNKNOWN_RTT);
         let mean = t.rtt.mean().map_or(base, |rtt| rtt.as_secs_f64());
         let rtt = mean.max(base);
         let rounds = rounds(t, rtt);
-        // Nothing is before the capture where that is the sender.
+        // A capture at the sender has no limiter before it.
         let limiter = through.map(|l| l.found);
         let limiter =
             limiter.filter(|l| l.behind || l.delay_fit.is_some() || l.bucket.is_some() || !sender_side(t));
         let others: Vec<&Track> = match t.too_big.is_empty() {
             true => Vec::new(),
-            false => {
-                beside.same_way.iter().map(|i| &beside.tracks[*i]).filter(|o| !std::ptr::eq(*o, t)).collect()
-            }
+            false => context
+                .same_way
+                .iter()
+                .map(|i| &context.tracks[*i])
+                .filter(|o| !std::ptr::eq(*o, t))
+                .collect(),
         };
         let stalls = SizeStall::all(t, &others);
-        let mut outages = outages::outages(t, rtt, beside.silences);
-        // The path was there for smaller packets.
+        let mut outages = outages::outages(t, rtt, context.silences);
+        // The path carried smaller packets.
         outages.retain(|o| !stalls.iter().any(|s| s.meets(*o)));
         let policer = limiter.is_some_and(|l| l.kind == LimiterKind::Policer);
         let by = if policer { Cause::Policed } else { Cause::Congestion };
         let dropped = (through.map_or(&[][..], |l| &l.dropped), by);
-        let losses = losses::losses(t, base, rtt, dropped, (&outages, &stalls), beside.full);
+        let losses = losses::losses(t, base, rtt, dropped, (&outages, &stalls), context.full);
         let since = |f: &(f64, f64)| (f.0 - limiter::seconds(t.first), f.1 - limiter::seconds(t.first));
         let facts = FlowFacts {
             full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),
-            reverse_full: beside.reverse_full.iter().flat_map(|f| f.iter()).map(since).collect(),
+            reverse_full: context.reverse_full.iter().flat_map(|f| f.iter()).map(since).collect(),
             base,
             least: t.rtt.min().map_or(base, |rtt| rtt.as_secs_f64()),
             mss: t.mss.unwrap_or(1) as f64,
@@ -74,7 +77,7 @@ impl FlowView {
             losses,
             stalls,
             outages,
-            quiet: beside.silences.iter().map(|s| s.since(limiter::seconds(t.first))).collect(),
+            quiet: context.silences.iter().map(|s| s.since(limiter::seconds(t.first))).collect(),
             bursts: outages::bursts(t, rtt).iter().map(|b| b - limiter::seconds(t.first)).collect(),
             near_receiver: receiver_side(t),
             waits_before_capture: waits_before_capture(t),
@@ -82,7 +85,7 @@ impl FlowView {
             one_way: measures::is_one_way(t) && !outages::is_unanswered(t),
             begun_late: !t.handshake.syn && !t.handshake.syn_ack,
             window_unknown: t.handshake.wscale.is_none(),
-            both_ways: beside.both_ways,
+            both_ways: context.both_ways,
             send_buffer_full: is_send_buffer_full(t, &rounds),
             held_again: t.held.total() >= HELD_AGAIN,
             unanswered: cc::are_losses_unanswered(&rounds, t.mss.unwrap_or(1) as f64),
@@ -91,7 +94,7 @@ impl FlowView {
         FlowView { rounds, facts, median }
     }
 
-    /// The causes of each round's parts, without those that what was measured refutes.
+    /// Returns the causes of each round trip's parts, without those that measurements refute.
     fn splits(&self, t: &Track, socket: Option<&SocketFacts>) -> Vec<evidence::RoundSplit> {
         let mut measured = evidence::measured(&self.rounds, &self.facts);
         let refuted = socket.map(|s| s.correct(t, &self.rounds, &mut measured)).unwrap_or_default();
@@ -99,15 +102,15 @@ impl FlowView {
     }
 }
 
-/// The diagnosis of one flow.
+/// Diagnoses one flow.
 pub(super) fn flow(
     t: &Track,
     through: Option<&FlowLimiter>,
-    beside: &PathContext,
+    context: &PathContext,
     info: &CaptureInfo,
 ) -> FlowDiagnosis {
-    let view = FlowView::new(t, through, beside);
-    let splits = view.splits(t, beside.socket);
+    let view = FlowView::new(t, through, context);
+    let splits = view.splits(t, context.socket);
     let FlowView { rounds, facts, .. } = view;
     let causes = timeline::shares(&splits);
     let silent = |split: &evidence::RoundSplit| split[RoundPart::Silence as usize].1;
@@ -133,7 +136,7 @@ pub(super) fn flow(
         remedies: Vec::new(),
         limiter: through.map(|l| l.index),
         rejected_limiter: None,
-        cc: beside
+        cc: context
             .socket
             .and_then(SocketFacts::control)
             .unwrap_or_else(|| cc::guess(t, &rounds, &facts, cause)),
@@ -144,7 +147,7 @@ pub(super) fn flow(
         notes: [measures::notes(t), losses::notes(t, cause)].concat(),
         between_ends: between::between_ends(t, info.start_s),
         qlog: None,
-        socket: beside.socket.map(SocketFacts::account),
+        socket: context.socket.map(SocketFacts::account),
         measures,
         causes,
     };
@@ -161,7 +164,7 @@ pub(super) fn flow(
     }
 }
 
-/// The packets of its setup, its resets and its longest response, which show no cause.
+/// Returns the packets of the flow's setup, its resets and its longest response, which show no cause.
 fn proofs_of_what_happened(t: &Track) -> Vec<PacketProof> {
     setup::proofs(t).into_iter().chain(responses::proof(t)).collect()
 }

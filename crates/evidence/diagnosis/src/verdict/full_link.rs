@@ -1,29 +1,29 @@
-//! When a flow had filled a link: what it delivers no longer grows with its window.
+//! When a flow has filled a link: its delivery rate no longer grows with its window.
 //!
-//! BBR ends its own start-up by the same sign (draft-ietf-ccwg-bbr, BBRCheckFullBWReached): three round trips in which the rate of
-//! delivery does not grow by a quarter. If more is in flight by then, the rest waits in a queue, because rate × RTT is what is in
-//! flight (Little's law). A window that grows slowly and a delivery that grows with it have filled nothing.
+//! BBR leaves Startup by the same sign (draft-ietf-ccwg-bbr, BBRCheckFullBWReached): three round trips in which the delivery rate does not
+//! grow by a quarter. If more is in flight by then, the rest waits in a queue, because the bytes in flight are rate × RTT (Little's law). A
+//! window that grows slowly, with a delivery rate that grows with it, has not filled a link.
 
 use super::round_trips::RoundTripSpan;
 
-/// Growth of the delivery, or of what is in flight, from one round trip to a later one that counts as growth.
+/// Least ratio, between two round trips, that counts as growth of the delivery rate or of the bytes in flight.
 const GROWTH: f64 = 1.25;
-/// Round trips without growth of the delivery after which the link is full.
+/// Round trips without growth of the delivery rate after which the link is full.
 const WITHOUT_GROWTH: usize = 3;
 
-/// From each time on, seconds since the connection's first packet, whether more is in flight than fills the link.
+/// Whether more is in flight than fills the link, from each time on (seconds since the connection's first packet).
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinkFills(Vec<(f64, bool)>);
 
 impl LinkFills {
-    /// Of round trips as short as the empty path's: those of a path with a queue would be too long to see delivery grow. Delivery
-    /// may grow again behind a pause of the sender's.
+    /// Measures fills over round trips as short as RTprop; the round trips of a path with a queue are too long to show growth. After a pause of
+    /// the sender, delivery may grow again.
     pub fn of(rounds: &[RoundTripSpan]) -> LinkFills {
         let mut fills: Vec<(f64, bool)> = rounds.iter().map(|r| (r.from, false)).collect();
         let (mut most, mut at_most, mut from, mut without) = (0.0f64, 0.0f64, 0, 0);
         for (i, r) in rounds.iter().enumerate() {
             if r.idle > 0.0 || r.ended > 0.0 || r.window_full > 0.0 {
-                // Another reason to deliver no more.
+                // Something else limits delivery.
                 (most, at_most, without) = (0.0, 0.0, 0);
                 continue;
             }
@@ -41,7 +41,7 @@ impl LinkFills {
             without += 1;
             let exceeds = |r: &RoundTripSpan| r.inflight > GROWTH * at_most;
             if without == WITHOUT_GROWTH {
-                // So it was in the round trips before.
+                // The link was already full in the round trips before.
                 (from..i).for_each(|j| fills[j].1 = exceeds(&rounds[j]));
             }
             fills[i].1 = without >= WITHOUT_GROWTH && (exceeds(r) || drains && before);
@@ -49,7 +49,7 @@ impl LinkFills {
         LinkFills(fills)
     }
 
-    /// Whether more than fills the link is in flight then.
+    /// Whether more is in flight at `time` than fills the link.
     pub fn is_overfilled(&self, time: f64) -> bool {
         let next = self.0.partition_point(|f| f.0 <= time);
         next.checked_sub(1).is_some_and(|i| self.0[i].1)
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_grows_while_delivery_does_not_has_filled_the_link() {
+    fn the_link_is_full_when_the_window_grows_and_delivery_does_not() {
         let grows = [10.0f64, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0];
         let of = |delivered: fn(f64) -> f64, most: f64| {
             let all: Vec<(f64, f64)> = grows.iter().map(|w| (w.min(most), delivered(w.min(most)))).collect();
@@ -83,9 +83,9 @@ mod tests {
         };
         assert_eq!(of(|w| w.min(80.0), f64::MAX), [false, false, false, false, true, true, true]);
         assert_eq!(of(|w| w, f64::MAX), [false; 7]);
-        // It stands at what it delivers: something else holds it.
+        // Window and delivery stand still together: something else limits them.
         assert_eq!(of(|w| w, 80.0), [false; 7]);
-        // It grows by two packets a round trip, and delivery with it.
+        // Window and delivery grow together by two packets a round trip.
         let slowly: Vec<(f64, f64)> =
             (0..20).map(|i| (40.0 + f64::from(i) * 2.0, 40.0 + f64::from(i) * 2.0)).collect();
         assert!(overfilled(&slowly).iter().all(|full| !full));

@@ -1,39 +1,41 @@
-//! Which limiter each group of flows goes through: flows between the same two hosts may share one, or have one each.
+//! The limiters of flows between the same two hosts, which may share one or have one each.
 
 use super::outages::AckSilence;
 use super::vantage::{receiver_side, sender_side, waits_before_capture};
 use super::{HostTraffic, gaps, number, outages, proof, rtt_summary, silences, silent, ways};
 use crate::limiter::posterior::LimiterSource;
-use crate::limiter::{self, AckLoad, FoundLimiter, LimiterPackets, LimiterSearch, PathFacts, ProposedLimiter};
+use crate::limiter::{
+    self, AckLoad, FoundLimiter, LimiterPackets, LimiterSearch, PathFacts, ProposedLimiter,
+};
 use result::FlowDiagnosis;
 use result::diagnosis::{Aqm, Limiter, LimiterKind, RejectedLimiter};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use track::{Addr, Track};
 
-/// A link is full where it carries this share of its rate.
+/// A link is full if it carries at least this share of its rate.
 pub(crate) const FULL_SHARE: f64 = 0.95;
 
-/// Flows of a group that are asked each for itself, at most: so that the time it takes grows with the packets only.
-pub(super) const MOST_ASKED: usize = 32;
+/// Greatest number of a group's flows that are searched separately, so that the work grows with the packets only.
+pub(super) const MAX_SEARCHED: usize = 32;
 
-/// Begins and ends, seconds since 1970.
+/// Spans of time: begin and end, seconds since 1970.
 pub(super) type TimeSpans = Rc<[(f64, f64)]>;
 
-/// The limiter a flow goes through.
+/// The limiter of a flow.
 #[derive(Clone, Debug)]
 pub(super) struct FlowLimiter {
     pub index: usize,
     pub found: FoundLimiter,
-    /// Of its bytes, this flow's.
+    /// This flow's share of the limiter's bytes.
     pub share: f64,
-    /// Which packets of this flow it dropped, as far as its backlog says, by their place in the log.
+    /// Packets of this flow that the limiter dropped according to its backlog, by their place in the log.
     pub dropped: Vec<u32>,
-    /// When all of its rate was used.
+    /// Spans in which its whole rate was used.
     pub full: TimeSpans,
 }
 
-/// When the limiter's flows, and the ACKs beside them, took all of its rate.
+/// Returns the spans in which the limiter's flows, with the ACKs that share the link, used its whole rate.
 pub(super) fn full<'a>(
     found: &FoundLimiter,
     members: impl Iterator<Item = &'a Track> + Clone,
@@ -42,7 +44,7 @@ pub(super) fn full<'a>(
     let bin = members.clone().map(|t| t.bin.as_secs_f64()).fold(0.0, f64::max);
     let packet = members.clone().map(full_packet).fold(0.0, f64::max);
     let width = full_window(bin, packet / found.rate);
-    // Whole intervals of one that is refilled at once.
+    // Whole intervals of a shaper that is refilled at intervals.
     let width = found.interval.map_or(width, |i| (width / i).ceil() * i);
     let mut bytes: BTreeMap<i64, f64> = BTreeMap::new();
     let mut add = |at: f64, n: f64| *bytes.entry((at / width) as i64).or_default() += n;
@@ -56,28 +58,28 @@ pub(super) fn full<'a>(
     full.map(|(i, _)| (i as f64 * width, (i + 1) as f64 * width)).collect()
 }
 
-/// Bytes of a full packet.
+/// Returns the bytes of a full packet.
 pub(super) fn full_packet(t: &Track) -> f64 {
     f64::from(t.mss.unwrap_or(0) + t.header)
 }
 
-/// Over how many seconds a link's rate is measured: so many that a bin and a packet more or less at either end are no more than
-/// what a full link may lack of its rate.
+/// Returns the seconds over which to measure a link's rate, so that a bin and a packet more or less at either end stay within what a full link
+/// may lack of its rate.
 pub(crate) fn full_window(bin: f64, packet: f64) -> f64 {
     2.0 * (bin + packet) / (1.0 - FULL_SHARE)
 }
 
-/// Flows of the same two hosts in the same direction.
+/// Groups the flows between the same two hosts in the same direction.
 pub(super) fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
     let mut of: BTreeMap<(Addr, Addr), Vec<usize>> = BTreeMap::new();
-    let can_be_asked = |t: &Track| !t.log.is_empty() && !gaps::has_too_many(t);
-    for (i, t) in tracks.iter().enumerate().filter(|(_, t)| can_be_asked(t)) {
+    let can_be_searched = |t: &Track| !t.log.is_empty() && !gaps::has_too_many(t);
+    for (i, t) in tracks.iter().enumerate().filter(|(_, t)| can_be_searched(t)) {
         of.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
     }
     of.into_values().collect()
 }
 
-/// ACKs that pass with a group's data.
+/// Returns the ACKs that pass with a group's data.
 pub(super) fn ack_load(
     tracks: &[Track],
     group: &[usize],
@@ -91,7 +93,7 @@ pub(super) fn ack_load(
     for t in back.iter().map(|i| &tracks[*i]) {
         let (first, width) = (limiter::seconds(t.first), t.bin.as_secs_f64());
         for b in t.bins.iter().filter(|b| b.acks > 0) {
-            // Spread over the bin, none more than a packet.
+            // Spread over the bin, each at most a packet.
             let bytes = b.acks as f64 * size;
             let parts = (bytes / full).ceil().max(1.0);
             out.extend((0..parts as usize).map(|i| AckLoad {
@@ -104,7 +106,7 @@ pub(super) fn ack_load(
     out
 }
 
-/// What the hosts' packets say of the path; the delays, which need samples, of those that have them.
+/// Returns the facts about the path that the tracks share; `None` where no track has an RTT sample.
 fn path(tracks: &[&Track], behind: bool) -> Option<PathFacts> {
     let with = || tracks.iter().filter(|t| t.rtt.samples() > 0);
     let base = tracks.iter().filter_map(|t| t.rtt.min()).min()?.as_secs_f64();
@@ -116,22 +118,22 @@ fn path(tracks: &[&Track], behind: bool) -> Option<PathFacts> {
     Some(PathFacts { base, rtt, behind, merged, sender })
 }
 
-/// A limiter, and when which of the flows asked lost a packet to it.
+/// A limiter, and the packets that it dropped.
 #[derive(Clone, Debug)]
 pub(super) struct LimiterAnswer {
     pub found: FoundLimiter,
-    /// Index among those asked, place in its log.
+    /// Index of the flow among those searched, and place in its log.
     pub dropped: Vec<(u16, u32)>,
 }
 
-/// Those of the tracks that are asked for a limiter.
-struct Asked<'a> {
+/// Tracks that are searched for a limiter.
+struct SearchedTracks<'a> {
     tracks: Vec<&'a Track>,
-    /// When the path of each was gone, seconds.
+    /// Outages of each track's path, seconds since its connection's first packet.
     gone: Vec<Vec<(f64, f64)>>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> SearchedTracks<'a> {
     fn new(tracks: &'a [Track], members: &[usize], silences: &[AckSilence]) -> Self {
         let (tracks, gone) = members.iter().map(|m| (&tracks[*m], gone(&tracks[*m], silences))).unzip();
         Self { tracks, gone }
@@ -142,20 +144,20 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The limiter of these tracks together. Where none is found, the most probable one is noted in `rejected`, which has a place for each
-/// track.
-fn ask(
+/// Searches for a limiter of these tracks together. Where none is found, the most probable one is noted in `rejected`, which has a place for
+/// each track.
+fn search(
     tracks: &[Track],
     members: &[usize],
     silences: &[AckSilence],
     ack_load: &[AckLoad],
     rejected: &mut [Option<FoundLimiter>],
 ) -> Option<LimiterAnswer> {
-    let asked = Asked::new(tracks, members, silences);
-    let packets = asked.packets(ack_load);
+    let searched = SearchedTracks::new(tracks, members, silences);
+    let packets = searched.packets(ack_load);
     let mut kept = None;
-    for behind in sides(&asked.tracks) {
-        let Some(path) = path(&asked.tracks, behind) else { continue };
+    for behind in sides(&searched.tracks) {
+        let Some(path) = path(&searched.tracks, behind) else { continue };
         match limiter::find(&packets, path, &mut kept) {
             LimiterSearch::Found(found, dropped) => return Some(LimiterAnswer { found, dropped }),
             LimiterSearch::Unlikely(found) => {
@@ -172,41 +174,41 @@ fn ask(
     None
 }
 
-/// Which side of the capture is asked first, and which then: behind it (`true`), or before.
+/// Returns the order in which the sides of the capture are searched: behind it (`true`) and before it.
 fn sides(members: &[&Track]) -> [bool; 2] {
     let lost = |f: fn(&Track) -> u64| members.iter().map(|t| f(t)).sum::<u64>();
     let (up, down) = (lost(|t| t.counts.lost_up), lost(|t| t.counts.lost_down));
-    // Delays between sender and capture show in what the sender adds to the RTT.
+    // Waits between sender and capture show in the sender's part of the RTT.
     let waits_up = |t: &&Track| receiver_side(t) || waits_before_capture(t);
     let up_first = up > down || up == down && members.iter().any(waits_up);
     [!up_first, up_first]
 }
 
-/// What may limit some of the tracks, on either side of the capture: to learn from where it is known what does.
+/// The limiters that may limit some of the tracks, for learning where the truth is known.
 pub struct ProposedLimiters {
-    /// Which tracks.
+    /// Indices of the tracks.
     pub members: Vec<usize>,
-    /// Of each side what was proposed.
+    /// The proposals for either side of the capture.
     pub sides: Vec<Vec<ProposedLimiter>>,
 }
 
-/// What may limit these tracks, those between two hosts together and each alone.
+/// Returns the limiters that may limit these tracks: those between two hosts together, and each alone.
 pub fn proposed_limiters(tracks: &[Track]) -> Vec<ProposedLimiters> {
     let silences = silences(tracks);
     let ways = ways(tracks);
     let groups = groups(tracks);
     let alone = groups.iter().filter(|g| g.len() > 1).flat_map(|g| g.iter().map(|m| vec![*m]));
-    let asked = groups.iter().cloned().chain(alone);
+    let searched = groups.iter().cloned().chain(alone);
     let of = |members: Vec<usize>| {
         let load = if groups.contains(&members) { ack_load(tracks, &members, &ways) } else { Vec::new() };
         let sides = proposed_of(tracks, &members, &silences, &load);
         ProposedLimiters { members, sides }
     };
-    asked.map(of).collect()
+    searched.map(of).collect()
 }
 
-/// The buckets that explain losses of the flows between the hosts of the first track together better than chance, as policers: what may
-/// limit them where no verdict says what does.
+/// Returns the policers whose buckets explain the losses of the first track's group better than chance: candidates where the verdict names no
+/// limiter.
 pub fn proposed_buckets(tracks: &[Track]) -> Vec<ProposedLimiter> {
     let first = groups(tracks).into_iter().find(|members| members.contains(&0));
     let of = |members: Vec<usize>| proposed_of(tracks, &members, &silences(tracks), &[]);
@@ -217,27 +219,27 @@ pub fn proposed_buckets(tracks: &[Track]) -> Vec<ProposedLimiter> {
     all.into_iter().filter(policer).collect()
 }
 
-/// On either side of the capture, in the order in which they are asked.
+/// Returns the proposals for either side of the capture, in the order in which the sides are searched.
 fn proposed_of(
     tracks: &[Track],
     members: &[usize],
     silences: &BTreeMap<(Addr, Addr), Vec<AckSilence>>,
     ack_load: &[AckLoad],
 ) -> Vec<Vec<ProposedLimiter>> {
-    let asked = Asked::new(tracks, members, silent(silences, &tracks[members[0]]));
-    let packets = asked.packets(ack_load);
-    let sides = sides(&asked.tracks).into_iter().filter_map(|behind| path(&asked.tracks, behind));
+    let searched = SearchedTracks::new(tracks, members, silent(silences, &tracks[members[0]]));
+    let packets = searched.packets(ack_load);
+    let sides = sides(&searched.tracks).into_iter().filter_map(|behind| path(&searched.tracks, behind));
     sides.map(|path| limiter::proposed(&packets, path)).collect()
 }
 
-/// Times in which nothing of the track passed, and what was sent just before was lost.
+/// Returns the spans in which a track's packets were lost to outages, seconds since its connection's first packet.
 pub(super) fn gone(t: &Track, silences: &[AckSilence]) -> Vec<(f64, f64)> {
     let rtt = outages::rtt(t);
     let outages = outages::outages(t, rtt, silences).into_iter();
     outages.map(|o| outages::reach(o, rtt)).collect()
 }
 
-/// The limiters of a group: one for all, or one each. `rejected` has a place for each track, as in [`ask`].
+/// Returns the limiters of a group: one for all flows, or one for each. `rejected` is as in [`search`].
 pub(super) fn limiters_of(
     tracks: &[Track],
     group: &[usize],
@@ -245,29 +247,29 @@ pub(super) fn limiters_of(
     ack_load: &[AckLoad],
     rejected: &mut [Option<FoundLimiter>],
 ) -> Vec<(LimiterAnswer, Vec<usize>)> {
-    let joint = ask(tracks, group, silences, ack_load, rejected);
+    let joint = search(tracks, group, silences, ack_load, rejected);
     if group.len() == 1 {
         return joint.map(|f| (f, group.to_vec())).into_iter().collect();
     }
     let lost = |m: usize| tracks[m].counts.lost_up + tracks[m].counts.lost_down;
     let mut each: Vec<usize> = match &joint {
-        // A bucket for each would make no sense of all together, or look like the queue before it.
+        // A bucket for each flow explains the joint losses badly, or looks like the queue before it.
         Some(_) => group.iter().copied().filter(|m| lost(*m) > 0).collect(),
         None => group.to_vec(),
     };
     each.sort_by_key(|m| std::cmp::Reverse(tracks[*m].counts.ip_bytes));
-    each.truncate(MOST_ASKED);
-    let mut ask_alone = |m: usize| Some((ask(tracks, &[m], silences, &[], rejected)?, vec![m]));
+    each.truncate(MAX_SEARCHED);
+    let mut search_alone = |m: usize| Some((search(tracks, &[m], silences, &[], rejected)?, vec![m]));
     let Some(joint) = joint else {
-        return shared(tracks, group, ack_load, each.into_iter().filter_map(ask_alone).collect());
+        return shared(tracks, group, ack_load, each.into_iter().filter_map(search_alone).collect());
     };
-    // Whether a policer of each foretells the losses of some flows better than what is there for all.
+    // Whether policers of single flows predict the losses better than the joint limiter.
     let (mut alone, mut unpoliced) = (Vec::new(), 0);
     for m in &each {
-        let answer = ask_alone(*m);
+        let answer = search_alone(*m);
         unpoliced += usize::from(answer.as_ref().is_none_or(|a| a.0.found.kind != LimiterKind::Policer));
         alone.extend(answer);
-        // Policers are no majority any more, whatever the others are.
+        // Policers can no longer be the majority.
         if unpoliced * 2 >= each.len() {
             return vec![(joint, group.to_vec())];
         }
@@ -275,7 +277,7 @@ pub(super) fn limiters_of(
     let policed = alone.iter().map(|a| &a.0.found).filter(|f| f.kind == LimiterKind::Policer);
     let (count, gain, episodes) =
         policed.fold((0, 0.0, 0.0), |s, f| (s.0 + 1, s.1 + f.loss_gain, s.2 + f.episodes));
-    // Losses of several flows at once are one episode of all and one of each: what an episode gains in the mean.
+    // Losses of several flows at once are one joint episode and one episode of each flow, so compare the mean gain of an episode.
     let by_each = gain / episodes.max(1.0) * count as f64 / each.len().max(1) as f64;
     if count * 2 <= each.len() || by_each <= joint.found.loss_gain / joint.found.episodes.max(1.0) {
         return vec![(joint, group.to_vec())];
@@ -283,17 +285,17 @@ pub(super) fn limiters_of(
     shared(tracks, group, ack_load, alone)
 }
 
-/// Limiters of flows that were asked alone; or one link for all of them. With a queue for each flow only one flow's delays
-/// may show the link. If the group together takes all of its rate for most of the time, and that flow alone for less than half
-/// of that, it is everybody's.
+/// Returns the limiters of flows that were searched alone, or one link for all of them. With a queue for each flow, the delays of only one
+/// flow may show the link. The link is shared if the group uses its whole rate for most of the time, and that flow alone for less than half
+/// of that time.
 fn shared(
     tracks: &[Track],
     group: &[usize],
     ack_load: &[AckLoad],
     found: Vec<(LimiterAnswer, Vec<usize>)>,
 ) -> Vec<(LimiterAnswer, Vec<usize>)> {
-    let seconds = |asked: &LimiterAnswer, members: &[usize]| -> f64 {
-        let spans = full(&asked.found, members.iter().map(|m| &tracks[*m]), ack_load);
+    let seconds = |answer: &LimiterAnswer, members: &[usize]| -> f64 {
+        let spans = full(&answer.found, members.iter().map(|m| &tracks[*m]), ack_load);
         spans.iter().map(|s| s.1 - s.0).sum()
     };
     let links = found.iter().filter(|a| a.0.found.kind != LimiterKind::Policer);
@@ -308,18 +310,18 @@ fn shared(
     found
 }
 
-/// Seconds from the first data of these tracks to the last.
+/// Returns the seconds from the first data of these tracks to the last.
 fn spans(tracks: &[Track], group: &[usize]) -> f64 {
     let first = group.iter().filter_map(|m| tracks[*m].first_data).map(limiter::seconds);
     let last = group.iter().filter_map(|m| tracks[*m].last_data).map(limiter::seconds);
     last.fold(f64::NEG_INFINITY, f64::max) - first.fold(f64::INFINITY, f64::min)
 }
 
-/// The limiter of these flows as the diagnosis reports it.
+/// Returns the limiter of these flows as the diagnosis reports it.
 pub(super) fn as_reported<'a>(found: &FoundLimiter, members: impl Iterator<Item = &'a Track>) -> Limiter {
     let queued = found.kind != LimiterKind::Policer;
     let members: Vec<&Track> = members.collect();
-    // A queue is no shorter than nearly all of the delay that packets had, where it was the queue that delayed them.
+    // Where the queue delayed packets, it is at least as long as nearly all of their delay.
     let seen = members.iter().map(|t| rtt_summary(&t.rtt)).map(|rtt| (rtt.p95 - rtt.min) * 1e-3);
     let seen = seen.fold(0.0, f64::max);
     let delay = if found.delay_fit.is_some() { found.delay.max(seen) } else { found.delay };
@@ -341,12 +343,12 @@ pub(super) fn as_reported<'a>(found: &FoundLimiter, members: impl Iterator<Item 
     }
 }
 
-/// A limiter that is no more probable than none, as the diagnosis reports it.
+/// Returns a limiter that is less probable than none as the diagnosis reports it.
 pub(super) fn as_rejected(found: FoundLimiter) -> RejectedLimiter {
     RejectedLimiter { kind: found.kind, rate_mbps: found.rate * 8e-6, probability: found.confidence }
 }
 
-/// Drops limiters that hold back none of their flows; the new number of each.
+/// Removes the limiters that limit none of their flows, and returns the new index of each.
 pub(super) fn keep_those_that_limit(
     limiters: &mut Vec<Limiter>,
     flows: &[FlowDiagnosis],
@@ -366,7 +368,7 @@ pub(super) fn keep_those_that_limit(
     refer
 }
 
-/// Share of the flow's time that its limiter explains.
+/// Returns the share of the flow's time that its limiter explains.
 fn by_limiter(f: &FlowDiagnosis) -> f64 {
     f.causes.iter().filter(|c| c.cause.is_of_limiter()).map(|c| c.share).sum()
 }

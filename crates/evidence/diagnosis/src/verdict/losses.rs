@@ -1,6 +1,6 @@
-//! What each loss of a flow was: a policer's drop, a full queue, the path gone, or nothing that shows.
+//! The cause of each loss of a flow: a policer's drop, a full queue, an outage, the packet's size, or chance.
 
-use super::limiters::MOST_ASKED;
+use super::limiters::MAX_SEARCHED;
 use super::outages::reach;
 use super::too_big::SizeStall;
 use super::vantage::are_waits_unseen;
@@ -11,20 +11,21 @@ use result::diagnosis::Cause;
 use std::collections::BTreeSet;
 use track::{LoggedPacket, PacketFate, Track};
 
-/// A queue is full when the delay is at least this share of what it usually is at losses.
+/// A queue is full when the delay is at least this share of the usual delay at losses.
 const LONG: f32 = 0.5;
-/// Shorter delays, seconds, jitter makes too, however short the path ([`super::evidence`] holds delays against the same).
+/// Least delay of a standing queue, seconds: jitter reaches less, however short the path.
 const STANDS: f64 = super::evidence::LEAST_STANDING;
-/// A queue that never delayed packets by so much, seconds and share of the path's round trip, shows in no capture: what they wait for is
-/// as well the line in front of a policer.
+/// Least delay of a queue that a capture shows, in seconds and as a share of RTprop. Packets also wait as long for the line in front of a
+/// policer.
 const VISIBLE: (f64, f64) = (1e-3, 0.02);
-/// Where half of the packets are cut in two and each fragment is lost alike, two of three lost packets were cut.
+/// Share of fragmented packets from which on losses are ascribed to fragmentation: where half of the packets are cut in two and fragments are
+/// lost alike, two of three lost packets were cut.
 const MOSTLY_FRAGMENTS: f64 = 0.5;
-/// A delay measured this share of a round trip ago still holds, and losses within it are of one queue.
+/// Share of a round trip for which a measured delay stays valid, and within which losses belong to one queue.
 const FRESH: f64 = 0.5;
 
-/// When packets were lost, seconds since the connection's first packet, and to what. `dropped`: places in the log of what
-/// a limiter dropped, and what that makes of them; `outages` as [`super::outages`] says, `stalls` as [`super::too_big`].
+/// Returns the time of each loss, seconds since the connection's first packet, and its cause. `dropped`: places in the log of packets that the
+/// limiter dropped, and the cause `by` that they have. `outages` and `stalls` come from [`super::outages`] and [`super::too_big`].
 pub(crate) fn losses(
     t: &Track,
     base: f64,
@@ -38,8 +39,7 @@ pub(crate) fn losses(
     let full = at_full_queue(t, base, rtt, of_all);
     let gone: Vec<(f64, f64)> = outages.iter().map(|o| reach(*o, rtt)).collect();
     let mut out = Vec::new();
-    // What else is lost in the round trip changes nothing: congestion control answers a window's losses once (RFC 5681
-    // section 4.3), and the first of them speaks for all.
+    // Congestion control responds once to the losses of a window (RFC 5681 section 4.3), so the first loss decides for its round trip.
     let mut answered = f64::NEG_INFINITY;
     for (i, s) in t.log.iter().enumerate().filter(|(_, s)| s.fate != PacketFate::Passed) {
         let at = seconds(s.time);
@@ -47,7 +47,7 @@ pub(crate) fn losses(
         let cause = if let Some(stall) = stalls.iter().find(|stall| stall.explains(s, since)) {
             stall.cause
         } else if t.lost_probes.contains(&s.time) {
-            Cause::PacketTooBig // Congestion control does not answer it (RFC 4821 section 7.6.1).
+            Cause::PacketTooBig // Congestion control does not respond to a lost probe (RFC 4821 section 7.6.1).
         } else if dropped.contains(&(i as u32)) {
             by
         } else if gone.iter().any(|g| since > g.0 && since < g.1) {
@@ -67,8 +67,8 @@ pub(crate) fn losses(
     out
 }
 
-/// How many times packets were lost, those within a round trip of each other counted once: congestion control answers them once (RFC
-/// 5681 section 4.3).
+/// Returns the number of loss episodes. Losses within a round trip count once, because congestion control responds to them once (RFC 5681
+/// section 4.3).
 fn episodes(t: &Track) -> usize {
     let rtt = t.rtt.mean().unwrap_or_default();
     let (mut count, mut until) = (0, None);
@@ -79,14 +79,14 @@ fn episodes(t: &Track) -> usize {
     count
 }
 
-/// The losses of a full queue, a policer and chance look alike up to so many episodes: a bucket that was full at first, a queue that slow
-/// start overfilled, and chance lose packets once each.
+/// Up to so many episodes, the losses of a full queue, a policer and chance look alike: the bucket that was full at first, the queue that
+/// slow start overfilled, and chance lose packets once each.
 const FEW_EPISODES: usize = 2;
 
-/// What the losses leave open of their cause: codes of [`FlowDiagnosis::notes`](result::FlowDiagnosis::notes).
+/// Returns what the losses leave open about their cause, as codes of [`FlowDiagnosis::notes`](result::FlowDiagnosis::notes).
 pub(super) fn notes(t: &Track, cause: Cause) -> Vec<String> {
     let few = matches!(cause, Cause::RandomLoss | Cause::Congestion) && episodes(t) <= FEW_EPISODES;
-    // How long packets waited tells a full queue from a policer and from chance.
+    // The waits of packets distinguish a full queue from a policer and from chance.
     let unseen = matches!(cause, Cause::RandomLoss | Cause::Policed)
         && t.counts.lost_up > t.counts.lost_down
         && are_waits_unseen(t);
@@ -94,13 +94,13 @@ pub(super) fn notes(t: &Track, cause: Cause) -> Vec<String> {
     known.iter().filter(|(holds, _)| *holds).map(|(_, code)| code.to_string()).collect()
 }
 
-/// A packet of the log is larger than those that come whole, of a flow most of whose packets come in fragments.
+/// Whether the packet is larger than those that arrive unfragmented, in a flow with mostly fragmented packets.
 fn comes_in_fragments(t: &Track, s: &LoggedPacket) -> bool {
     let most = t.counts.fragmented_packets as f64 > MOSTLY_FRAGMENTS * t.counts.data_packets as f64;
     most && t.fragment_fits.is_some_and(|fits| s.bytes / u32::from(s.segments.max(1)) > fits)
 }
 
-/// What delays just before losses say, behind the capture and before it, where losses go with delay.
+/// The delays just before losses, for either side of the capture; `None` where losses do not come with delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct QueueLossSigns {
     behind: Option<LossDelay>,
@@ -109,14 +109,14 @@ pub(super) struct QueueLossSigns {
 
 #[derive(Clone, Copy, Debug)]
 struct LossDelay {
-    /// Their median, seconds.
+    /// Median, seconds.
     delay: f32,
-    /// Most came with a long queue: so did those that have no delay, most likely.
+    /// Most losses came with a long queue, so those without a known delay probably did too.
     all: bool,
 }
 
 impl LossDelay {
-    /// On a path of a round trip of `base` seconds.
+    /// Tests whether losses come with delay, on a path with an RTprop of `base` seconds.
     fn of(losses: &mut [f32], passed: &mut [f32], base: f64) -> Option<LossDelay> {
         let visible = VISIBLE.0.min(VISIBLE.1 * base);
         let delay = delay_at_losses(losses, passed).filter(|d| f64::from(*d) >= visible)?;
@@ -130,49 +130,56 @@ impl LossDelay {
     }
 }
 
-/// The same of all flows of a way, which share its queues: each alone may have lost too little to tell.
+/// Tests whether losses come with delay over all flows of a direction, which share its queues. A single flow may have lost too little.
 pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
     let mut some: Vec<&Track> =
         tracks.iter().copied().filter(|t| t.counts.retransmitted_packets > 0).collect();
     some.sort_by_key(|t| std::cmp::Reverse(t.counts.retransmitted_packets));
-    some.truncate(MOST_ASKED);
+    some.truncate(MAX_SEARCHED);
     let of = |fate| {
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         for t in &some {
             let delay = delays(t, fate, base);
-            beside(t, fate, &delay, t.rtt.mean().unwrap_or_default().as_secs_f64(), &mut losses, &mut passed);
+            collect_delays(
+                t,
+                fate,
+                &delay,
+                t.rtt.mean().unwrap_or_default().as_secs_f64(),
+                &mut losses,
+                &mut passed,
+            );
         }
         (LossDelay::of(&mut losses, &mut passed, base), !losses.is_empty())
     };
-    let (before, told) = of(PacketFate::LostUp);
-    QueueLossSigns { behind: of(PacketFate::LostDown).0, before: before.or_else(|| by_gaps(tracks, told)) }
+    let (before, known) = of(PacketFate::LostUp);
+    QueueLossSigns { behind: of(PacketFate::LostDown).0, before: before.or_else(|| by_gaps(tracks, known)) }
 }
 
-/// What was lost before the capture and does not go with delays: all at full queues if no gap took time. Where delays are
-/// `told`, the queue would have to be too short to show in them, and only gaps that are known to the packet say so.
-fn by_gaps(tracks: &[&Track], told: bool) -> Option<LossDelay> {
-    let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MOST_ASKED;
+/// Tests the gaps of packets that were lost before the capture: if no gap took time, all were lost at full queues. Where delays are `known`,
+/// such a queue is too short to show in them, and only gaps between packets that are not merged count.
+fn by_gaps(tracks: &[&Track], known: bool) -> Option<LossDelay> {
+    let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MAX_SEARCHED;
     let none = vec![Vec::new(); tracks.len()];
     let all = lost
         && all_gaps_closed(
             &LimiterPackets { tracks, gone: &none, ack_load: &[] }.arrivals(false, false),
-            told,
+            known,
         );
     all.then_some(LossDelay { delay: f32::NEG_INFINITY, all })
 }
 
-/// Which packets of the log were lost at a full queue: those that came when it was long, where losses go with that.
+/// Returns which packets of the log were lost at a full queue: those that came when it was long, if losses come with long queues.
 fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<bool> {
     let mut full = vec![false; t.log.len()];
     for (fate, of_all) in [(PacketFate::LostDown, of_all.behind), (PacketFate::LostUp, of_all.before)] {
-        // Of most flows nothing was lost, or on one side only.
+        // Most flows lost nothing, or only on one side.
         if !t.log.iter().any(|s| s.fate == fate) {
             continue;
         }
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         let delay = delays(t, fate, base);
-        beside(t, fate, &delay, rtt, &mut losses, &mut passed);
-        // Who waits longer than the path is long stands in a full link's queue, be it always as long.
+        collect_delays(t, fate, &delay, rtt, &mut losses, &mut passed);
+        // A packet that waits longer than RTprop waits in a full link's queue, even if every packet waits as long.
         for (i, s) in t.log.iter().enumerate() {
             let stands = fate == PacketFate::LostDown && f64::from(delay[i]) > base.max(STANDS);
             full[i] |= s.fate == fate && stands;
@@ -185,13 +192,13 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<
     full
 }
 
-/// What losses are held against: behind the capture the delay of the round trip, before it that of the way to it.
+/// Returns the delay at each packet with which losses are compared: the RTT behind the capture, the delay to the capture before it.
 fn delays(t: &Track, fate: PacketFate, base: f64) -> Vec<f32> {
-    if fate == PacketFate::LostDown { round_trips(t, base) } else { ways(t) }
+    if fate == PacketFate::LostDown { round_trips(t, base) } else { delays_to_capture(t) }
 }
 
-/// Adds the delay beside losses, and that of what passed. Losses of one queue say it once.
-fn beside(
+/// Collects the delays at losses and those of packets that passed. Losses of one queue count once.
+fn collect_delays(
     t: &Track,
     fate: PacketFate,
     delay: &[f32],
@@ -210,8 +217,8 @@ fn beside(
     }
 }
 
-/// Delay of the round trip above the least, seconds, of each packet or (where it has none) of the last before it; the
-/// lesser of two, because now and then an ACK is held back.
+/// Returns each packet's RTT above the least, seconds, or the last known one. The lesser of two neighbours counts, because an ACK is delayed now
+/// and then.
 fn round_trips(t: &Track, base: f64) -> Vec<f32> {
     let (mut last, mut least, mut until) = (f32::NAN, f32::NAN, f64::INFINITY);
     let of = |s: &LoggedPacket| {
@@ -225,8 +232,8 @@ fn round_trips(t: &Track, base: f64) -> Vec<f32> {
     t.log.iter().map(of).collect()
 }
 
-/// Delay on the way to the capture above the least, seconds, likewise.
-fn ways(t: &Track) -> Vec<f32> {
+/// Returns each packet's delay to the capture above the least, seconds, or the last known one.
+fn delays_to_capture(t: &Track) -> Vec<f32> {
     let mut last = f32::NAN;
     let of = |s: &LoggedPacket| {
         if s.fate == PacketFate::Passed && s.delay.is_known() {
@@ -243,7 +250,7 @@ mod tests {
     use track::PackedSpan;
     use units::{Span, Time};
 
-    /// Bursts of ten packets on a path of 11 ms: each waits for those before it, and the last one is lost.
+    /// Bursts of ten packets on a path of 11 ms. Each packet waits for its predecessors, and the last one is lost.
     fn bursts(each: Span) -> Track {
         let packet = |i: u64| {
             let (burst, place) = (i / 10, i % 10);
@@ -263,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_go_with_a_queue_only_if_it_delays_more_than_a_line_does() {
+    fn losses_are_a_queues_only_if_it_delays_more_than_a_line() {
         let causes = |each: Span| {
             let t = bursts(each);
             let all = losses(&t, 0.011, 0.011, (&[], Cause::Congestion), (&[], &[]), full(&[&t], 0.011));

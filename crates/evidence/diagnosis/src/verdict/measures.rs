@@ -1,14 +1,14 @@
-//! The numbers of a flow, and how far they can be trusted.
+//! The measured numbers of a flow, and the notes that limit how far to trust them.
 
 use super::gaps::missing_share;
 use super::round_trips::RoundTripSpan;
-use super::too_big::is_untold;
+use super::too_big::is_unreported;
 use result::RttSummary;
 use result::diagnosis::Measures;
 use track::{SpanHistogram, Track};
 use units::Span;
 
-/// Measures of a track.
+/// Returns the measures of a track.
 pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
     let c = &t.counts;
     let seconds: f64 = rounds.iter().map(|r| r.width).sum();
@@ -66,20 +66,20 @@ pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
     }
 }
 
-/// The IP packet that full segments make after they fell, where the sender was told to.
+/// Returns the IP packet size of full segments after the sender reduced them on an ICMP message.
 fn fell_to(t: &Track) -> Option<u32> {
-    let mss = t.mss.filter(|_| t.too_big.iter().any(|s| s.fits.is_some()) && !is_untold(t))?;
+    let mss = t.mss.filter(|_| t.too_big.iter().any(|s| s.fits.is_some()) && !is_unreported(t))?;
     Some(mss + t.header)
 }
 
-/// Minimum, mean, quantiles and maximum in milliseconds; all zero without samples.
+/// Returns minimum, mean, quantiles and maximum in milliseconds; all zero without samples.
 pub(crate) fn rtt_summary(h: &SpanHistogram) -> RttSummary {
     let ms = |span: Option<Span>| span.unwrap_or_default().as_millis_f64();
     let mean = h.sum_nanos() as f64 / h.samples().max(1) as f64 / 1e6;
     RttSummary::with((ms(h.min()), ms(h.max())), mean, |q| ms(h.quantile(q)))
 }
 
-/// Greatest delivery rate over two rounds, bytes a second; one alone may hold the ACKs of two.
+/// Returns the greatest delivery rate over two round trips, bytes a second. A single one may contain the ACKs of two.
 fn fastest(rounds: &[RoundTripSpan], mean: f64) -> f64 {
     rounds
         .windows(2)
@@ -88,29 +88,28 @@ fn fastest(rounds: &[RoundTripSpan], mean: f64) -> f64 {
         .fold(mean, f64::max)
 }
 
-/// The data, or its ACKs, are not in the capture.
+/// Whether the data, or its ACKs, are not in the capture.
 pub(crate) fn is_one_way(t: &Track) -> bool {
     t.counts.acks == 0 || t.counts.data_packets == 0
 }
 
-/// The snap length cut TCP options off: of the SYN, of data or of ACKs.
+/// Whether the snap length cut TCP options off: of the SYN, of data or of ACKs.
 pub(crate) fn are_options_cut(t: &Track) -> bool {
     t.handshake.options_cut || t.counts.options_cut > 0
 }
 
-/// The ends did not agree on SACK: their SYNs show it. Of a connection without them, or with options that were not captured, it is
-/// not known.
+/// Whether the SYNs show that the ends did not agree on SACK. Without captured SYNs or options that is unknown, and false is returned.
 fn without_sack(t: &Track) -> bool {
     let h = &t.handshake;
     h.syn && h.syn_ack && !h.sack && t.counts.sacks == 0 && !are_options_cut(t)
 }
 
-/// How long the way between sender and capture takes is known, by the handshake or by timestamps.
+/// Whether the handshake or timestamps show the delay between sender and capture.
 fn knows_rtt(t: &Track) -> bool {
     t.rtt_up.samples() > 0 || t.handshake.up.is_some()
 }
 
-/// Codes of what limits how far the numbers can be trusted.
+/// Returns the codes of facts about the capture that limit how far to trust the numbers.
 pub(crate) fn notes(t: &Track) -> Vec<String> {
     let c = &t.counts;
     let refuted = t.handshake.scale_refuted;

@@ -1,11 +1,10 @@
 //! Times in which nothing passed between two hosts.
 //!
-//! Losses do not stop ACKs: what follows a lost packet is acknowledged. Where a queue or a policer drops all that one flow
-//! has outstanding, other flows go on. So the path is gone where no flow between the hosts gets an ACK although enough
-//! was outstanding, and where what was lost then comes again at its end: a sender whose data is not acknowledged sends it
-//! again (RFC 6298 section 5), so where none did, it is the capture that lacks the ACKs. Seen from behind the outage, nothing
-//! is outstanding: there, packets that come late by the outage, or packets missing in what comes next, tell it from a sender
-//! with nothing to send.
+//! Losses do not stop ACKs, because the packets after a lost one are acknowledged. Where a queue or a policer drops all outstanding packets of
+//! one flow, other flows go on. So the path had an outage where no flow between the hosts got an ACK although enough was outstanding, and the
+//! lost data was retransmitted at the end: a sender retransmits data that is not acknowledged (RFC 6298 section 5), so if none did, it is the
+//! capture that lacks the ACKs. Behind the outage a capture sees nothing outstanding. There an outage differs from an idle sender by packets
+//! that are as late as the outage is long, or by packets that are missing when traffic resumes.
 
 use super::UNKNOWN_RTT;
 use super::measures::is_one_way;
@@ -13,7 +12,7 @@ use crate::limiter::{micros, seconds};
 use std::ops::Range;
 use track::{PacketFate, PauseKind, Track, WaitReason};
 
-/// Shorter times without ACKs, seconds, are no silence: delayed ACKs make such (Linux' `TCP_DELACK_MAX`).
+/// Least time without ACKs that counts as a silence, seconds: delayed ACKs take as long (Linux' `TCP_DELACK_MAX`).
 const LEAST: f64 = 0.2;
 
 /// A time without any ACK between two hosts, seconds since 1970.
@@ -21,28 +20,27 @@ const LEAST: f64 = 0.2;
 pub(crate) struct AckSilence {
     from: f64,
     to: f64,
-    /// The path was gone, as one of their flows shows.
+    /// One of the flows shows that the path had an outage.
     gone: bool,
 }
 impl AckSilence {
-    /// From when to when, seconds since `first`.
+    /// Returns begin and end, seconds since `first`.
     pub fn since(&self, first: f64) -> (f64, f64) {
         (self.from - first, self.to - first)
     }
 }
 
-/// A timeout sends fewer segments at once than this: its window is one (RFC 5681 section 3.1).
+/// A sender that returns from a timeout sends fewer segments at once than this: its window is one segment (RFC 5681 section 3.1).
 const AT_ONCE: usize = 2;
-/// A silence that one timeout ends may be a lost tail, unless it lasts longer than a first timeout: seconds, and round trips (RFC
-/// 6298 section 2).
+/// Longest first timeout, in seconds and in round trips (RFC 6298 section 2). A shorter silence that one timeout ends may be a lost tail.
 const FIRST_TIMEOUT: (f64, f64) = (1.0, 3.0);
-/// So many timeouts in vain are no lost tail.
+/// Least number of vain timeouts that cannot be a lost tail.
 const VAIN: usize = 2;
 
-/// Times without any ACK of these tracks.
+/// Returns the times without any ACK of these tracks.
 pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
     let mut heard: Vec<(f64, f64)> = Vec::new();
-    // Of one direction nothing tells what arrived.
+    // A capture of one direction does not show what arrived.
     let both: Vec<&Track> = tracks.iter().copied().filter(|t| !is_one_way(t)).collect();
     let tracks = &both[..];
     for t in tracks {
@@ -55,7 +53,7 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
     }
     heard.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut out = Vec::new();
-    // Who sends first waits for an ACK from then on.
+    // From the first data on a sender waits for an ACK.
     let first = tracks.iter().filter_map(|t| t.first_data).map(seconds).fold(f64::INFINITY, f64::min);
     let mut end = if heard.is_empty() { f64::INFINITY } else { first };
     for (from, to) in heard {
@@ -70,25 +68,25 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
             s.gone = s.gone || is_long(s, rtt) && gone(t, rtt, (s.from, s.to));
         }
     }
-    drop_those_by_chance(tracks, &mut out);
-    // From the last ACK of all on.
+    remove_chance_losses(tracks, &mut out);
+    // The time after the last ACK.
     if end.is_finite() {
         out.push(AckSilence { from: end, to: f64::INFINITY, gone: false });
     }
     out
 }
 
-/// When the bin of a track's last ACK begins.
+/// Returns when the bin of a track's last ACK begins, seconds since 1970.
 fn last_ack(t: &Track) -> Option<f64> {
     let last = t.bins.iter().rev().find(|b| b.acks > 0)?;
     Some(seconds(t.first) + f64::from(last.index) * t.bin.as_secs_f64())
 }
 
-/// From the last ACK of a track, or of another between its hosts (`heard`), or from its first data on, that is sent again after
-/// one timeout behind the other, and nothing new any more: the sender had no ACK, so it is not the capture that misses them (RFC
-/// 6298 section 5). Seconds since 1970.
+/// Returns the time at the end of a flow in which data was retransmitted after one timeout after the other, with no new data: the sender got no
+/// ACK, so the capture did not just miss it (RFC 6298 section 5). Seconds since 1970, from the last ACK of the track or of another between
+/// its hosts (`heard`), or from the first data.
 fn never_answered_again(t: &Track, heard: f64) -> Option<(f64, f64)> {
-    // A receiver that answers with a reset is there.
+    // A receiver that answers with a reset is reachable.
     if t.reset.is_some_and(|reset| reset.by_opener != t.opened) {
         return None;
     }
@@ -100,17 +98,17 @@ fn never_answered_again(t: &Track, heard: f64) -> Option<(f64, f64)> {
     (vain >= VAIN && new < again).then_some((begin, seconds(t.last_data?)))
 }
 
-/// Nothing of the track was ever answered, although its sender waited for that.
+/// Whether no data of the track was ever acknowledged although its sender waited for that.
 pub(super) fn is_unanswered(t: &Track) -> bool {
     t.counts.acks == 0 && never_answered_again(t, f64::NEG_INFINITY).is_some()
 }
 
-/// A track's RTT, seconds.
+/// Returns a track's mean RTT, seconds.
 pub(super) fn rtt(t: &Track) -> f64 {
     t.rtt.mean().map_or(UNKNOWN_RTT, |rtt| rtt.as_secs_f64())
 }
 
-/// Those silences that lie between a track's first data and its last, or the last ACK of it.
+/// Returns the silences between a track's first data and its last data or ACK.
 fn within(t: &Track, silences: &[AckSilence]) -> Range<usize> {
     let (Some(first), Some(last)) = (t.first_data.map(seconds), t.last_data.map(seconds)) else {
         return 0..0;
@@ -124,8 +122,8 @@ fn is_long(s: &AckSilence, rtt: f64) -> bool {
     s.to - s.from > rtt
 }
 
-/// Which of `silences` were the path's as far as this track shows, or another that had more in flight; seconds since
-/// the connection's first packet. For this track each ends when something of its own is acknowledged.
+/// Returns the silences that were outages of the path, as this track or another with more in flight shows; seconds since the connection's first
+/// packet. For this track each ends when its own data is acknowledged.
 pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64, f64)> {
     let since = seconds(t.first);
     let heard = silences.last().filter(|s| s.to.is_infinite()).map_or(f64::NEG_INFINITY, |s| s.from);
@@ -138,7 +136,7 @@ pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64,
     let mut end = 0.0f64;
     let mut out: Vec<(f64, f64)> = out
         .map(|s| {
-            // Where nothing of it was acknowledged between two silences, the first lasts through both.
+            // Where none of its data was acknowledged between two silences, they are one.
             let from = s.from.max(end);
             end = if end > s.to { end } else { acked_again(t, s.to) };
             (from - since, end - since)
@@ -151,8 +149,8 @@ pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64,
     out
 }
 
-/// Leaves out silences whose losses are as likely to be chance's ([`is_by_chance`]).
-fn drop_those_by_chance(tracks: &[&Track], silences: &mut Vec<AckSilence>) {
+/// Removes silences whose losses are as likely to have come by chance ([`is_by_chance`]).
+fn remove_chance_losses(tracks: &[&Track], silences: &mut Vec<AckSilence>) {
     let lost = |t: &Track, s: &AckSilence| {
         let (from, to) = reach((s.from, s.to), rtt(t));
         let begin = t.log.partition_point(|p| seconds(p.time) < from);
@@ -169,9 +167,8 @@ fn drop_those_by_chance(tracks: &[&Track], silences: &mut Vec<AckSilence>) {
     });
 }
 
-/// Whether `run` losses in a row are as likely among `losses` of `all` packets that know nothing of each other, as that they
-/// belong together, wherever that may be, and the others alone know nothing: the ratio of both probabilities, where the share
-/// that is lost may be any (Bayes, Laplace).
+/// Whether a run of `run` losses is as probable among `losses` independent losses of `all` packets as one correlated run among otherwise
+/// independent losses: the ratio of both probabilities, with a uniform prior of the loss rate (Laplace).
 fn is_by_chance(all: u64, losses: u64, run: u64) -> bool {
     let losses = losses.clamp(run, all.max(run)) as f64;
     let (all, run) = (all.max(1) as f64, run.max(1) as f64);
@@ -179,12 +176,12 @@ fn is_by_chance(all: u64, losses: u64, run: u64) -> bool {
     in_a_row + ((all + 1.0) / (all - run + 1.0).max(1.0)).ln() - all.ln() <= 0.0
 }
 
-/// The sender waited for ACKs in this silence.
+/// Whether the sender waited for ACKs in most of the silence.
 fn outstanding(t: &Track, s: &AckSilence) -> bool {
     idle(t, s.from, s.to) <= 0.5 * (s.to - s.from)
 }
 
-/// When something of the track is acknowledged first from `at` on, as far as its sender waits for that.
+/// Returns when data of the track is next acknowledged from `at` on, while its sender waits for that.
 fn acked_again(t: &Track, at: f64) -> f64 {
     let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
     let begin = t.bins.partition_point(|b| first + (b.index as f64 + 1.0) * width <= at);
@@ -192,12 +189,12 @@ fn acked_again(t: &Track, at: f64) -> f64 {
     waits.last().map_or(at, |b| first + (b.index as f64 + 1.0) * width).max(at)
 }
 
-/// When what was sent was lost to an outage: from just before it, for as long as it takes to notice.
+/// Returns the span in which packets were lost to the outage: from just before it until a sender notices its end.
 pub(crate) fn reach(outage: (f64, f64), rtt: f64) -> (f64, f64) {
     (outage.0 - 2.0 * rtt, outage.1 + 0.5 * rtt)
 }
 
-/// Whether the path was gone in this silence.
+/// Whether the silence was an outage of the path.
 fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
     if !is_repaired(t, rtt, from, to) && !was_held(t, from, to) && !late(t, from, to) {
         return false;
@@ -212,8 +209,8 @@ fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
     waits > 1 || to - from > FIRST_TIMEOUT.0.max(FIRST_TIMEOUT.1 * rtt) || unanswered(t, rtt, from, to)
 }
 
-/// Something was lost in the silence, just before it, or where it ended. That something was sent again says less: of data that
-/// had arrived it may be the ACK that was lost.
+/// Whether a packet was lost in the silence, just before it, or at its end. A retransmission alone is weaker evidence, because the ACK may have
+/// been lost instead of the data.
 fn is_repaired(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
     let edge = t.bin.as_secs_f64();
     let begin = t.log.partition_point(|s| seconds(s.time) < reach((from, to), rtt).0 - edge);
@@ -221,14 +218,14 @@ fn is_repaired(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
     until.any(|s| s.fate != PacketFate::Passed)
 }
 
-/// What ended it shows by itself that packets were held up.
+/// Whether the end of the silence shows by itself that packets were held up.
 fn was_held(t: &Track, from: f64, to: f64) -> bool {
     let begin = t.waits.partition_point(|w| seconds(w.to) <= from);
     let within = t.waits[begin..].iter().take_while(|w| seconds(w.from) < to);
     within.into_iter().any(|w| w.why == WaitReason::Silence)
 }
 
-/// Seconds of a span in which the sender had nothing outstanding, as it seems.
+/// Returns the seconds of a span in which the sender seems to have had nothing outstanding.
 fn idle(t: &Track, from: f64, to: f64) -> f64 {
     let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
     let begin = t.bins.partition_point(|b| first + (b.index as f64 + 1.0) * width <= from);
@@ -236,28 +233,28 @@ fn idle(t: &Track, from: f64, to: f64) -> f64 {
     bins.map(|b| micros(b.paused(PauseKind::Idle))).sum()
 }
 
-/// Packets should have been answered in the silence that were not sent at once.
+/// Whether packets that were sent over a while should have been acknowledged in the silence.
 fn unanswered(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
     let begin = t.log.partition_point(|s| seconds(s.time) + rtt <= from);
     let mut due = t.log[begin..].iter().take_while(|s| seconds(s.time) < to).filter(|s| !s.again);
     due.next().zip(due.last()).is_some_and(|(a, b)| seconds(b.time) - seconds(a.time) > 0.5 * rtt)
 }
 
-/// What came behind the silence had been sent in it, as the sender's clock tells.
+/// Whether the packets after the silence had been sent within it, by the sender's clock.
 fn late(t: &Track, from: f64, to: f64) -> bool {
     let begin = t.log.partition_point(|s| seconds(s.time) < to - t.bin.as_secs_f64());
     let next = t.log[begin..].iter().take(4).filter_map(|s| s.delay.get());
     next.map(micros).fold(0.0, f64::max) > 0.5 * (to - from)
 }
 
-/// When a window at once ended a pause longer than `rtt`, seconds since 1970. Who comes back from a timeout has a window
-/// of one segment (RFC 5681 section 3.1), so it was the application's pause.
+/// Returns the times, seconds since 1970, at which a burst ended a pause longer than `rtt`. A sender that returns from a timeout has a window of
+/// one segment (RFC 5681 section 3.1), so these pauses were the application's.
 pub(crate) fn bursts(t: &Track, rtt: f64) -> Vec<f64> {
     let paused = |i: &usize| seconds(t.log[*i].time) - seconds(t.log[i - 1].time) > rtt;
     (1..t.log.len()).filter(paused).filter(|i| at_once(t, *i)).map(|i| seconds(t.log[i].time)).collect()
 }
 
-/// From this sample on a window came, or what a limiter left of it, long before anything of it can have been acknowledged.
+/// Whether a burst begins at this packet: several segments arrive long before any of them can have been acknowledged.
 fn at_once(t: &Track, begin: usize) -> bool {
     let least = t.rtt.min().unwrap_or_default().as_secs_f64();
     if t.rtt.samples() == 0 || t.merged.as_secs_f64() > 0.5 * least {
@@ -268,7 +265,7 @@ fn at_once(t: &Track, begin: usize) -> bool {
     next.map(|s| s.segments as usize).sum::<usize>() >= AT_ONCE
 }
 
-/// Packets are missing where it went on.
+/// Whether packets are missing where traffic resumed.
 fn back_with_loss(t: &Track, rtt: f64, to: f64) -> bool {
     let edge = t.bin.as_secs_f64();
     let begin = t.log.partition_point(|s| seconds(s.time) < to - edge);
@@ -281,12 +278,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_in_a_row_are_chances_where_many_are_lost() {
-        // Of a hundred thousand packets one in a thousand is lost; three in a row are rare, one is not.
+    fn a_run_of_losses_comes_by_chance_where_many_packets_are_lost() {
+        // One in a thousand of a hundred thousand packets is lost; a run of three is rare, a run of one is not.
         assert!(is_by_chance(100_000, 100, 1) && !is_by_chance(100_000, 100, 3));
-        // Where more than half is lost, six in a row say nothing.
+        // Where more than half is lost, a run of six is common.
         assert!(is_by_chance(1000, 600, 6) && !is_by_chance(1000, 600, 30));
-        // All but the first of six: nothing else was lost.
+        // All except the first of six packets; no other losses.
         assert!(!is_by_chance(6, 5, 5) && !is_by_chance(0, 0, 0));
         assert!(is_by_chance(20, 10, 2));
     }

@@ -1,7 +1,7 @@
-//! Which packets of the capture show what is said of a flow.
+//! The packets of the capture that show a cause.
 //!
-//! A cause that loses packets is shown by them. One that delays them, by those that waited longest. All others hold a sender
-//! back, and are shown by the packets before and behind its longest pauses of that time.
+//! A cause that loses packets is shown by the lost packets, and one that delays packets by those that waited longest. All other causes hold a
+//! sender back, and are shown by the packets before and after its longest pauses.
 
 use super::display_filter::{back, forth, numbers, range};
 use super::evidence::RoundSplit;
@@ -10,39 +10,41 @@ use crate::limiter::{micros, seconds};
 use result::diagnosis::{Cause, CauseShare, PacketProof, ProofKind};
 use track::{FirstPackets, LoggedPacket, PacketFate, Track};
 
-/// Causes that held a flow for less of its time, as a share, are not shown: tables do not name them either.
+/// Least share of a flow's time for which a cause gets a proof. Tables do not name smaller shares either.
 pub(super) const SHOWN_FROM: f64 = 0.01;
-/// Packets named of each proof; of pauses those on both sides.
+/// Packets that a proof lists.
 const NAMED: usize = 5;
+/// Pauses of a proof, each with a packet on both sides.
 const PAUSES: usize = NAMED.div_ceil(2);
 
-/// What Wireshark marks where packets were lost: the gap, and what fills it.
+/// Wireshark's marks of lost packets: the gap, and the packets that fill it.
 const LOSS_MARKS: &str =
     "tcp.analysis.retransmission || tcp.analysis.out_of_order || tcp.analysis.lost_segment";
 
-/// The proofs of a flow's causes. `losses`: what each lost packet of its log was lost to.
+/// Returns the proofs of a flow's causes. `losses`: the cause of each lost packet of its log.
 pub(super) fn of_causes(
     t: &Track,
     causes: &[CauseShare],
     (rounds, splits): (&[RoundTripSpan], &[RoundSplit]),
     losses: &[(f64, Cause)],
 ) -> Vec<PacketProof> {
-    let told = causes.iter().filter(|c| c.share >= SHOWN_FROM && c.seconds > 0.0);
-    told.filter_map(|c| {
-        let held = HeldTime::of(c.cause, rounds, splits);
-        let proof = lost(t, c.cause, losses).or_else(|| match c.cause {
-            Cause::ReceiverStalled => zero_windows(t),
-            Cause::Nagle => held_back(t),
-            Cause::Bottleneck | Cause::Shaped | Cause::AckPath => waited(t, &held),
-            _ => None,
-        });
-        let proof = proof.or_else(|| pauses(t, &held))?;
-        Some(PacketProof { cause: Some(c.cause), ..proof })
-    })
-    .collect()
+    let shown = causes.iter().filter(|c| c.share >= SHOWN_FROM && c.seconds > 0.0);
+    shown
+        .filter_map(|c| {
+            let held = HeldTime::of(c.cause, rounds, splits);
+            let proof = lost(t, c.cause, losses).or_else(|| match c.cause {
+                Cause::ReceiverStalled => zero_windows(t),
+                Cause::Nagle => held_back(t),
+                Cause::Bottleneck | Cause::Shaped | Cause::AckPath => waited(t, &held),
+                _ => None,
+            });
+            let proof = proof.or_else(|| pauses(t, &held))?;
+            Some(PacketProof { cause: Some(c.cause), ..proof })
+        })
+        .collect()
 }
 
-/// When a cause held the flow more than any other did, seconds since the connection's first packet, in the order of time.
+/// Spans in which a cause held the flow for most of the time, seconds since the connection's first packet, in order.
 struct HeldTime(Vec<(f64, f64)>);
 
 impl HeldTime {
@@ -62,7 +64,7 @@ impl HeldTime {
     }
 }
 
-/// Packets lost to the cause.
+/// Returns the packets that were lost to the cause.
 fn lost(t: &Track, cause: Cause, losses: &[(f64, Cause)]) -> Option<PacketProof> {
     let all = t.log.iter().filter(|s| s.fate != PacketFate::Passed);
     let to_it = all.zip(losses).filter(|(_, loss)| loss.1 == cause).map(|(s, _)| s);
@@ -89,13 +91,13 @@ fn held_back(t: &Track) -> Option<PacketProof> {
     first(&t.held, ProofKind::Held, filter)
 }
 
-/// Of packets that the tracker noted.
+/// Returns a proof from packets that the tracker noted.
 pub(super) fn first(few: &FirstPackets, kind: ProofKind, filter: String) -> Option<PacketProof> {
     let (packets, total) = (few.numbers().to_vec(), few.total());
     (total > 0).then_some(PacketProof { cause: None, kind, packets, total, filter })
 }
 
-/// Packets that took longer than halfway from the least RTT of the cause's time to the greatest.
+/// Returns the packets whose RTT is above the middle between the least and the greatest of the cause's time.
 fn waited(t: &Track, held: &HeldTime) -> Option<PacketProof> {
     let since = |s: &LoggedPacket| seconds(s.time) - seconds(t.first);
     let timed =
@@ -112,7 +114,7 @@ fn waited(t: &Track, held: &HeldTime) -> Option<PacketProof> {
     Some(PacketProof { cause: None, kind: ProofKind::Waited, packets, total, filter })
 }
 
-/// Packets on both sides of the longest pauses.
+/// Returns the packets on both sides of the longest pauses.
 fn pauses(t: &Track, held: &HeldTime) -> Option<PacketProof> {
     let since = |s: &LoggedPacket| seconds(s.time) - seconds(t.first);
     let mut gaps: Vec<(f64, usize)> = Vec::new();
@@ -142,7 +144,7 @@ fn pauses(t: &Track, held: &HeldTime) -> Option<PacketProof> {
     Some(PacketProof { cause: None, kind: ProofKind::Pauses, packets, total, filter })
 }
 
-/// The least and the greatest.
+/// Returns the least and the greatest number.
 fn ends(numbers: impl Iterator<Item = u32>) -> Option<(u32, u32)> {
     numbers.fold(None, |ends, n| Some(ends.map_or((n, n), |(a, b): (u32, u32)| (a.min(n), b.max(n)))))
 }

@@ -1,4 +1,4 @@
-//! The server's time to answer, apart from the network's.
+//! The server's response time without the network's.
 
 use super::display_filter::{between, range};
 use result::RttSummary;
@@ -6,7 +6,7 @@ use result::diagnosis::{PacketProof, ProofKind, ResponseTimes};
 use track::Track;
 use units::Span;
 
-/// How long the track's sender took to answer, of a flow that lasts `seconds`.
+/// Returns the response times of the track's sender, for a flow that lasts `seconds`; `None` where it answered no request.
 pub(super) fn responses(t: &Track, seconds: f64) -> Option<ResponseTimes> {
     let e = t.exchanges.as_deref()?;
     let (waits, way) = (&e.waits, e.way.unwrap_or_default());
@@ -26,11 +26,11 @@ pub(super) fn responses(t: &Track, seconds: f64) -> Option<ResponseTimes> {
     })
 }
 
-/// The packets between which the longest passed.
+/// Returns the packets of the longest response.
 pub(super) fn proof(t: &Track) -> Option<PacketProof> {
     let e = t.exchanges.as_deref()?;
-    let [asked, answered] = e.longest?.1;
-    let filter = format!("{} && tcp.len > 0 && {}", between(t), range(asked, answered));
-    let (packets, total) = (vec![asked, answered], 2 * e.waits.samples());
+    let [request, response] = e.longest?.1;
+    let filter = format!("{} && tcp.len > 0 && {}", between(t), range(request, response));
+    let (packets, total) = (vec![request, response], 2 * e.waits.samples());
     Some(PacketProof { cause: None, kind: ProofKind::Response, packets, total, filter })
 }

@@ -1,26 +1,24 @@
-//! A track's bins gathered into round trips: the grain at which causes change.
+//! A track's bins of time, gathered into round trips.
 
 use crate::limiter::micros;
 use track::{MOST_BINS, PauseKind, SpanHistogram, Track};
 
-/// One span of about a round trip.
+/// Sums over about one round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RoundTripSpan {
     /// Begin, seconds since the connection's first packet.
     pub from: f64,
     /// Length, seconds.
     pub width: f64,
-    /// Payload bytes sent first.
+    /// Payload bytes sent for the first time.
     pub sent: f64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub resent: f64,
     /// Payload bytes acknowledged.
     pub acked: f64,
     /// Data packets.
     pub packets: u32,
-    /// Packets lost.
     pub lost: u32,
-    /// ACKs.
     pub acks: u32,
     /// Data packets below the MSS with PSH.
     pub short: u32,
@@ -30,22 +28,22 @@ pub(crate) struct RoundTripSpan {
     pub window: Option<f64>,
     /// Least RTT, seconds; `None` where there was no sample.
     pub rtt_min: Option<f64>,
-    /// Mean RTT, seconds; `None` likewise.
+    /// Mean RTT, seconds; `None` where there was no sample.
     pub rtt: Option<f64>,
-    /// Least delay of data on its way to the capture, seconds; `None` where unknown.
+    /// Least delay of data from the sender to the capture, seconds; `None` where unknown.
     pub data_delay: Option<f64>,
-    /// Least delay of ACKs on their way to the capture, seconds; `None` where unknown.
+    /// Least delay of ACKs from the receiver to the capture, seconds; `None` where unknown.
     pub ack_delay: Option<f64>,
-    /// Least that a packet took too long from sender to receiver, seconds: its RTT less what its ACK took too long;
-    /// `None` where timestamps do not tell.
+    /// Least wait of a packet between sender and receiver, seconds: its RTT above the least, less its ACK's wait; `None` where timestamps do not
+    /// show it.
     pub data_wait: Option<f64>,
     /// Seconds with nothing outstanding.
     pub idle: f64,
-    /// Seconds more in which all that the application wrote had left.
+    /// Further seconds in which all written data was sent.
     pub ended: f64,
     /// Seconds with the receive window full.
     pub window_full: f64,
-    /// Seconds with it shut although all was acknowledged.
+    /// Seconds with the receive window shut although all data was acknowledged.
     pub window_shut: f64,
     /// Seconds with a small segment held back until a delayed ACK came.
     pub held: f64,
@@ -56,21 +54,21 @@ pub(crate) struct RoundTripSpan {
 }
 
 impl RoundTripSpan {
-    /// Seconds that no wait explains.
+    /// Returns the seconds that no wait explains.
     pub fn moving(&self) -> f64 {
         let waits = self.window_full + self.window_shut + self.held + self.timeout + self.silence;
         (self.width - self.idle - self.ended - waits).max(0.0)
     }
 }
 
-/// Rounds from the first to the last data, without gaps, and no more than a track has bins; `rtt` in seconds.
+/// Cuts the time from the first to the last data into spans of about `rtt` seconds, without gaps, and into no more than a track has bins.
 pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
     let (Some(begin), Some(end)) = (track.first_data, track.last_data) else { return Vec::new() };
     let bin = track.bin.as_secs_f64().max(1e-6);
     let since = |t: units::Time| t.as_nanos().saturating_sub(track.first.as_nanos()) as f64 * 1e-9;
     let (begin, end) = (since(begin), since(end));
     let whole = (end - begin).max(bin);
-    // A whole number of bins, so that none falls between two rounds.
+    // A whole number of bins, so that no bin belongs to two round trips.
     let width = (rtt.max(whole / MOST_BINS as f64) / bin).ceil().max(1.0) * bin;
     let first = (begin / bin).floor() * bin;
     let count = ((end - first) / width).floor() as usize + 1;
@@ -121,7 +119,7 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
         if n > 0.0 {
             r.rtt = Some(sum / n);
         }
-        // Bins at the ends reach beyond the flow; and who has nothing to send needs no window and no ACK.
+        // Bins at the ends reach beyond the flow, and a sender without data waits for no window and no ACK.
         r.idle = r.idle.min(r.width);
         r.ended = r.ended.min(r.width - r.idle);
         let left = r.width - r.idle - r.ended;
@@ -136,7 +134,7 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
     out
 }
 
-/// The less of two that may be unknown.
+/// Returns the lesser of two values that may be unknown.
 fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -144,7 +142,7 @@ fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     }
 }
 
-/// When the ACK of each packet came, seconds since the connection's first packet, and what the packet took too long.
+/// Returns the time of each packet's ACK, seconds since the connection's first packet, and the packet's wait, seconds.
 fn data_waits(track: &Track) -> impl Iterator<Item = (f64, f64)> {
     let least = |h: &SpanHistogram| h.min().unwrap_or_default().as_secs_f64();
     let (least, up) = (least(&track.rtt), least(&track.rtt_up));

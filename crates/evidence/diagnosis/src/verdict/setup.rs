@@ -1,4 +1,4 @@
-//! How connections were set up and broken off.
+//! How connections were set up and reset.
 
 use super::display_filter::{back, between, forth, numbers};
 use super::proof::first;
@@ -9,7 +9,7 @@ use result::diagnosis::{
 };
 use track::{Track, Unreachable};
 
-/// How the setup failed, where it did.
+/// Returns how the setup failed; `None` where it did not.
 pub(super) fn failed(t: &Track) -> Option<SetupEnd> {
     if t.counts.payload_bytes > 0 || t.setup.syns.total() == 0 || t.setup.complete {
         return None;
@@ -22,7 +22,7 @@ pub(super) fn failed(t: &Track) -> Option<SetupEnd> {
     })
 }
 
-/// What is worth saying of the setup.
+/// Describes a setup that failed or needed retransmissions; `None` for an ordinary one.
 pub(super) fn setup(t: &Track) -> Option<ConnectionSetup> {
     let (s, failed) = (&t.setup, failed(t));
     let refused = t.reset.filter(|_| failed == Some(SetupEnd::Refused));
@@ -33,8 +33,8 @@ pub(super) fn setup(t: &Track) -> Option<ConnectionSetup> {
         Unreachable::Prohibited => "prohibited",
         Unreachable::Other => "other",
     };
-    let told = failed.is_some() || s.syns.total() > 1 || s.syn_acks.total() > 1;
-    told.then(|| ConnectionSetup {
+    let unusual = failed.is_some() || s.syns.total() > 1 || s.syn_acks.total() > 1;
+    unusual.then(|| ConnectionSetup {
         syns: s.syns.total(),
         syn_acks: s.syn_acks.total(),
         retried_s: s.retried.as_secs_f64(),
@@ -44,7 +44,7 @@ pub(super) fn setup(t: &Track) -> Option<ConnectionSetup> {
     })
 }
 
-/// How it was reset.
+/// Describes the reset of the connection; `None` where there was none.
 pub(super) fn reset(t: &Track, info: &CaptureInfo) -> Option<ConnectionReset> {
     t.reset.map(|r| ConnectionReset {
         by: if r.by_opener { ConnectionEnd::Client } else { ConnectionEnd::Server },
@@ -56,7 +56,7 @@ pub(super) fn reset(t: &Track, info: &CaptureInfo) -> Option<ConnectionReset> {
     })
 }
 
-/// The packets that show both.
+/// Returns the packets that show the setup and the reset.
 pub(super) fn proofs(t: &Track) -> Vec<PacketProof> {
     let mut list = Vec::new();
     if let Some(setup) = setup(t) {
@@ -96,7 +96,7 @@ fn proof_of_setup(t: &Track) -> Option<PacketProof> {
     })
 }
 
-/// What is said of a connection that was never set up: its whole time is that.
+/// Returns the diagnosis of a connection that was never set up, which is the cause of its whole time.
 pub(super) fn never_set_up(f: FlowDiagnosis, t: &Track) -> FlowDiagnosis {
     let (from_s, took) = (f.start_s, t.last.since(t.first).as_secs_f64());
     let cause = Cause::SetupFailed;

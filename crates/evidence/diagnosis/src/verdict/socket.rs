@@ -1,14 +1,14 @@
-//! What the sending host's kernel counted of a connection: evidence that goes before what packets let infer.
+//! The sending kernel's counters of a connection, which take precedence over what packets let infer.
 //!
-//! A capture shows a full window as bytes in flight next to what the receiver announced, and a full send buffer not at all. The
-//! kernel counts both to the microsecond (`tcp_chrono_start` and `tcp_chrono_stop`, net/ipv4/tcp_output.c): of the time in which
-//! data is outstanding (busy), that in which the receiver's window stops it, and that in which the application waits for room
-//! in the send buffer. Samples of these counters are read as growing evenly in between.
+//! A capture shows a full window only as bytes in flight near the advertised window, and does not show a full send buffer. The kernel counts
+//! both to the microsecond (`tcp_chrono_start` and `tcp_chrono_stop`, net/ipv4/tcp_output.c): the time in which data is outstanding (busy),
+//! and the parts of it in which the receive window stops the sender or the application waits for room in the send buffer. Counters are
+//! assumed to grow evenly between samples.
 //!
-//! The time of the send buffer is a lower bound: it begins only with a packet that leaves while the application waits
-//! (`tcp_cwnd_validate`). So the buffer's filling is sampled too: full, and all of it sent, says the same.
+//! The send buffer's time is a lower bound: it begins only with a packet that leaves while the application waits (`tcp_cwnd_validate`). So
+//! the buffer's filling is sampled too: a full buffer whose data is all sent means the same.
 //!
-//! What the kernel does not know is left to the packets: where they were lost, where a queue stands, which limiter it is.
+//! Packets alone show what the kernel does not know: where packets were lost, where a queue stands, and which limiter it is.
 
 use super::{MeasuredRound, RoundTripSpan};
 use crate::cause::RoundPart;
@@ -22,32 +22,30 @@ use result::diagnosis::{
 use std::collections::BTreeMap;
 use track::{Endpoint, Track};
 
-/// From this share of a round trip on, a limit held it.
+/// Least share of a round trip for which a limit counts as holding it.
 const MOST: f64 = 0.5;
-/// Up to this share of a flow's busy time, a limit did not hold it: a few ACKs' worth of time.
+/// Greatest share of a flow's busy time at which a limit counts as absent: the time of a few ACKs.
 const NONE: f64 = 0.02;
-/// Samples that must cover a flow before anything is ruled out by them.
+/// Samples that are needed to rule out a cause.
 const ENOUGH_SAMPLES: usize = 5;
-/// And the share of its time.
+/// Share of a flow's time that samples must cover to rule out a cause.
 const COVERED: f64 = 0.8;
-/// The application always had more to send, if it had in this share of the samples.
+/// Share of the samples from which on something counts as holding always.
 const NEARLY_ALL: f64 = 0.95;
-/// A sample speaks for round trips up to this far away, seconds: twice the usual interval.
+/// Greatest distance, seconds, of a sample that counts for a round trip: twice the usual interval.
 const NEAR: f64 = 0.2;
 
-/// The note of a flow that is known by its socket's counters alone.
+/// Code in the notes of a flow that is known by its socket's counters alone.
 pub const NO_PACKETS: &str = "no-packets";
 
-/// A socket of the sender's. What its kernel does not report is `None`.
+/// A socket of the sender. `None` stands for a value that its kernel does not report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SocketFacts {
-    /// This end.
     pub local: Endpoint,
-    /// The other end.
     pub remote: Endpoint,
-    /// Samples in the order of time.
+    /// Samples, in order.
     pub samples: Vec<SocketSample>,
-    /// Congestion control.
+    /// Name of the congestion control.
     pub control: Option<String>,
     /// Payload of a full segment, bytes.
     pub mss: Option<u32>,
@@ -55,7 +53,7 @@ pub struct SocketFacts {
     pub min_rtt_us: Option<u32>,
     /// Data segments sent.
     pub segments: Option<u64>,
-    /// Of them sent again.
+    /// Data segments retransmitted.
     pub retransmitted: Option<u64>,
     /// Payload bytes received.
     pub received: u64,
@@ -71,7 +69,7 @@ pub struct SocketFacts {
     pub send_buffer: Option<u64>,
 }
 
-/// All that were watched.
+/// The sockets that were watched, by their ends.
 #[derive(Clone, Debug, Default)]
 pub struct WatchedSockets(BTreeMap<(Endpoint, Endpoint), Vec<SocketFacts>>);
 
@@ -84,7 +82,7 @@ impl FromIterator<SocketFacts> for WatchedSockets {
 }
 
 impl WatchedSockets {
-    /// The socket that sent a track's data: of several in a row with the same ends, the one that was there longest meanwhile.
+    /// Returns the socket that sent a track's data. Of several sockets in a row with the same ends, it is the one with the longest overlap.
     pub fn of(&self, t: &Track) -> Option<&SocketFacts> {
         let meets = |s: &&SocketFacts| {
             let (from, to) = s.span().unwrap_or_default();
@@ -96,7 +94,7 @@ impl WatchedSockets {
     }
 }
 
-/// One of [`SocketSample::times_us`].
+/// An index into [`SocketSample::times_us`].
 #[derive(Clone, Copy)]
 enum Counted {
     Busy = 0,
@@ -105,19 +103,19 @@ enum Counted {
 }
 
 impl SocketFacts {
-    /// First and last sample, seconds since 1970.
+    /// Returns the times of the first and the last sample, seconds since 1970.
     fn span(&self) -> Option<(f64, f64)> {
         Some((seconds(self.samples.first()?.at), seconds(self.samples.last()?.at)))
     }
 
-    /// Seconds that were counted from the first sample to the last.
+    /// Returns the seconds that were counted from the first sample to the last.
     fn counted(&self, what: Counted) -> Option<f64> {
         let at = |s: &SocketSample| s.times_us.map(|t| t[what as usize] as f64 * 1e-6);
         Some(at(self.samples.last()?)? - at(self.samples.first()?)?)
     }
 
-    /// Seconds counted up to a moment (seconds since 1970); `None` outside of the samples. At the connection's first packet,
-    /// `begin` where its SYN was seen, all are 0.
+    /// Returns the seconds that were counted up to a moment (seconds since 1970); `None` outside of the samples. `begin`: time of the first
+    /// packet where the SYN was captured, at which all counters are 0.
     fn counted_until(&self, what: Counted, begin: Option<f64>, moment: f64) -> Option<f64> {
         let value = |s: &SocketSample| Some((seconds(s.at), s.times_us?[what as usize] as f64 * 1e-6));
         let next = self.samples.partition_point(|s| seconds(s.at) < moment);
@@ -130,14 +128,14 @@ impl SocketFacts {
         Some(before.1 + part.clamp(0.0, 1.0) * (after.1 - before.1))
     }
 
-    /// Share of a span of time that was counted; `None` where the samples do not cover it.
+    /// Returns the counted share of a span of time; `None` where the samples do not cover it.
     fn share(&self, what: Counted, begin: Option<f64>, from: f64, to: f64) -> Option<f64> {
         let until = |moment| self.counted_until(what, begin, moment);
         let seconds = until(to)? - until(from)?;
         (to > from).then(|| (seconds / (to - from)).clamp(0.0, 1.0))
     }
 
-    /// Share of the samples near a span of time of which something holds; `None` where there are none, or it is not known of one.
+    /// Returns the share of samples near a span of time for which `holds` is true; `None` where there are none, or `holds` is unknown for one.
     fn share_near(&self, holds: fn(&SocketSample) -> Option<bool>, from: f64, to: f64) -> Option<f64> {
         let begin = self.samples.partition_point(|s| seconds(s.at) < from - NEAR);
         let near = self.samples[begin..].iter().take_while(|s| seconds(s.at) <= to + NEAR);
@@ -149,8 +147,8 @@ impl SocketFacts {
         (all > 0).then(|| f64::from(those) / f64::from(all))
     }
 
-    /// Puts what the kernel counted in the place of what was inferred of each round trip. Returns the causes that its counters
-    /// rule out for the whole flow.
+    /// Replaces what was inferred about each round trip by what the kernel counted. Returns the causes that the counters rule out for the whole
+    /// flow.
     pub(crate) fn correct(
         &self,
         t: &Track,
@@ -173,7 +171,7 @@ impl SocketFacts {
             let buffer = near(SocketSample::waits_for_room).unwrap_or(0.0).max(buffer);
             m.evidence.window_full = window >= MOST;
             m.evidence.send_buffer_full = buffer >= MOST;
-            // A writer that waits for room writes at once when there is some, and little at a time.
+            // An application that waits for room writes as soon as there is some, and little at a time.
             if window >= MOST || buffer >= MOST {
                 (m.evidence.writes_little, m.evidence.small_writes, m.evidence.paused) =
                     (false, false, false);
@@ -188,7 +186,7 @@ impl SocketFacts {
         self.ruled_out()
     }
 
-    /// Causes that held the flow at no time, by the counters of its whole life.
+    /// Returns the causes that never held the flow, by the counters of its whole life.
     fn ruled_out(&self) -> Vec<Cause> {
         let mut wrong = Vec::new();
         let busy = self.counted(Counted::Busy).filter(|busy| *busy > 0.0);
@@ -207,18 +205,18 @@ impl SocketFacts {
         wrong
     }
 
-    /// Share of all samples of which something holds; `None` where it is not known of one.
+    /// Returns the share of all samples for which `holds` is true; `None` where it is unknown for one.
     fn share_of(&self, holds: fn(&SocketSample) -> Option<bool>) -> Option<f64> {
         self.share_near(holds, f64::NEG_INFINITY, f64::INFINITY)
     }
 
-    /// The congestion control, which the kernel knows.
+    /// Returns the congestion control, which the kernel knows for certain.
     pub(crate) fn control(&self) -> Option<Guess> {
         let name = self.control.clone().filter(|name| !name.is_empty())?;
         Some(Guess { name, confidence: 1.0 })
     }
 
-    /// As a diagnosis reports it.
+    /// Returns the counters as a diagnosis reports them.
     pub(crate) fn account(&self) -> SocketAccount {
         let (from, to) = self.span().unwrap_or_default();
         let app: Vec<bool> = self.samples.iter().filter_map(|s| s.app_limited).collect();
@@ -240,13 +238,13 @@ impl SocketFacts {
         }
     }
 
-    /// Payload bytes acknowledged from the first sample to the last.
+    /// Returns the payload bytes that were acknowledged from the first sample to the last.
     fn acked(&self) -> u64 {
         let ends = self.samples.first().zip(self.samples.last());
         ends.map_or(0, |(first, last)| last.acked.saturating_sub(if young(first) { 0 } else { first.acked }))
     }
 
-    /// The flow that it sends, by its counters alone; `None` where it sent nothing.
+    /// Diagnoses the flow that the socket sends, by its counters alone; `None` where it sent nothing.
     fn flow_alone(&self, connection: u32, start_s: f64) -> Option<FlowDiagnosis> {
         let (from, to) = self.span()?;
         let bytes = self.acked();
@@ -261,7 +259,7 @@ impl SocketFacts {
         let [busy, window] = [Counted::Busy, Counted::Window].map(|what| self.counted(what));
         let waits = self.share_of(SocketSample::waits_for_room).map(|share| share * duration);
         let buffer = [self.counted(Counted::Buffer), waits].into_iter().flatten().reduce(f64::max);
-        // Busy, and neither limit: what the application leaves of it, the network may have held.
+        // Busy time without either limit: the network may have held what the application does not explain.
         let moving = busy.map(|busy| (busy - window.unwrap_or(0.0) - buffer.unwrap_or(0.0)).max(0.0));
         let little =
             moving.zip(self.share_of(SocketSample::writes_little)).map_or(0.0, |(s, share)| s * share);
@@ -306,11 +304,11 @@ impl SocketFacts {
         Some(flow)
     }
 
-    /// The flow that it receives: the other end's kernel would know what limited it.
+    /// Describes the flow that the socket receives, without a cause: only the other end's kernel knows what limited it.
     fn received_alone(&self, connection: u32, start_s: f64) -> Option<FlowDiagnosis> {
         let (from, to) = self.span()?;
         let duration = to - from;
-        // A FIN counts as a byte.
+        // A FIN counts as one byte.
         if self.received <= 1 || duration <= 0.0 {
             return None;
         }
@@ -336,7 +334,7 @@ impl SocketFacts {
         })
     }
 
-    /// Of the smoothed RTTs of the samples, the least as the kernel knows it.
+    /// Summarises the smoothed RTTs of the samples; the least is the kernel's own.
     fn rtts(&self) -> RttSummary {
         let mut all: Vec<f64> =
             self.samples.iter().filter_map(|s| s.rtt_us).map(|us| f64::from(us) / 1e3).collect();
@@ -348,12 +346,12 @@ impl SocketFacts {
     }
 }
 
-/// The connection had just begun: its data is the watched time's.
+/// Whether the connection had just begun at its first sample, so that all its data belongs to the watched time.
 fn young(first: &SocketSample) -> bool {
     first.times_us.is_some_and(|t| t[Counted::Busy as usize] < 200_000)
 }
 
-/// A diagnosis by the counters of sockets alone, where no packets could be seen.
+/// Diagnoses by the counters of sockets alone, where no packets could be captured.
 pub fn diagnose_sockets_alone(sockets: &[SocketFacts], info: CaptureInfo) -> Diagnosis {
     let start = info.start_s;
     let flow = |(i, s): (usize, &SocketFacts)| {

@@ -1,9 +1,9 @@
-//! Who takes the rate of a limiter that several flows share, by the congestion control that they seem to use.
+//! How flows share the rate of a limiter, grouped by the congestion control that they seem to use.
 
 use result::diagnosis::{FlowDiagnosis, LinkTakers};
 use std::collections::BTreeMap;
 
-/// Who takes the rate of limiter `i`, where several flows do.
+/// Returns the share of each congestion control of the rate of limiter `i`; empty unless several flows share it.
 pub(super) fn takers(flows: &[FlowDiagnosis], i: usize) -> Vec<LinkTakers> {
     let through = || flows.iter().filter(|f| f.limiter == Some(i));
     let from = through().map(|f| f.start_s).fold(f64::INFINITY, f64::min);
@@ -47,9 +47,9 @@ mod tests {
         flows.extend((0..5).map(|_| flow(Some(1), "cubic", 2.0, 7.2)));
         flows.extend([flow(Some(0), "cubic", 0.0, 90.0), flow(None, "reno", 0.0, 90.0)]);
         let of = takers(&flows, 1);
-        let told: Vec<_> = of.iter().map(|t| (&t.cc[..], t.flows, t.mbps.round())).collect();
-        assert_eq!(told, [("bbr", 2, 953.0), ("cubic", 5, 36.0)]);
+        let shares: Vec<_> = of.iter().map(|t| (&t.cc[..], t.flows, t.mbps.round())).collect();
+        assert_eq!(shares, [("bbr", 2, 953.0), ("cubic", 5, 36.0)]);
         assert!((of.iter().map(|t| t.share).sum::<f64>() - 1.0).abs() < 1e-9);
-        assert!(takers(&flows, 0).is_empty(), "one flow shares it with nobody");
+        assert!(takers(&flows, 0).is_empty(), "a single flow does not share");
     }
 }

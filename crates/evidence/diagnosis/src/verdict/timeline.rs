@@ -1,14 +1,14 @@
-//! Which cause held a flow for which share of its time, and when.
+//! The shares and the timeline of a flow's causes.
 
 use super::evidence::RoundSplit;
 use super::round_trips::RoundTripSpan;
 use result::diagnosis::{Cause, CauseShare, CauseSpan};
 use std::collections::BTreeMap;
 
-/// Stretches of a flow's time told at most.
-pub(crate) const MOST_SPANS: usize = 400;
+/// Greatest number of spans in a timeline.
+pub(crate) const MAX_SPANS: usize = 400;
 
-/// All causes of a flow, greatest first.
+/// Returns the causes of a flow with their shares, the greatest first.
 pub(super) fn shares(splits: &[RoundSplit]) -> Vec<CauseShare> {
     let mut seconds: BTreeMap<Cause, f64> = BTreeMap::new();
     for (cause, s) in splits.iter().flatten() {
@@ -28,13 +28,13 @@ pub(super) fn shares(splits: &[RoundSplit]) -> Vec<CauseShare> {
     out
 }
 
-/// The cause of the greatest part of a round.
+/// Returns the cause of the greatest part of a round trip.
 fn greatest(split: &RoundSplit) -> Cause {
     split.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(Cause::Unknown, |part| part.0)
 }
 
-/// Rounds as stretches of their greatest cause, neighbours of one cause joined, and short ones swallowed until
-/// there are not too many.
+/// Returns the timeline: spans of the main cause of each round trip. Neighbours with the same cause are joined, and short spans are absorbed
+/// until there are at most [`MAX_SPANS`].
 pub(super) fn timeline(rounds: &[RoundTripSpan], splits: &[RoundSplit], start: f64) -> Vec<CauseSpan> {
     let mut out: Vec<CauseSpan> = Vec::new();
     for (r, split) in rounds.iter().zip(splits) {
@@ -46,7 +46,7 @@ pub(super) fn timeline(rounds: &[RoundTripSpan], splits: &[RoundSplit], start: f
         }
     }
     let mut least = 0.0;
-    while out.len() > MOST_SPANS {
+    while out.len() > MAX_SPANS {
         least = if least == 0.0 { rounds.first().map_or(1e-3, |r| r.width.max(1e-6)) } else { least * 2.0 };
         let mut kept: Vec<CauseSpan> = Vec::with_capacity(out.len());
         for span in out {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::cause::RoundPart;
 
-    /// Rounds of a second each, each held by one cause.
+    /// Round trips of a second, each with one cause.
     fn flow(causes: &[Cause]) -> (Vec<RoundTripSpan>, Vec<RoundSplit>) {
         let round = |i: usize| RoundTripSpan { from: i as f64, width: 1.0, ..RoundTripSpan::default() };
         let split = |cause: &Cause| {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_one_cause_are_one_stretch() {
+    fn neighbours_of_one_cause_are_one_span() {
         let (rounds, splits) = flow(&[Cause::Policed, Cause::Policed, Cause::Outage]);
         let spans = timeline(&rounds, &splits, 10.0);
         let spans: Vec<_> = spans.iter().map(|s| (s.cause, s.from_s, s.to_s)).collect();
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_the_flows_time_greatest_first() {
+    fn shares_are_in_falling_order() {
         let (_, splits) = flow(&[Cause::Outage, Cause::Policed, Cause::Policed, Cause::Policed]);
         let shares: Vec<_> = shares(&splits).iter().map(|s| (s.cause, s.share, s.seconds)).collect();
         assert_eq!(shares, [(Cause::Policed, 0.75, 3.0), (Cause::Outage, 0.25, 1.0)]);

@@ -1,9 +1,9 @@
-//! Where in the round trip the capture sits.
+//! The place of the capture between sender and receiver.
 
 use result::diagnosis::{CapturePlace, Vantage};
 use track::Track;
 
-/// The capture is at an end to which it is less than this share of the round trip.
+/// The capture is at an end if the delay to it is below this share of the round trip.
 const AT_END: f64 = 0.1;
 
 pub(super) fn receiver_side(t: &Track) -> bool {
@@ -14,12 +14,12 @@ pub(super) fn sender_side(t: &Track) -> bool {
     vantage(t).place == CapturePlace::Sender
 }
 
-/// Nothing shows how long packets wait between sender and capture: they have no timestamps, and the capture is not at the sender.
+/// Whether waits between sender and capture are unknown: there are no timestamps, and the capture is not at the sender.
 pub(super) fn are_waits_unseen(t: &Track) -> bool {
     t.rtt_up.samples() == 0 && !sender_side(t)
 }
 
-/// What round trips take too long, they take mostly between sender and capture.
+/// Whether packets wait mostly between sender and capture.
 pub(super) fn waits_before_capture(t: &Track) -> bool {
     let over = |h: &track::SpanHistogram| {
         let known = h.mean().zip(h.min());

@@ -1,35 +1,35 @@
 //! A queue that is managed: CoDel (RFC 8289), alone or in each of a fair queue's queues (RFC 8290).
 //!
 //! 1. While packets wait longer than a target, one is dropped an interval after that began, the next interval / √2 later, then
-//!    interval / √3. From the waits of what passed and from the losses until then the law says when the next loss is due
+//!    interval / √3. The waits of packets that passed, and the losses so far, give the time at which the next loss is due
 //!    ([`ControlLaw`]).
-//! 2. A loss that comes about then is the law's: how far off is distributed as Laplace's, as waits are ([`super::noise`]). One that was
-//!    due and is not seen is as rare as a packet that passes against a model; other losses come by chance.
-//! 3. Held against it are losses that come at any time alike. A full queue's come together, at its greatest length, whatever is due.
+//! 2. A loss at about that time follows the law: its distance from the time is Laplace-distributed, as waits are ([`super::noise`]). A loss
+//!    that was due and did not come is as rare as a packet that passes against a model. Other losses come by chance.
+//! 3. The alternative is losses at any time alike. The losses of a full queue come together, at its greatest length, whatever is due.
 
 use super::super::virtual_queue::{PacketArrival, begin, episodes, flows, largest};
 use super::delays::NOISE;
-use super::noise::{PASSES, cost_of_number};
+use super::noise::{PASSES_AGAINST_MODEL, cost_of_number};
 
 /// How long the target may be exceeded, seconds (RFC 8289 section 4.2; the default of Linux).
 const INTERVAL: f64 = 0.1;
 /// The least target, seconds (RFC 8289 section 4.3; the default of Linux).
 const TARGET: f64 = 0.005;
-/// Within so many intervals the drop rate of before is taken up again (RFC 8289 section 5.5).
+/// Intervals within which CoDel resumes its former drop rate (RFC 8289 section 5.5).
 const RECENT: f64 = 16.0;
-/// A loss this share of the time to the next one off is not the one that was due: nearer to the next.
+/// A loss that misses its due time by more than this share of the spacing belongs to the next due time.
 const NEARER: f64 = 0.5;
 
-/// What the law foretells of a queue's losses.
+/// How well CoDel's law predicts a queue's losses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ManagedQueue {
-    /// How much better than chance: log likelihood ratio, a loss episode counting once.
+    /// Log likelihood ratio against chance, nats; a loss episode counts once.
     pub gain: f64,
-    /// Flow and place in its log of each loss that is the law's.
+    /// The losses that follow the law, by flow and place in its log.
     pub dropped: Vec<(u16, u32)>,
 }
 
-/// What CoDel remembers of a queue, by the names of RFC 8289 section 5.
+/// The state of CoDel at a queue, with the names of RFC 8289 section 5.
 #[derive(Clone, Copy, Default)]
 struct ControlLaw {
     first_above_time: Option<f64>,
@@ -37,7 +37,7 @@ struct ControlLaw {
     drop_next: f64,
     count: f64,
     last_count: f64,
-    /// When the last packet left.
+    /// Departure of the last packet, seconds.
     left: f64,
 }
 
@@ -46,7 +46,7 @@ impl ControlLaw {
         INTERVAL / self.count.max(1.0).sqrt()
     }
 
-    /// When the next loss is due, and how long until the one after it; `None` while too little waits.
+    /// Returns when the next loss is due and the spacing to the one after it, seconds; `None` while too little waits.
     fn next(&self) -> Option<(f64, f64)> {
         match self.dropping {
             true => Some((self.drop_next, self.spacing())),
@@ -54,7 +54,7 @@ impl ControlLaw {
         }
     }
 
-    /// A packet leaves at `now`.
+    /// Handles the departure of a packet at `now`.
     fn leave(&mut self, now: f64, is_above: bool) {
         self.left = now;
         if is_above {
@@ -64,7 +64,7 @@ impl ControlLaw {
         }
     }
 
-    /// What was due at `due` is dropped.
+    /// Handles the drop that was due at `due`.
     fn drop(&mut self, due: f64) {
         if self.dropping {
             self.count += 1.0;
@@ -79,33 +79,34 @@ impl ControlLaw {
     }
 }
 
-/// What became of the losses that the law foretells, and of those that it does not.
+/// Losses of a queue, sorted by whether the law predicts them.
 #[derive(Default)]
-struct Foretold {
-    /// Those that came when they were due, and by how much they were off, seconds.
+struct PredictedLosses {
+    /// Losses that came when they were due, by flow and place in its log.
     dropped: Vec<(u16, u32)>,
+    /// Sum of their distances from the due times, seconds.
     off: f64,
-    /// Not seen.
+    /// Losses that were due and did not come.
     unseen: f64,
-    /// Seen though none was due.
+    /// Losses that were not due.
     others: f64,
     /// Seconds in which packets waited longer than the target.
     waiting: f64,
 }
 
-impl Foretold {
-    /// Follows the packets of one queue, which the link carries off at `rate` bytes a second.
+impl PredictedLosses {
+    /// Follows the packets of one queue that drains at `rate` bytes a second.
     fn follow(&mut self, queue: &[&PacketArrival], rate: f64, base: f64, target: f64) {
         let (mut law, mut last) = (ControlLaw::default(), None);
         for (i, a) in queue.iter().enumerate() {
-            // What a packet waits is until it is its turn; the link takes it off in the time of one packet.
+            // CoDel measures the wait until a packet reaches the head of the queue, without its transmission.
             let own =
                 (!a.lost && a.rtt.is_finite()).then(|| f64::from(a.rtt) - base - f64::from(a.size) / rate);
-            // Now and then an ACK is held back: the less of two.
+            // A delayed ACK makes a wait look longer: take the lesser of two.
             let Some(wait) = own.into_iter().chain(last).reduce(f64::min) else { continue };
             last = own.or(last);
             let now = (a.at + wait).max(law.left);
-            // It drops as packets leave: not between two, and several where more than one is due.
+            // CoDel drops only when a packet leaves, and several packets where several drops are due.
             let near = |spacing: f64| NEARER * spacing.max(f64::from(a.size) / rate);
             if !a.lost
                 && let Some((due, _)) = law.next().filter(|(due, spacing)| now > due + near(*spacing))
@@ -123,33 +124,36 @@ impl Foretold {
                     None => self.others += 1.0,
                 }
             }
-            // Where no more than a packet is left the law lets go (RFC 8289 section 5.6).
+            // CoDel stops dropping when no more than a packet is left (RFC 8289 section 5.6).
             let is_above = wait >= target && queue.get(i + 2).is_some_and(|next| next.at < now);
             self.waiting += if is_above { now - law.left } else { 0.0 };
             law.leave(now, is_above);
         }
     }
 
-    /// Log likelihood ratio against losses at any time while packets wait.
+    /// Returns the log likelihood ratio against losses at any time while packets wait, nats.
     fn gain(&self) -> f64 {
-        let Foretold { off, unseen, others, waiting, .. } = *self;
+        let PredictedLosses { off, unseen, others, waiting, .. } = *self;
         let law = self.dropped.len() as f64;
         let lost = law + others;
         if law == 0.0 || waiting <= 0.0 {
             return 0.0;
         }
-        // Losses a second: all of them, of those that know no law; and those that are not the law's.
+        // Losses a second under chance, and losses a second that the law does not predict.
         let (chance, elsewhere) = (lost / waiting, (others + 0.5) / waiting);
-        // The likeliest width is the mean of how far off they are.
+        // The most likely width is the mean distance from the due times.
         let seen = -law * (1.0 + (2.0 * (off / law + NOISE)).ln());
-        let by_law = seen + law * (1.0 - PASSES).ln() + unseen * PASSES.ln() + others * elsewhere.ln()
+        let by_law = seen
+            + law * (1.0 - PASSES_AGAINST_MODEL).ln()
+            + unseen * PASSES_AGAINST_MODEL.ln()
+            + others * elsewhere.ln()
             - elsewhere * waiting;
         by_law - (lost * chance.ln() - lost)
     }
 }
 
-/// What the law foretells of packets, with one queue for all or one for each flow, whichever does it better. `rate`: bytes a second;
-/// `base`: delay without waiting, seconds; `width`: that of an episode, seconds.
+/// Tests CoDel's law on the losses, with one queue for all flows and with one for each, and returns the better. `rate` is in bytes a second,
+/// `base` is the delay without waiting in seconds, `width` is the length of a loss episode in seconds.
 pub(crate) fn managed_queue(arrivals: &[PacketArrival], rate: f64, base: f64, width: f64) -> ManagedQueue {
     let arrivals = begin(arrivals);
     let lost = arrivals.iter().filter(|a| a.lost).count().max(1) as f64;
@@ -158,16 +162,16 @@ pub(crate) fn managed_queue(arrivals: &[PacketArrival], rate: f64, base: f64, wi
         let mut queues = vec![Vec::new(); count];
         arrivals.iter().for_each(|a| queues[a.flow as usize % count].push(a));
         let of = move |target: f64| {
-            let mut foretold = Foretold::default();
-            queues.iter().for_each(|queue| foretold.follow(queue, rate, base, target));
-            foretold
+            let mut losses = PredictedLosses::default();
+            queues.iter().for_each(|queue| losses.follow(queue, rate, base, target));
+            losses
         };
-        // Slow links are given the time of a packet or two (RFC 8289 section 4.3).
+        // On slow links the target is the transmission time of a packet or two (RFC 8289 section 4.3).
         [0.0, 1.0, 2.0].map(|packets| of(TARGET.max(packets * packet))).into_iter()
     };
     let each = Some(flows(arrivals)).filter(|count| *count > 1);
-    let told = of(1).chain(each.into_iter().flat_map(of));
-    let Some(best) = told.max_by(|a, b| a.gain().total_cmp(&b.gain())) else {
+    let laws = of(1).chain(each.into_iter().flat_map(of));
+    let Some(best) = laws.max_by(|a, b| a.gain().total_cmp(&b.gain())) else {
         return ManagedQueue::default();
     };
     let gain = (best.gain() - cost_of_number(lost)) * episodes(arrivals, width) as f64 / lost;

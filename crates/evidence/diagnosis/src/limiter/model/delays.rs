@@ -1,56 +1,60 @@
-//! The likelihood of delays under a limiter that explains the losses: who waits there, and for how long.
+//! The likelihood of packets' delays under a limiter that explains their losses: which packets wait, and for how long.
 //!
-//! Losses alone cannot tell a policer of rate r and bucket L from a link of rate r with a queue of L bytes, or from a shaper
-//! whose bucket and queue hold L together: all drop by the same rule. But a packet that finds a backlog of x bytes waits x / r
-//! in the link's queue, max(0, x - B) / r behind the shaper's bucket of B bytes, and not at all at the policer.
+//! Losses alone cannot distinguish a policer of rate r and bucket L from a link of rate r with a queue of L bytes, or from a
+//! shaper whose bucket and queue together hold L bytes: all three drop by the same rule. Delays can. A packet that finds a backlog
+//! of x bytes waits x / r in the link's queue, max(0, x - B) / r behind the shaper's bucket of B bytes, and not at all at the
+//! policer.
 //!
-//! Delay elsewhere adds to that a constant and noise ([`super::noise`]), which is looked at once for each bin of backlog.
+//! Delay on the rest of the path adds a constant and noise ([`super::noise`]). The noise counts once for each bin of backlog.
 //!
-//! Without losses delays alone tell a queue: its rate is that at which packets leave while some wait, the constant is the least delay
-//! of all, and nobody shares the rate: it is what is left of it.
+//! Where nothing is lost, delays alone show a queue. Its rate is the rate at which packets leave while some wait, and the constant
+//! is the least delay of all packets.
 
 use super::super::virtual_queue::{
     PacketArrival, TokenBucketFit, depths_of, drained, flows, largest, quantile,
 };
 use super::fair_queue::FairQueue;
-use super::noise::{QUARTER, cost_of_number, log_likelihood};
+use super::noise::{LOWER_QUARTILE, cost_of_number, log_likelihood};
 use super::{LimiterModel, NoLimiterModel, SURE, ShaperModel, TailDropModel};
 
-/// By how much delays differ at least, seconds: a host's clock and its interrupts.
+/// Least spread of delays, seconds, from a host's clock and its interrupts.
 pub(crate) const NOISE: f64 = 10e-6;
-/// Bins of backlog up to the limit, and fewest packets of one.
+/// Bins of backlog up to the limit.
 const BINS: usize = 24;
+/// Fewest packets of a bin that counts.
 const FEWEST: usize = 4;
-/// Fewer packets than this are neither a bucket nor a queue behind one: the packet on the wire, ACKs for several.
+/// A bucket, or the queue behind it, holds at least this many packets. The packet on the wire, and ACKs that cover several packets, look
+/// like smaller ones.
 pub(crate) const FEW_PACKETS: f64 = 10.0;
-/// The greatest of values, outliers left out, is this quantile.
+/// The quantile that stands for the greatest value, without outliers.
 pub(crate) const MOST: f64 = 0.99;
 
-/// Delays of packets that passed a limiter, by the backlog that they found.
+/// The delays of packets that passed a limiter, with the backlog that each found.
 pub(crate) struct LimiterDelays {
     /// Backlog with the packet in it, bytes, and its delay, seconds.
     points: Vec<(f64, f32)>,
     /// Bytes of the largest packet.
     size: f64,
-    /// Bytes a second, and the backlog beyond which it drops, bytes.
+    /// Bytes a second.
     rate: f64,
+    /// Backlog beyond which the limiter drops, bytes.
     limit: f64,
     /// Delay without waiting, seconds, where it is known.
     base: Option<f64>,
-    /// By how much delays differ at least, seconds.
+    /// Least spread of delays, seconds.
     noise: f64,
 }
 
 impl LimiterDelays {
-    /// Of the packets whose delay is known.
+    /// Takes the packets whose delay is known.
     pub fn new(arrivals: &[PacketArrival], b: &TokenBucketFit, noise: f64) -> LimiterDelays {
         let known = arrivals.iter().zip(depths_of(arrivals, b)).filter(|(a, _)| !a.lost && a.rtt.is_finite());
         let points = known.map(|(a, depth)| (depth as f64, a.rtt)).collect();
         LimiterDelays { points, size: largest(arrivals), rate: b.rate, limit: b.burst, base: None, noise }
     }
 
-    /// At a queue of `rate` bytes a second, of packets that came in the first `span` seconds after the start and after each pause:
-    /// the rate's error adds up.
+    /// Computes the backlog at a queue of `rate` bytes a second, for packets that came in the first `span` seconds after the start and
+    /// after each pause: over longer times the error of the rate adds up.
     pub fn since_pauses(
         arrivals: &[PacketArrival],
         rate: f64,
@@ -62,6 +66,7 @@ impl LimiterDelays {
         LimiterDelays::of_points(points, largest(arrivals), rate, base, noise)
     }
 
+    /// Takes backlog (bytes, with the packet in it) and delay (seconds) of each packet.
     pub fn of_points(
         mut points: Vec<(f64, f32)>,
         size: f64,
@@ -75,8 +80,8 @@ impl LimiterDelays {
         LimiterDelays { points, size, rate, limit, base: Some(base), noise }
     }
 
-    /// Whether each flow has a queue of its own: that is likelier than a common queue, with a bucket or without, or none. Bins are
-    /// others then, so that as many count as the fewer.
+    /// Whether each flow has a queue of its own: whether that predicts the delays better than one queue for all, with a bucket or
+    /// without, and than no queue. The two models sort packets into different bins, so the smaller number of bins counts for both.
     pub fn is_fair(&self, arrivals: &[PacketArrival], (span, merged): (f64, bool)) -> bool {
         let count = flows(arrivals);
         let several = (count > 1).then(|| self.likelihoods().zip(self.base)).flatten();
@@ -85,21 +90,21 @@ impl LimiterDelays {
         // Each flow has a packet on the wire or none.
         let noise = self.noise.hypot(count as f64 * self.size / self.rate / 12f64.sqrt());
         let fair = LimiterDelays::of_points(points, self.size, self.rate, base, noise).likelihoods();
-        let best = common.behind.map_or(common.all, |b| b.1.max(common.all)).max(common.nobody);
+        let best = common.behind.map_or(common.all, |b| b.1.max(common.all)).max(common.no_wait);
         let likelier =
             |fair: &Likelihoods| (fair.all / fair.count - best / common.count) * fair.count.min(common.count);
         fair.is_some_and(|fair| likelier(&fair) > SURE)
     }
 
-    /// The median delay above `base`, seconds, of packets that came near the limit; `None` where too few of them have one.
+    /// Returns the median delay above `base`, seconds, of packets that came near the limit; `None` where too few of them have a delay.
     pub fn at_limit(&self, base: f64) -> Option<f64> {
-        let near = self.limit - (FEW_PACKETS * self.size).min(QUARTER * self.limit);
+        let near = self.limit - (FEW_PACKETS * self.size).min(LOWER_QUARTILE * self.limit);
         let mut delays: Vec<f32> = self.points.iter().filter(|p| p.0 > near).map(|p| p.1).collect();
         (delays.len() >= FEWEST).then(|| quantile(&mut delays, 0.5) as f64 - base)
     }
 
-    /// Packets by their backlog: its mean, bytes, and the lower quartile of their delays, seconds, as it is where none waits, and where
-    /// all do: then of what a packet has more than the mean it waits longer.
+    /// Sorts packets into bins of backlog. Each bin gives its mean backlog, bytes, and the lower quartile of its delays, seconds: first as
+    /// they are, then with each delay reduced to the mean backlog, as is right where packets wait for their backlog.
     pub fn curve(&self) -> Vec<(f64, [f64; 2])> {
         let mut bins: Vec<(f64, Vec<(f64, f32)>)> = vec![(0.0, Vec::new()); BINS];
         for point in &self.points {
@@ -111,23 +116,23 @@ impl LimiterDelays {
         let of = |(sum, points): (f64, Vec<(f64, f32)>)| {
             let mean = sum / points.len() as f64;
             let mut delays: Vec<f32> = points.iter().map(|p| p.1).collect();
-            let flat = quantile(&mut delays, QUARTER) as f64;
+            let flat = quantile(&mut delays, LOWER_QUARTILE) as f64;
             let longer = |p: &(f64, f32)| p.1 - ((p.0 - mean) / self.rate) as f32;
             delays.clear();
             delays.extend(points.iter().map(longer));
-            (mean, [flat, quantile(&mut delays, QUARTER) as f64])
+            (mean, [flat, quantile(&mut delays, LOWER_QUARTILE) as f64])
         };
         known.map(of).collect()
     }
 
-    /// How likely the delays of the bins are, by the models; `None` of none.
+    /// Returns the log likelihood of the bins' delays under each model; `None` where no bin has enough packets.
     pub fn likelihoods(&self) -> Option<Likelihoods> {
         let curve = self.curve();
         if curve.is_empty() {
             return None;
         }
         let count = curve.len() as f64;
-        // Of the packet that is on the wire any part may be gone: evenly distributed.
+        // Any part of the packet on the wire may have left already, evenly distributed.
         let noise = self.noise.hypot(self.size / self.rate / 12f64.sqrt());
         let mut left = Vec::with_capacity(curve.len());
         let mut log_likelihood = |model: &dyn LimiterModel, middle: Option<f64>| {
@@ -138,7 +143,7 @@ impl LimiterDelays {
             }));
             log_likelihood(&mut left, middle, noise) - model.numbers() * cost_of_number(count)
         };
-        let nobody = log_likelihood(&NoLimiterModel, None);
+        let no_wait = log_likelihood(&NoLimiterModel, None);
         let mut queue = |bucket: f64| {
             let mut at = |slope: f64| {
                 let queue = TailDropModel { rate: self.rate, slope };
@@ -150,7 +155,7 @@ impl LimiterDelays {
             match self.base {
                 Some(_) => at(1.0),
                 None => {
-                    // From halfway between nobody's wait and everybody's as far to the other side: others share its rate.
+                    // Other traffic shares the rate, so the delay may rise faster or slower with the backlog.
                     let slopes = (0..=BINS).map(|i| 0.5 + i as f64 / BINS as f64);
                     slopes.map(at).fold(f64::NEG_INFINITY, f64::max)
                 }
@@ -162,15 +167,15 @@ impl LimiterDelays {
             let buckets = (1..BINS).map(|i| from + step * i as f64).filter(|bucket| may_be.contains(bucket));
             buckets.map(|bucket| (bucket, queue(bucket))).max_by(|x, y| x.1.total_cmp(&y.1))
         };
-        // Buckets are tried one for each bin, then as many about the best.
+        // Try a bucket at each bin, then as many around the best.
         let step = self.limit / BINS as f64;
         let behind =
             likeliest(0.0, step).and_then(|(bucket, _)| likeliest(bucket - step, 2.0 * step / BINS as f64));
-        Some(Likelihoods { count, nobody, all, behind })
+        Some(Likelihoods { count, no_wait, all, behind })
     }
 
-    /// What waits of the backlog is what the wait takes at the rate: the rest passed without, in the median of the packets that find
-    /// more than `bucket`, bytes. The bins give it no better than by a part of their width.
+    /// Returns the bucket, bytes, more exactly than the width of a bin allows: the backlog less what the packet's wait takes at the rate,
+    /// in the median over packets that find more than `bucket` bytes.
     pub fn passed_without_wait(&self, bucket: f64) -> f64 {
         let Some(base) = self.base else { return bucket };
         let waiting = self.points.iter().filter(|p| p.0 > bucket + FEW_PACKETS * self.size);
@@ -179,41 +184,41 @@ impl LimiterDelays {
     }
 }
 
-/// Logarithms of likelihoods, less what the models' numbers cost.
+/// Log likelihoods of the models, each less the cost of its fitted numbers.
 pub(crate) struct Likelihoods {
-    /// Of so many differences.
+    /// Observations: bins of backlog.
     pub count: f64,
-    /// Nobody waits.
-    pub nobody: f64,
-    /// All wait in a link's queue.
+    /// No packet waits, as at a policer.
+    pub no_wait: f64,
+    /// Every packet waits in a link's queue.
     pub all: f64,
-    /// Those behind a bucket of so many bytes, the likeliest.
+    /// Packets wait behind a bucket, as at a shaper: the most likely bucket, bytes, and its log likelihood.
     pub behind: Option<(f64, f64)>,
 }
 
 impl Likelihoods {
-    /// By how much more likely one is than the likeliest of the others, in the mean of the bins: these say much the same, since what
-    /// waits elsewhere waits through several. At most as much as leaves no doubt.
+    /// Returns how much more likely a model is than the best of the others, nats per bin, at most [`SURE`]. The mean over the bins counts
+    /// and not their sum, because neighbouring bins depend on each other.
     pub fn than_others(&self, likely: f64) -> f64 {
-        let all = [self.nobody, self.all, self.behind.map_or(f64::NEG_INFINITY, |b| b.1)];
+        let all = [self.no_wait, self.all, self.behind.map_or(f64::NEG_INFINITY, |b| b.1)];
         let others = all.into_iter().filter(|other| *other != likely).fold(f64::NEG_INFINITY, f64::max);
         ((likely - others) / self.count).clamp(-SURE, SURE)
     }
 }
 
-/// What waits at a limiter.
+/// The queue of a limiter as a model keeps it.
 pub(super) trait LimiterQueue {
-    /// So much time passes.
+    /// Lets time pass.
     fn drain(&mut self, seconds: f64);
-    /// Bytes of all that waits.
+    /// Returns the backlog, bytes.
     fn all(&self) -> f64;
-    /// Bytes that leave until a packet of `own` bytes has left that comes now, its own among them.
+    /// Returns the bytes that leave until a packet of `own` bytes that arrives now has left, including the packet.
     fn before(&self, flow: u16, own: f64) -> f64;
-    /// A packet comes.
+    /// Adds a packet.
     fn add(&mut self, flow: u16, bytes: f64);
 }
 
-/// One queue for all.
+/// One queue for all flows.
 struct CommonQueue {
     rate: f64,
     backlog: f64,
@@ -237,13 +242,13 @@ impl LimiterQueue for CommonQueue {
     }
 }
 
-/// Bytes that wait before packets which have a delay, with their own, and that delay, seconds; of packets in the first `span` seconds
-/// after the start and after each pause. The rate is known well enough to add up for a while.
+/// Returns the backlog (bytes, with the packet in it) and the delay (seconds) of each packet that has a delay and came in the first `span`
+/// seconds after the start or after a pause: over longer times the error of the rate adds up.
 pub(crate) fn backlogs(arrivals: &[PacketArrival], rate: f64, span: f64, merged: bool) -> Vec<(f64, f32)> {
     points(arrivals, rate, span, merged, &mut CommonQueue { rate, backlog: 0.0 })
 }
 
-/// The same with what waits in `queue`.
+/// Returns backlog and delay as [`backlogs`] does, for any model of a queue.
 fn points(
     arrivals: &[PacketArrival],
     rate: f64,
@@ -264,7 +269,7 @@ fn points(
         if a.lost {
             continue;
         }
-        // Of several packets in one the delay is the mean of theirs.
+        // The delay of merged packets is the mean of theirs.
         let own = if merged { 0.5 * (a.size + a.bytes) } else { a.bytes };
         if a.rtt.is_finite() && a.at - began <= span {
             points.push((queue.before(a.flow, own as f64), a.rtt));
@@ -281,8 +286,8 @@ mod tests {
     const RATE: f64 = 1e6;
     const BUCKET: f64 = 60e3;
 
-    /// Bursts that overflow a bucket and a queue behind it of `queue` bytes; a queue alone where `bucket` is 0. `elsewhere`:
-    /// seconds that packets wait for something else, by their number.
+    /// Bursts that overflow a bucket and a queue behind it of `queue` bytes, or a queue alone where `bucket` is 0. `elsewhere` gives the
+    /// seconds that a packet waits on the rest of the path, by its number.
     fn dropped(bucket: f64, queue: f64, elsewhere: impl Fn(u32) -> f64) -> Vec<PacketArrival> {
         let (mut backlog, mut last, mut out) = (0.0f64, 0.0, Vec::new());
         for i in 0..4000u32 {
@@ -301,18 +306,18 @@ mod tests {
         TokenBucketFit { rate: RATE, burst, ..TokenBucketFit::default() }
     }
 
-    /// The likeliest of nobody's wait, everybody's and that behind a bucket, whose bytes; and how much likelier it is.
+    /// The most likely model (0: no packet waits, 1: all wait, 2: behind a bucket), its lead in nats per bin, and the bucket in bytes.
     fn who(arrivals: &[PacketArrival], noise: f64, limit_bytes: f64) -> Option<(usize, f64, f64)> {
-        let told = LimiterDelays::new(arrivals, &limit(limit_bytes), noise).likelihoods()?;
-        let (bucket, behind) = told.behind.unwrap_or((0.0, f64::NEG_INFINITY));
-        let all = [told.nobody, told.all, behind];
+        let likely = LimiterDelays::new(arrivals, &limit(limit_bytes), noise).likelihoods()?;
+        let (bucket, behind) = likely.behind.unwrap_or((0.0, f64::NEG_INFINITY));
+        let all = [likely.no_wait, likely.all, behind];
         let best = (0..3).max_by(|a, b| all[*a].total_cmp(&all[*b]))?;
-        Some((best, told.than_others(all[best]), bucket))
+        Some((best, likely.than_others(all[best]), bucket))
     }
 
     #[test]
-    fn who_waits_tells_policer_queue_and_shaper_apart() {
-        // Nothing else delays; something does all the same; now and then something does.
+    fn delays_distinguish_policer_queue_and_shaper() {
+        // The rest of the path adds nothing, a constant, or something now and then.
         let often = |i: u32| if i.wrapping_mul(2_654_435_761) >> 30 == 0 { 0.03 } else { 0.0 };
         let elsewhere: [&dyn Fn(u32) -> f64; 3] = [&|_| 0.0, &|_| 0.2, &often];
         for elsewhere in elsewhere {
@@ -331,17 +336,17 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_that_drains_within_the_noise_says_nothing() {
+    fn a_bucket_that_drains_within_the_noise_decides_nothing() {
         let noise = 10.0 * BUCKET / RATE;
         for (bucket, queue) in [(BUCKET, 0.0), (0.0, BUCKET)] {
-            let told = who(&dropped(bucket, queue, |_| 0.0), noise, BUCKET);
-            assert!(told.is_none_or(|(_, likelier, _)| likelier < 0.1), "{told:?}");
+            let likely = who(&dropped(bucket, queue, |_| 0.0), noise, BUCKET);
+            assert!(likely.is_none_or(|(_, lead, _)| lead < 0.1), "{likely:?}");
         }
         assert_eq!(who(&[], noise, BUCKET), None);
     }
 
     #[test]
-    fn the_wait_near_the_limit_is_what_the_queue_there_takes() {
+    fn the_delay_near_the_limit_is_the_time_a_full_queue_takes_to_drain() {
         let at_limit =
             |arrivals: &[PacketArrival]| LimiterDelays::new(arrivals, &limit(BUCKET), NOISE).at_limit(0.05);
         let queued = at_limit(&dropped(0.0, BUCKET, |_| 0.0)).unwrap_or_default();

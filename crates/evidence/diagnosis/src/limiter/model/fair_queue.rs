@@ -1,20 +1,19 @@
-//! A link with a queue for each flow: all that have something there are served alike (Demers, Keshav, Shenker 1989).
+//! A link with a queue for each flow, which serves all backlogged flows equally (Demers, Keshav, Shenker 1989).
 //!
-//! A packet with x bytes of its flow before it waits until of each other flow as much has left, or all it has: for the sum of
-//! min(q, x) over the flows' queues q, at the link's rate. What comes meanwhile is not counted; where all flows have a queue, it makes up
-//! for what has left.
+//! A packet that is preceded by x bytes of its own flow waits for the sum of min(q, x) over the queues q of all flows, at the link's rate.
+//! Packets that arrive while it waits are not counted: where every flow is backlogged, they replace what has left.
 
 use super::delays::LimiterQueue;
 
-/// What waits of each flow that has something there; the link carries off `rate` bytes a second, the same of each.
+/// The queues of backlogged flows. They drain at `rate` bytes a second in all, at an equal rate each.
 pub(super) struct FairQueue {
     rate: f64,
-    /// Flow and bytes, in no order. Of thousands of flows few wait at a time.
+    /// Flow and its backlog in bytes, unordered: few of thousands of flows are backlogged at a time.
     queues: Vec<(u16, f64)>,
 }
 
 impl FairQueue {
-    /// Nothing waits.
+    /// Creates a link without backlog.
     pub fn new(rate: f64) -> FairQueue {
         FairQueue { rate, queues: Vec::new() }
     }

@@ -1,12 +1,11 @@
-//! The likelihood of losses under a limiter: which packets it foretells to be lost, and which it foretells to pass.
+//! The likelihood of losses under a limiter: which packets it predicts to be lost, and which to pass.
 //!
-//! A limiter of rate r and limit B loses a packet of n bytes if backlog + n > B, as far as noise lets that be seen
-//! ([`super::noise::lost`]). Held against it are losses that know of no limiter: each packet is lost with the same probability.
-//! The logarithm of the two likelihoods' ratio is the gain. Losses of one episode have one reason and count once together, and
-//! so does in proportion what passed.
+//! A limiter of rate r and limit B loses a packet of n bytes if backlog + n > B, blurred by noise ([`super::noise::lost`]). The
+//! alternative is chance: each packet is lost with the same probability. The gain is the logarithm of the two likelihoods' ratio.
+//! All losses of an episode have one reason, so an episode counts as one loss, and packets that passed count in proportion.
 //!
-//! It asks for more than that losses come with a high backlog: beyond its limit a limiter lets nothing pass. A congestion
-//! window that is cut back at each loss falls and grows about a limit too, but passes it freely.
+//! A high backlog at losses is not enough: beyond its limit a limiter lets nothing pass. A congestion window that is cut at each loss
+//! also falls and grows around a limit, but packets pass that limit freely.
 
 use super::super::virtual_queue::{
     BELOW, PacketArrival, TokenBucketFit, begin, depths_of, episodes, quantiles,
@@ -15,17 +14,18 @@ use super::noise::{far, lost as lost_at};
 use std::collections::BTreeMap;
 use std::iter::successors;
 
-/// The widest, as a share of the limit: what is less sharp than that is no limit.
+/// Greatest width of the blur around a limit, as a share of the limit. A limit that is blurred more is not a limit.
 const SHARP: f64 = 0.125;
-/// Bins of packets by how far from the limit they are: a quarter of a packet there, and farther off this share of the distance.
+/// Width of a bin at the limit, packets.
 const FINE: f64 = 0.25;
+/// Width of a bin far from the limit, as a share of the distance.
 const SHARE: f64 = 0.01;
 
-/// Packets by how far beyond the limit they are: how many were lost, and passed.
+/// Numbers of packets that were lost and that passed, by their distance from the limit.
 struct LossTable {
-    /// Distance from the limit in packets, lost, passed; those without packets are left out.
+    /// Distance from the limit in packets, lost, passed; without empty bins.
     bins: Vec<(f64, f64, f64)>,
-    /// Packets in all, and lost.
+    /// Packets, lost or not.
     all: f64,
     lost: f64,
     /// The limit in packets.
@@ -51,7 +51,7 @@ impl LossTable {
         LossTable { bins, all: lost + passed, lost, limit }
     }
 
-    /// Log likelihood ratio against losses by chance, with the limit `shift` packets off and of this width.
+    /// Returns the log likelihood ratio against chance, nats, with the limit moved by `shift` packets and blurred by `width` packets.
     fn ratio(&self, shift: f64, width: f64) -> f64 {
         let below = self.bins.iter().take_while(|b| b.0 < shift - far() * width).map(|b| b.1).sum::<f64>();
         let elsewhere = ((below + 0.5) / self.all).min(0.5);
@@ -64,15 +64,15 @@ impl LossTable {
     }
 }
 
-/// How much better the limiter foretells the losses than chance does: log likelihood ratio, an episode of `width` seconds
-/// counting once.
+/// Returns how much better the limiter predicts the losses than chance does: a log likelihood ratio, nats, in which an episode of
+/// `width` seconds counts once.
 pub(crate) fn gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64) -> f64 {
     let arrivals = begin(arrivals);
     let table = LossTable::new(arrivals, bucket);
     if table.lost == 0.0 || table.lost == table.all {
         return 0.0;
     }
-    // From exact times to what other links' queues space; about the limit that is proposed.
+    // Widths from exact times to the spacing that other links' queues make, around the proposed limit.
     let widths =
         successors(Some(FINE), |w| Some(2.0 * w)).take_while(|w| *w <= (SHARP * table.limit).max(2.0 * FINE));
     let tried = widths.flat_map(|w| [-2.0, -1.0, 0.0, 1.0, 2.0].map(|s| (s * w, w)));
@@ -80,8 +80,8 @@ pub(crate) fn gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f
     best * episodes(arrivals, width) as f64 / table.lost
 }
 
-/// The same of a queue whose delays are seen, be its rate what it may: losses come when packets wait longer than some
-/// threshold, with one probability beyond it and another below.
+/// Returns how much better a queue's delay predicts the losses than chance does, nats, whatever its rate: packets are lost with one
+/// probability while the delay is above a threshold, and with another below it.
 pub(crate) fn gain_by_delay(arrivals: &[PacketArrival], width: f64) -> f64 {
     let mut last: Vec<f32> = Vec::new();
     let mut seen: Vec<(f32, f64, bool)> = Vec::new();

@@ -1,42 +1,42 @@
-//! The noise between what a limiter foretells and what a capture shows.
+//! The noise between what a limiter predicts and what a capture shows.
 //!
-//! *Delays.* Elsewhere packets wait too, for other links, hosts and ACKs that are held back: noise only adds. So of packets with
-//! about the same backlog the quarter that waited less speaks for all ([`QUARTER`]); and now and then all of them waited for
-//! something else, so what a model leaves of those quarters is distributed as Laplace's, whose likelihood is the mean distance
-//! from the middle ([`log_likelihood`]).
+//! *Delays.* Other links, hosts and delayed ACKs only add to a packet's delay. Among packets of about the same backlog the lower quartile
+//! ([`LOWER_QUARTILE`]) therefore stands for the limiter. Now and then all packets of a bin waited elsewhere, so the residuals have the
+//! heavy tails of a Laplace distribution, whose likelihood depends on their mean distance from the middle ([`log_likelihood`]).
 //!
-//! *Losses.* When packets came to the limiter is known to some packets only, because other links space them and hosts send several
-//! at once: the limit is blurred by a width ([`lost`]). Other places lose a share of all packets, and a share passes against the
-//! model, seen out of its order or place.
+//! *Losses.* The times at which packets came to the limiter are known to within some packets, because other links space them and hosts
+//! send several at once: the limit is blurred by a width ([`lost`]). The rest of the path loses a share of all packets, and a share passes
+//! against the model because the capture shows it out of order.
 
-/// Share of the packets of about one backlog that waited less than what speaks for them.
-pub(crate) const QUARTER: f64 = 0.25;
-/// Share that passes against the model: of fifty packets one is seen out of its order or place.
-pub(super) const PASSES: f64 = 0.02;
+/// The quantile of the delays of a bin that stands for the limiter.
+pub(crate) const LOWER_QUARTILE: f64 = 0.25;
+/// Share of packets that pass against the model: one of fifty is captured out of order.
+pub(super) const PASSES_AGAINST_MODEL: f64 = 0.02;
 
-/// How many times its mean Laplace's noise exceeds as rarely as a packet passes against the model (derived: e^-x of it is beyond x).
+/// Returns the multiple of its mean that Laplace noise exceeds as rarely as a packet passes against the model (derived: the share e^-x
+/// exceeds x times the mean).
 pub(super) fn far() -> f64 {
-    -PASSES.ln()
+    -PASSES_AGAINST_MODEL.ln()
 }
 
-/// The logarithm of how likely it is that a model leaves these differences, seconds, up to what is the same for all models. They
-/// are about `middle`, or, where that is not known, about their median. `least`: by how much delays differ at least, seconds.
-pub(super) fn log_likelihood(left: &mut [f64], middle: Option<f64>, least: f64) -> f64 {
-    left.sort_unstable_by(f64::total_cmp);
-    let count = left.len() as f64;
-    let middle = middle.unwrap_or(left[left.len() / 2]);
-    let mean = left.iter().map(|l| (l - middle).abs()).sum::<f64>() / count;
+/// Returns the Laplace log likelihood of a model's residuals (seconds), up to a constant that is the same for all models. The residuals
+/// are around `middle`, or around their median where that is unknown. `least` is the least spread of delays, seconds.
+pub(super) fn log_likelihood(residuals: &mut [f64], middle: Option<f64>, least: f64) -> f64 {
+    residuals.sort_unstable_by(f64::total_cmp);
+    let count = residuals.len() as f64;
+    let middle = middle.unwrap_or(residuals[residuals.len() / 2]);
+    let mean = residuals.iter().map(|l| (l - middle).abs()).sum::<f64>() / count;
     -count * (mean + least).ln()
 }
 
-/// What a number that is fitted to so many differences costs (Schwarz 1978).
+/// Returns the penalty of a number that is fitted to so many observations, nats (Schwarz 1978).
 pub(super) fn cost_of_number(count: f64) -> f64 {
     0.5 * count.ln()
 }
 
-/// The probability that a packet is lost which comes so far beyond the limit, where other places lose the share `elsewhere`;
-/// `width` is how far the limit is blurred, in the same unit.
+/// Returns the probability that a packet `beyond` the limit is lost, where the rest of the path loses the share `elsewhere` and the limit
+/// is blurred by `width`, in the unit of `beyond`.
 pub(super) fn lost(beyond: f64, width: f64, elsewhere: f64) -> f64 {
     let soft = 1.0 / (1.0 + (-beyond / width).exp());
-    elsewhere + (1.0 - elsewhere - PASSES) * soft
+    elsewhere + (1.0 - elsewhere - PASSES_AGAINST_MODEL) * soft
 }

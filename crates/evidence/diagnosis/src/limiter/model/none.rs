@@ -1,8 +1,8 @@
-//! No limiter: nobody waits, and whoever is lost is lost by chance.
+//! No limiter: packets do not wait, and are lost by chance.
 
 use super::LimiterModel;
 
-/// Nothing that limits.
+/// The path without a limiter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NoLimiterModel;
 

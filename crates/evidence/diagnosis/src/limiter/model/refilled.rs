@@ -1,16 +1,16 @@
-//! A shaper whose bucket is refilled at intervals: what it holds passes without a wait, what comes beyond that waits for a tick.
+//! A shaper whose bucket is refilled at intervals (ticks): packets pass at once while the bucket lasts, and then wait for a tick.
 //!
-//! 1. From what left until now the model foretells when the next packet leaves: with what the bucket still holds, as soon as it has come
-//!    and those before it have left; else at the next tick, which gives the bucket one refill.
-//! 2. Held against it are a link of the same rate, where a packet leaves as long after the one before it as its bytes take, and no
-//!    limiter, where it leaves as it comes.
-//! 3. What any leaves unexplained is Laplace's ([`super::noise`]). A tick says once what all packets between two of them say.
+//! 1. The model predicts the departure of each packet from the departures so far: as soon as it has arrived and its predecessors have
+//!    left while the bucket holds enough bytes, else at the next tick, which adds one refill.
+//! 2. The alternatives are a link of the same rate, where a packet leaves one transmission time after its predecessor, and no limiter,
+//!    where it leaves as it arrives.
+//! 3. Residuals are Laplace-distributed ([`super::noise`]). All packets between two ticks depend on each other, so a tick counts once.
 
 use super::super::departures::Departures;
 use super::SURE;
 use super::noise::{cost_of_number, far};
 
-/// Numbers of the model that a link has not: the interval, and when ticks are.
+/// Numbers that this model has and a link has not: the interval, and the time of a tick.
 const NUMBERS: f64 = 2.0;
 
 /// A bucket that gets `refill` bytes each `interval` seconds.
@@ -18,36 +18,38 @@ const NUMBERS: f64 = 2.0;
 pub(crate) struct RefilledModel {
     /// Seconds between two ticks.
     pub interval: f64,
-    /// Bytes.
+    /// Bytes that a tick adds.
     pub refill: f64,
-    /// The most that it holds, bytes: a refill, or as much again (Cisco's Bc and Be, of which the second is the first's if nothing is said).
+    /// Size of the bucket, bytes: one refill, or two (Cisco's Bc and Be; Be defaults to Bc).
     pub capacity: f64,
 }
 
-/// Packets that leave, and what else is known there.
+/// Departures, and what else is known of them.
 #[derive(Clone, Copy)]
 pub(crate) struct SeenDepartures<'a> {
     pub departures: &'a Departures<'a>,
-    /// The rate of a link that it may be instead, bytes a second.
+    /// Rate of the link that it may be instead, bytes a second.
     pub link: f64,
-    /// By how much times differ at least, seconds.
+    /// Least spread of times, seconds.
     pub noise: f64,
     /// Bytes of a packet.
     pub size: f64,
 }
 
-/// What the bucket holds, bytes, and since which tick, seconds.
+/// The bucket between two ticks.
 struct RefilledBucket {
     model: RefilledModel,
-    /// `None` where more has left than it held: until the next tick.
+    /// Bytes; unknown until the next tick after more has left than it held.
     holds: Option<f64>,
+    /// Time of the last tick, seconds.
     tick: f64,
-    /// By how much times differ at least, seconds.
+    /// Least spread of times, seconds.
     noise: f64,
 }
 
 impl RefilledBucket {
-    /// When the packet leaves that may at `from` and left at `at`, seconds. Where the bucket is about empty either is foretold.
+    /// Predicts the departure, seconds, of a packet that may leave from `from` on and left at `at`. Where the bucket is about empty, at once
+    /// and the next tick are both right.
     fn leaves(&mut self, from: f64, at: f64, bytes: f64) -> f64 {
         let RefilledModel { interval, refill, capacity } = self.model;
         let passed = ((from - self.tick) / interval).floor();
@@ -64,17 +66,17 @@ impl RefilledBucket {
         }
     }
 
-    /// It left at `at`, where `foretold` was said.
-    fn left(&mut self, at: f64, foretold: f64, bytes: f64) {
+    /// Updates the bucket by a packet that left at `at` and was predicted to leave at `predicted`.
+    fn update(&mut self, at: f64, predicted: f64, bytes: f64) {
         let next = self.tick + self.model.interval;
-        match (foretold < next, at < next - far() * self.noise) {
+        match (predicted < next, at < next - far() * self.noise) {
             (true, true) => self.holds = self.holds.map(|holds| holds - bytes),
             // The bucket was not empty: how much it holds is not known until the next tick.
             (false, true) => self.holds = None,
-            // Who waits for a tick found it empty, whatever was thought. A small error of the interval would add up: ticks follow what is
-            // seen.
+            // A packet that waited for a tick found the bucket empty. The tick is moved towards the departure, or small errors of the
+            // interval would add up.
             (_, false) => {
-                let held = self.holds.filter(|_| foretold >= next).unwrap_or(0.0).max(0.0);
+                let held = self.holds.filter(|_| predicted >= next).unwrap_or(0.0).max(0.0);
                 self.tick = next + (at - next).clamp(-self.noise, self.noise);
                 self.holds = Some(held + self.model.refill - bytes);
             }
@@ -83,29 +85,29 @@ impl RefilledBucket {
 }
 
 impl RefilledModel {
-    /// What it leaves of what a link or nothing leaves unexplained, if it is told: it is likelier by what its numbers cost. `ticks`: when some
-    /// were seen, seconds.
-    pub fn told(&self, seen: SeenDepartures, ticks: &[f64]) -> Option<f64> {
-        let (count, left) = (ticks.len() as f64, self.left(seen, *ticks.first()?));
+    /// Returns the share of the best alternative's residuals that this model leaves; `None` unless it is more likely by more than the
+    /// penalty of its numbers. `ticks`: times at which ticks were seen, seconds.
+    pub fn residual_share(&self, seen: SeenDepartures, ticks: &[f64]) -> Option<f64> {
+        let (count, left) = (ticks.len() as f64, self.residuals(seen, *ticks.first()?));
         (-count * left.ln() > SURE + NUMBERS * cost_of_number(count)).then_some(left)
     }
 
-    /// What it leaves unexplained of the times at which packets leave from the first tick on, as a share of what the best other model leaves:
-    /// of the packets of which the two foretell another time.
-    fn left(&self, SeenDepartures { departures, link, noise, size }: SeenDepartures, first: f64) -> f64 {
-        // What a bucket holds is known to a packet: of one that is refilled by two nothing can be foretold.
+    /// Returns the residuals of departures from the first tick on, as a share of those of the best alternative, over the packets for which
+    /// the two predict different times.
+    fn residuals(&self, SeenDepartures { departures, link, noise, size }: SeenDepartures, first: f64) -> f64 {
+        // The bucket's content is known to within a packet, which says nothing about a refill of two packets.
         if self.refill <= 2.0 * size {
             return 1.0;
         }
         let mut bucket = RefilledBucket { model: *self, holds: Some(self.refill), tick: first, noise };
-        // Of each other model how far off the ticks are, and it is, seconds.
+        // For each alternative: residuals of the ticks, and of the alternative, seconds.
         let (mut off, mut before) = ([[0.0f64; 2]; 3], f64::NEG_INFINITY);
         for d in departures.iter().filter(|d| d.at >= first) {
             let came = d.at - d.wait;
             let from = before.max(came);
             let by_link = |rate: f64| came.max(before + d.bytes / rate);
             let by_ticks = bucket.leaves(from, d.at, d.bytes);
-            bucket.left(d.at, by_ticks, d.bytes);
+            bucket.update(d.at, by_ticks, d.bytes);
             let others = [from, by_link(self.refill / self.interval), by_link(link)];
             for (off, other) in
                 off.iter_mut().zip(others).filter(|(_, o)| (o - by_ticks).abs() > far() * noise)

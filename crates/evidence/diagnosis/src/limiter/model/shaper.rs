@@ -1,13 +1,13 @@
-//! A shaper: its bucket lets so much pass without a wait; what comes beyond that waits in a queue, which drops when it is full.
+//! A shaper: packets pass at once while its bucket lasts, then wait in a queue that drops when it is full.
 
 use super::{LimiterModel, TailDropModel};
 
-/// A bucket that is filled all the time, and a queue behind it.
+/// A bucket that fills continuously, and a queue behind it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShaperModel {
     /// Bytes of the bucket.
     pub bucket: f64,
-    /// What bucket and queue together are: a link's queue with as much room.
+    /// Bucket and queue together, which drop as a link's queue of their joint size does.
     pub queue: TailDropModel,
 }
 

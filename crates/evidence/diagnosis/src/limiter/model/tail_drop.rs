@@ -1,13 +1,13 @@
-//! A link's queue: whoever comes waits until all before is carried off; who finds no room is dropped.
+//! A link's queue: a packet waits until its predecessors have left, and is dropped if it finds no room.
 
 use super::LimiterModel;
 
 /// A queue before a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailDropModel {
-    /// Bytes a second that the link carries off.
+    /// Rate of the link, bytes a second.
     pub rate: f64,
-    /// Seconds that a packet waits to those that its backlog takes at the rate: 1, but where others share the link.
+    /// The wait relative to the time that the backlog takes at the rate: 1 unless other traffic shares the link.
     pub slope: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The models against the path's own elements, which the simulator and the lab are made of.
+//! Compares the models with the path crate's elements, which simulator and lab use.
 
 use super::super::departures::Departures;
 use super::super::rate_search::fit;
@@ -11,17 +11,19 @@ use path::{Chain, Ecn, Outbox, Packet, Stage};
 use serde_json::json;
 use units::Time;
 
-/// Bytes a second of the limiters; bytes of a bucket and of a queue.
+/// Bytes a second.
 const RATE: f64 = 1e6;
+/// Bytes.
 const BUCKET: u64 = 30_000;
+/// Bytes.
 const QUEUE: u64 = 45_000;
 
-/// Bursts of packets of many sizes through a stage: as they came, which were lost, and how long each that passed waited.
+/// Sends bursts of packets of many sizes through a stage. Returns their arrivals, with the fate and the wait of each.
 fn through(stage: serde_json::Value) -> Vec<PacketArrival> {
     through_of(stage, 1)
 }
 
-/// The same of packets of several flows, of which the second sends twice as many as the first, and so on.
+/// Does as [`through`] with packets of several flows; flow n sends n times as many as the first.
 fn through_of(stage: serde_json::Value, flows: u16) -> Vec<PacketArrival> {
     let stage: Stage = serde_json::from_value(stage).expect("a stage");
     let mut chain: Chain<()> = Chain::build(1, [("limiter", &stage)]);
@@ -69,7 +71,7 @@ fn bucket(burst: u64) -> TokenBucketFit {
 }
 
 #[test]
-fn the_virtual_queue_foretells_each_packet_that_a_policer_drops() {
+fn the_virtual_queue_predicts_each_packet_that_a_policer_drops() {
     let arrivals =
         through(json!({ "kind": "policer", "rate": "8Mbit/s", "burst": BUCKET.to_string() + "B" }));
     let b = bucket(BUCKET);
@@ -80,7 +82,7 @@ fn the_virtual_queue_foretells_each_packet_that_a_policer_drops() {
         let beyond = depth as f64 - b.burst;
         assert!(beyond.abs() < 0.1 || a.lost == (beyond > 0.0), "{a:?} {depth}");
     }
-    // Foretold to the packet: nothing that knows less foretells it as well.
+    // PredictedLosses to the packet: nothing that knows less predicts it as well.
     let right = losses::gain(&arrivals, &b, 0.01);
     let wrong = TokenBucketFit { rate: 1.1 * RATE, ..b };
     assert!(right > 50.0 && right > losses::gain(&arrivals, &wrong, 0.01), "{right}");
@@ -96,14 +98,14 @@ fn the_backlog_beyond_the_bucket_is_what_a_shaper_lets_wait_and_a_link_has_no_bu
         let arrivals = through(stage);
         assert!(arrivals.iter().all(|a| !a.lost));
         for (a, depth) in arrivals.iter().zip(depths_of(&arrivals, &bucket(BUCKET))) {
-            let foretold = (depth as f64 - burst).max(0.0) / RATE;
-            assert!((a.rtt as f64 - foretold).abs() < 2e-6, "{a:?} {foretold}");
+            let predicted = (depth as f64 - burst).max(0.0) / RATE;
+            assert!((a.rtt as f64 - predicted).abs() < 2e-6, "{a:?} {predicted}");
         }
     }
 }
 
 #[test]
-fn losses_of_a_full_queue_are_foretold_by_its_delay_and_those_of_a_policer_are_not() {
+fn losses_of_a_full_queue_are_predicted_by_its_delay_and_those_of_a_policer_are_not() {
     let queue = json!({ "kind": "fifo", "bytes": QUEUE.to_string() + "B" });
     let link = through(json!({ "kind": "link", "rate": "8Mbit/s", "queue": queue }));
     assert!(losses::gain_by_delay(&link, 0.01) > 50.0);
@@ -117,7 +119,7 @@ fn losses_of_a_full_queue_are_foretold_by_its_delay_and_those_of_a_policer_are_n
 }
 
 #[test]
-fn the_control_law_foretells_what_a_managed_queue_drops_and_not_what_a_full_one_does() {
+fn the_control_law_predicts_what_a_managed_queue_drops_and_not_what_a_full_one_does() {
     let gain = |queue: serde_json::Value, flows: u16| {
         let arrivals = through_of(json!({ "kind": "link", "rate": "8Mbit/s", "queue": queue }), flows);
         let lost = arrivals.iter().filter(|a| a.lost).count();
@@ -136,7 +138,7 @@ fn the_control_law_foretells_what_a_managed_queue_drops_and_not_what_a_full_one_
 }
 
 #[test]
-fn ticks_foretell_what_leaves_a_shaper_refilled_at_intervals_and_no_other() {
+fn ticks_predict_what_leaves_a_shaper_refilled_at_intervals_and_no_other() {
     let find = |stage: serde_json::Value| {
         let arrivals = through(stage);
         let departures = Departures::new(&arrivals, true, 0.0);
@@ -148,10 +150,10 @@ fn ticks_foretell_what_leaves_a_shaper_refilled_at_intervals_and_no_other() {
         json!({ "kind": "shaper", "rate": "8Mbit/s", "burst": burst, "refill": refill, "queue": queue })
     };
     for burst in [10_000, 30_000] {
-        let told = find(shaper(burst, "interval")).expect("ticks");
+        let found = find(shaper(burst, "interval")).expect("ticks");
         let (interval, burst) = (burst as f64 / RATE, burst as f64);
-        assert!((told.interval / interval - 1.0).abs() < 0.01, "{told:?}");
-        assert!((told.burst / burst - 1.0).abs() < 0.1, "{told:?}");
+        assert!((found.interval / interval - 1.0).abs() < 0.01, "{found:?}");
+        assert!((found.burst / burst - 1.0).abs() < 0.1, "{found:?}");
         assert!(find(shaper(burst as u64, "continuous")).is_none(), "{burst}");
     }
     let queue = json!({ "kind": "fifo", "packets": 1000 });

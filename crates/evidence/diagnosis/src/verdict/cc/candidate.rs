@@ -1,66 +1,66 @@
-//! Congestion controls as their documents have them: to which share of itself a window falls at a loss, and by how much it
-//! grows a round trip. Windows are in segments, times in seconds.
+//! Congestion controls by their documents: the share of the window that a loss leaves, and its growth a round trip. Windows are in segments,
+//! times in seconds.
 
 use super::stretch::BeforeLoss;
 
-/// The path's least and greatest RTT.
+/// Least and greatest RTT of the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PathRtt {
-    /// Of full packets.
+    /// Least RTT of full packets.
     pub least: f64,
+    /// Greatest RTT of full packets.
     pub most: f64,
-    /// Of the handshake's small ones where that is less.
+    /// RTT of the handshake's small packets where that is less.
     pub handshake: f64,
 }
 
-/// A window in the midst of its growth.
+/// A growing window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Growing {
-    /// Now.
     pub window: f64,
-    /// After the loss.
+    /// Window after the loss.
     pub begin: f64,
-    /// Where the last loss met it.
+    /// Window at the last loss.
     pub greatest: f64,
-    /// Seconds since it began.
+    /// Seconds since the growth began.
     pub seconds: f64,
-    /// Round trips since.
+    /// Round trips since the growth began.
     pub rounds: f64,
     /// Least RTT of this round trip.
     pub least: f64,
-    /// Mean RTT of it.
+    /// Mean RTT of this round trip.
     pub rtt: f64,
 }
 
 /// How a window grows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WindowGrowth {
-    /// By so many segments a round trip.
+    /// By so many segments a round trip, as a function of the window and the path.
     Law(fn(&Growing, PathRtt) -> f64),
-    /// Evenly, by whatever it is.
+    /// Evenly, at an unknown pace.
     Even,
 }
 
-/// The share of the window that a loss leaves, and by how much that may differ.
+/// The share of the window that a loss leaves, and its tolerance.
 type ShareLeft = fn(BeforeLoss, PathRtt) -> (f64, f64);
 
-/// A control, or a kind of controls.
+/// A control, or a family of controls.
 #[derive(Debug)]
 pub(super) struct Candidate {
-    /// In the verdict. `None`: what it says of the window no control has to be there for.
+    /// Name in the verdict; `None` for behaviour that needs no congestion control.
     pub name: Option<&'static str>,
-    /// `None`: any.
+    /// `None` if a loss may leave any share.
     pub decrease: Option<ShareLeft>,
     pub growth: WindowGrowth,
-    /// What it takes for the path's own RTT, if it keeps a few segments waiting beyond that.
+    /// The RTT that the control takes for the empty path's, if it keeps a few segments queued beyond that.
     pub own_rtt: Option<fn(PathRtt) -> f64>,
-    /// By which share of itself the window wanders about its course.
+    /// Share of the window by which it varies around its course.
     pub wanders: f64,
-    /// By how many segments it may differ each time it moves by one.
+    /// Segments of tolerance for each segment that the window moves.
     pub wavers: f64,
 }
 
-/// A control that has no name of its own in the verdict.
+/// Name in the verdict of all controls that have no name of their own.
 pub(super) const OTHER: &str = "other";
 
 const PLAIN: Candidate = Candidate {
@@ -72,7 +72,7 @@ const PLAIN: Candidate = Candidate {
     wavers: 0.0,
 };
 
-/// All that are asked.
+/// The candidates.
 pub(super) const CANDIDATES: [Candidate; 13] = [
     // RFC 5681 section 3.1.
     Candidate { name: Some("reno"), decrease: Some(half), growth: WindowGrowth::Law(reno), ..PLAIN },
@@ -86,7 +86,7 @@ pub(super) const CANDIDATES: [Candidate; 13] = [
     // Mascolo et al., "TCP Westwood" (2001): to what the path holds; `tcp_westwood.c`.
     Candidate { name: Some("westwood"), decrease: Some(westwood), growth: WindowGrowth::Law(reno), ..PLAIN },
     // Brakmo, Peterson (1995); `tcp_vegas.c`: one segment more or less a round trip, and at a loss as Reno.
-    // What it takes for the path's own RTT depends on when it begins to measure.
+    // Its estimate of the empty path's RTT depends on when it begins to measure.
     Candidate {
         name: Some("vegas"),
         decrease: Some(half),
@@ -103,8 +103,8 @@ pub(super) const CANDIDATES: [Candidate; 13] = [
         wavers: 0.5,
         ..PLAIN
     },
-    // draft-cardwell-iccrg-bbr-congestion-control-00: the flight follows the path, not the losses; it ends its probing
-    // (gain 1.25) at a loss, so that 1 / 1.25 to all of it are left.
+    // draft-cardwell-iccrg-bbr-congestion-control-00: inflight follows the path, not the losses. A loss ends probing (gain 1.25), which
+    // leaves 1 / 1.25 to all of it.
     Candidate {
         name: Some("bbr"),
         decrease: Some(|_, _| (0.9, 0.1)),

@@ -1,86 +1,88 @@
-//! How well a candidate explains the stretches.
+//! The likelihood of the stretches under a candidate.
 //!
-//! Each stretch says five things: the share of the window that its loss left, and the growth in each quarter of it. What
-//! differs from the candidate's prediction is taken by its median over all stretches, so that chance evens out and what a
-//! model itself gets wrong does not, and held against the noise that all candidates share.
+//! Each stretch has five observations: the share of the window that its loss left, and the growth in each quarter of the stretch. Residuals
+//! against the candidate's prediction are reduced to their medians over all stretches, so that chance evens out and errors of the model do
+//! not, and compared with noise that is the same for all candidates.
 
 use super::candidate::{Candidate, Growing, PathRtt, WindowGrowth};
 use super::stretch::FlightStretch;
 
 /// Parts of a stretch.
 const PARTS: usize = 4;
-/// Fewest round trips of a stretch whose growth counts.
+/// Least number of round trips of a stretch whose growth counts.
 const FEWEST: usize = 5;
-/// A window of fewer segments says nothing by what is left of it.
+/// Least window, segments, for which the share that a loss leaves counts.
 const LEAST_WINDOW: f64 = 6.0;
 
-/// What no candidate gets right, as a share of the window (what a loss leaves, what it grows by), of the growth, and in
-/// segments: a loss is known within half a round trip, and windows are whole. As measured in the build half of Nebby's traces.
+/// Error of every candidate in the share that a loss leaves. This and the next three were measured on the build half of Nebby's traces.
 const SHARE_LEFT: f64 = 0.04;
+/// Error of the growth, as a share of the window.
 const SHARE_GROWN: f64 = 0.012;
+/// Error of the growth, as a share of the growth.
 const OF_GROWTH: f64 = 0.12;
+/// Error of a window, segments: a loss is known to half a round trip, and windows are whole.
 const SEGMENTS: f64 = 0.6;
-/// The least noise, segments: a window is a whole number, seen once a round trip.
+/// Least noise, segments: a window is a whole number that is seen once a round trip.
 const LEAST_NOISE: f64 = 0.7;
-/// So often something else happens: cross traffic, a capture's gap. As measured likewise.
-pub(super) const ELSE: f64 = 0.1;
-/// Most stretches that even out chance.
-const MOST_EVEN: f64 = 16.0;
-/// What a loss leaves lies anywhere between 0.2 and 1.1 of the window.
+/// Share of observations that have another reason, such as cross traffic or a gap in the capture; from the same traces.
+pub(super) const OUTLIER_SHARE: f64 = 0.1;
+/// Greatest number of stretches over which chance is taken to even out.
+const MAX_AVERAGED: f64 = 16.0;
+/// Density of the share that a loss leaves if it may be any, between 0.2 and 1.1.
 const ANY_SHARE: f64 = 1.0 / 0.9;
-/// A median of normal values scatters by this much more than their mean (derived: the root of π / 2).
-const MEDIAN: f64 = 1.25;
+/// Standard error of a median of normal values, relative to that of their mean (derived: the root of π / 2).
+const MEDIAN_STDERR_FACTOR: f64 = 1.25;
 
-/// Round trips over which the flight is asked whether it stands still.
+/// Round trips over which the bytes in flight must stand still.
 const STANDS: usize = 9;
 
-/// The middle of some values; 0 of none.
+/// Returns the median; 0 of no values.
 pub(super) fn median(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// The normal density.
+/// Returns the normal density.
 fn normal(x: f64, deviation: f64) -> f64 {
     (-0.5 * (x / deviation).powi(2)).exp() / deviation / std::f64::consts::TAU.sqrt()
 }
 
-/// Independent deviations as one.
+/// Combines independent standard deviations.
 fn together(deviations: &[f64]) -> f64 {
     deviations.iter().map(|d| d * d).sum::<f64>().sqrt()
 }
 
-/// The logarithm of a density: normal, but for what [`ELSE`] leaves to `anything`.
+/// Returns the log density of a normal distribution, with outliers of the density `anything` at the rate [`OUTLIER_SHARE`].
 fn log_density(x: f64, deviation: f64, anything: f64) -> f64 {
-    ((1.0 - ELSE) * normal(x, deviation) + ELSE * anything).ln()
+    ((1.0 - OUTLIER_SHARE) * normal(x, deviation) + OUTLIER_SHARE * anything).ln()
 }
 
-/// What stretches show less what a candidate foretold.
+/// Residuals of the stretches against a candidate's predictions.
 #[derive(Debug, Default)]
 struct Differences {
-    /// Of the share of the window that each loss left.
+    /// Residuals of the share that each loss left.
     shares: Vec<f64>,
-    /// By how much the candidate allows that to differ.
+    /// The candidate's tolerance of those shares.
     spreads: Vec<f64>,
-    /// The windows before these losses.
+    /// Windows before these losses.
     peaks: Vec<f64>,
-    /// The windows after losses, where growth was seen.
+    /// Windows after losses, where growth was measured.
     begins: Vec<f64>,
-    /// By how many segments the candidate's windows moved, up and down.
+    /// Segments by which the candidate's windows moved, up and down.
     moves: Vec<f64>,
-    /// Of the growth in each part, segments.
+    /// Residuals of the growth in each part, segments.
     grown: [Vec<f64>; PARTS],
-    /// What was foretold.
-    told: [Vec<f64>; PARTS],
+    /// Predicted growth in each part, segments.
+    predicted: [Vec<f64>; PARTS],
 }
 
-/// All stretches, and what they have in common.
+/// All stretches, and what they share.
 #[derive(Clone, Debug)]
 pub(super) struct SeenStretches<'a> {
     pub stretches: &'a [FlightStretch],
     pub path: PathRtt,
-    /// How much the amount in flight differs from a smooth course, segments.
+    /// Noise of the bytes in flight around a smooth course, segments.
     pub noise: f64,
 }
 
@@ -91,7 +93,7 @@ impl<'a> SeenStretches<'a> {
         let bends = stretches
             .iter()
             .flat_map(|s| s.rounds.windows(3).map(|w| (w[0].flight - 2.0 * w[1].flight + w[2].flight).abs()));
-        // Of a second difference of independent values: 6 times their variance; and 0.6745 of a standard deviation is its median.
+        // A second difference of independent values has 6 times their variance; the median is 0.6745 of a standard deviation.
         let noise = median(&bends.collect::<Vec<_>>()) / 0.6745 / 6f64.sqrt();
         SeenStretches {
             stretches,
@@ -100,16 +102,16 @@ impl<'a> SeenStretches<'a> {
         }
     }
 
-    /// The logarithm of the likelihood that it is `candidate`.
+    /// Returns the log likelihood of the stretches under `candidate`.
     pub fn log_likelihood(&self, candidate: &Candidate) -> f64 {
         let off = self.differences(candidate);
         let counted = off.begins.len().max(off.peaks.len()) as f64;
         let sum = self.of_decreases(candidate, &off) + self.of_growth(candidate, &off);
-        // One stretch may be an accident.
+        // A single stretch may be an accident.
         sum * counted / (counted + 1.0)
     }
 
-    /// What the stretches show beyond what the candidate would have done.
+    /// Returns the residuals of the stretches against the candidate.
     fn differences(&self, candidate: &Candidate) -> Differences {
         let mut out = Differences::default();
         let mut last_peak = 0.0;
@@ -122,7 +124,7 @@ impl<'a> SeenStretches<'a> {
                 if let Some(decrease) = candidate.decrease {
                     let (share, spread) = decrease(loss, self.path);
                     let first = Growing { window: share * loss.flight, begin: share * loss.flight, ..at };
-                    // The first clean round trip is seen at its end.
+                    // The first clean round trip is measured at its end.
                     let grown = self.growth(candidate, &first) / loss.flight;
                     out.shares.push(marks[0] / loss.flight - share - 0.5 * grown.clamp(-0.1, 0.1));
                     out.spreads.push(spread);
@@ -138,20 +140,20 @@ impl<'a> SeenStretches<'a> {
             let end = (s.rounds.len() - 1) as f64 / PARTS as f64;
             for part in 0..PARTS {
                 let at = |part: usize| between(&course, part as f64 * end);
-                let told = match candidate.growth {
+                let predicted = match candidate.growth {
                     WindowGrowth::Even => even,
                     WindowGrowth::Law(_) => at(part + 1) - at(part),
                 };
-                out.grown[part].push(marks[part + 1] - marks[part] - told);
-                out.told[part].push(told);
+                out.grown[part].push(marks[part + 1] - marks[part] - predicted);
+                out.predicted[part].push(predicted);
             }
         }
         out
     }
 
-    /// Standard deviation of a median of so many values that differ by chance, segments.
+    /// Returns the standard error of a median of `count` noisy values, segments.
     fn chance(&self, count: usize) -> f64 {
-        2f64.sqrt() * self.noise * MEDIAN / (count as f64).min(MOST_EVEN).sqrt()
+        2f64.sqrt() * self.noise * MEDIAN_STDERR_FACTOR / (count as f64).min(MAX_AVERAGED).sqrt()
     }
 
     fn of_decreases(&self, candidate: &Candidate, off: &Differences) -> f64 {
@@ -172,16 +174,16 @@ impl<'a> SeenStretches<'a> {
             return 0.0;
         }
         let window = median(&off.begins);
-        // It may grow by anything up to half of itself in each part.
+        // Growth may be anything up to half of the window in each part.
         let anything = 1.0 / (0.5 * window + 2.0);
         let (parts, slack, mut sum) = match candidate.growth {
-            // The pace may be any; that it is even is seen by all parts but one.
+            // The pace may be any, so one part fixes it and the others show that it is even.
             WindowGrowth::Even => (PARTS - 1, 2.0, anything.ln()),
             WindowGrowth::Law(_) => (PARTS, 1.0, 0.0),
         };
         let wavers = candidate.wavers * (median(&off.moves) / PARTS as f64).sqrt();
-        for (grown, told) in off.grown.iter().zip(&off.told).take(parts) {
-            let model = slack * OF_GROWTH * median(told).abs() + SHARE_GROWN * window;
+        for (grown, predicted) in off.grown.iter().zip(&off.predicted).take(parts) {
+            let model = slack * OF_GROWTH * median(predicted).abs() + SHARE_GROWN * window;
             let chance = self.chance(off.begins.len());
             let deviation = together(&[chance, model, wavers, candidate.wanders * window]);
             sum += log_density(median(grown), deviation, anything);
@@ -189,7 +191,7 @@ impl<'a> SeenStretches<'a> {
         sum
     }
 
-    /// The segments that wait while the flight stands still, were the path's own RTT so long; `None`: it hardly ever does.
+    /// Returns the queued segments while the bytes in flight stand still, if the empty path's RTT is `own`; `None` where they hardly ever do.
     pub fn standing_queue(&self, own: f64) -> Option<f64> {
         let mut queues = Vec::new();
         for w in self
@@ -208,7 +210,7 @@ impl<'a> SeenStretches<'a> {
         (queues.len() > STANDS).then(|| median(&queues))
     }
 
-    /// A window at the begin of a stretch.
+    /// Returns the window at the beginning of a stretch.
     fn begin(&self, s: &FlightStretch, begin: f64, last_peak: f64) -> Growing {
         let greatest = match s.before {
             // Fast convergence: RFC 9438 section 4.7.
@@ -228,7 +230,7 @@ impl<'a> SeenStretches<'a> {
         }
     }
 
-    /// The windows that the candidate would have had, one for each round trip, and by how much they moved up and down.
+    /// Returns the candidate's windows, one for each round trip, and the segments by which they moved up and down.
     fn course(&self, candidate: &Candidate, s: &FlightStretch, at: &mut Growing) -> (Vec<f64>, f64) {
         let (mut course, mut moved) = (vec![at.window], 0.0);
         for r in &s.rounds[..s.rounds.len() - 1] {
@@ -245,14 +247,14 @@ impl<'a> SeenStretches<'a> {
     }
 }
 
-/// A value between two of a row.
+/// Interpolates between two values of a row.
 fn between(row: &[f64], at: f64) -> f64 {
     let i = at as usize;
     let next = row[(i + 1).min(row.len() - 1)];
     row[i] + (next - row[i]) * (at - i as f64)
 }
 
-/// The flight at the ends of all parts, without what is one round trip's alone.
+/// Returns the bytes in flight at the ends of all parts, without the outlier of a single round trip.
 fn marks(flights: &[f64]) -> [f64; PARTS + 1] {
     let last = flights.len() - 1;
     let slope = (flights[last] - flights[0]) / last as f64;

@@ -1,17 +1,17 @@
-//! What only BBR does (draft-cardwell-iccrg-bbr-congestion-control-00): four segments in flight for 200 ms every ten seconds
+//! The marks of BBR (draft-cardwell-iccrg-bbr-congestion-control-00): four segments in flight for 200 ms every ten seconds
 //! (ProbeRTT, section 4.3.5), and a quarter more in flight for one round trip in eight (section 4.3.4.3).
 
 use super::super::round_trips::RoundTripSpan;
 use super::likelihood::median;
 
-/// `BBRMinPipeCwnd` is 4, and a delayed ACK leaves one more or less.
+/// Segments in flight during ProbeRTT: `BBRMinPipeCwnd` is 4, and a delayed ACK adds or removes one.
 const FEW: std::ops::RangeInclusive<f64> = 3.0..=5.0;
-/// Least time between two, seconds; `RTpropFilterLen` is 10 s.
+/// Least time between two ProbeRTTs, seconds; `RTpropFilterLen` is 10 s.
 const APART: f64 = 8.0;
-/// Seconds that one takes at least (`ProbeRTTDuration`), and half as much again.
+/// Longest ProbeRTT, seconds: `ProbeRTTDuration` and half as much again.
 const TAKES: f64 = 0.3;
 
-/// How often the flight sank to four segments from far more, and came back, without any loss.
+/// Returns how often the bytes in flight fell from far more to four segments and came back, without a loss.
 pub(super) fn probe_rtts(spans: &[RoundTripSpan], mss: f64, rtt: f64) -> usize {
     let mut count = 0;
     let mut last = f64::NEG_INFINITY;
@@ -33,7 +33,7 @@ pub(super) fn probe_rtts(spans: &[RoundTripSpan], mss: f64, rtt: f64) -> usize {
     count
 }
 
-/// Whether a flat flight rises by about a quarter every eight times the least RTT.
+/// Whether flat bytes in flight rise by about a quarter once in eight least RTTs.
 pub(super) fn is_cycling(spans: &[RoundTripSpan], mss: f64, least: f64) -> bool {
     let flight = |i: usize| spans[i].inflight / mss;
     let mut begins = Vec::new();

@@ -1,5 +1,4 @@
-//! The amount in flight from one loss to the next, in segments: what shows how a control grows its window, and by how much it
-//! lets it fall.
+//! Stretches: the segments in flight from one loss to the next, which show how a control grows its window and how far a loss reduces it.
 
 use super::super::evidence::FlowFacts;
 use super::super::round_trips::RoundTripSpan;
@@ -9,20 +8,20 @@ use super::super::round_trips::RoundTripSpan;
 pub(super) struct CleanRound {
     /// Most segments in flight.
     pub flight: f64,
-    /// Its length, seconds.
+    /// Length, seconds.
     pub seconds: f64,
-    /// Least RTT, seconds; of the round before where it has none.
+    /// Least RTT, seconds; that of the round trip before where it has no sample.
     pub least: f64,
-    /// Mean RTT, seconds; likewise.
+    /// Mean RTT, seconds; that of the round trip before where it has no sample.
     pub rtt: f64,
 }
 
-/// What a loss met.
+/// The flow when a loss came.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct BeforeLoss {
-    /// Segments in flight when the sender knew of it.
+    /// Segments in flight when the sender noticed it.
     pub flight: f64,
-    /// Segments a second that were acknowledged before.
+    /// Segments a second that were acknowledged before it.
     pub rate: f64,
     /// RTT, seconds.
     pub rtt: f64,
@@ -32,33 +31,33 @@ pub(super) struct BeforeLoss {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FlightStretch {
     pub rounds: Vec<CleanRound>,
-    /// The loss that it follows; `None` where that ended a slow start or a wait, whose window is not known.
+    /// The loss before it; `None` where that loss ended a slow start or a wait, because the window is not known then.
     pub before: Option<BeforeLoss>,
-    /// It follows one at all.
+    /// Whether there was a loss before it.
     pub after_loss: bool,
 }
 
-/// Fewest round trips of a stretch.
+/// Least number of round trips of a stretch.
 const FEWEST_ROUNDS: usize = 3;
-/// Round trips before a loss over which the rate is taken: what Westwood's filter remembers (a coefficient of 7/8,
+/// Round trips before a loss over which the rate is measured: the memory of Westwood's filter (a coefficient of 7/8,
 /// `westwood_do_filter` in Linux's `tcp_westwood.c`).
 const RATE_ROUNDS: usize = 8;
 /// A window that grows by more than half in two round trips is in slow start (RFC 5681 section 3.1: it doubles in one).
 const SLOW_START: f64 = 1.5;
-/// More in flight by that share than in the next round trip: what recovery left.
+/// Ratio of the bytes in flight to those of the next round trip that shows a remainder of recovery.
 const LEFT_OVER: f64 = 1.15;
 
-/// Nothing was lost or waited for, and nothing else limited.
+/// Whether nothing was lost or waited for, and nothing but the congestion window limited.
 fn is_clean(r: &RoundTripSpan) -> bool {
     r.resent == 0.0 && r.timeout == 0.0 && r.silence == 0.0 && r.inflight > 0.0 && !is_held(r)
 }
 
-/// Something else than the congestion window held the sender back.
+/// Whether something other than the congestion window held the sender back.
 fn is_held(r: &RoundTripSpan) -> bool {
     r.idle + r.ended + r.window_full + r.window_shut > 0.2 * r.width
 }
 
-/// All stretches of a flow.
+/// Returns all stretches of a flow.
 pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<FlightStretch> {
     let (mut least, mut rtt) = (facts.least, facts.least);
     let rounds: Vec<CleanRound> = spans
@@ -77,7 +76,7 @@ pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Fligh
             continue;
         }
         let mut own = steady(&rounds[from..from + count]);
-        // The last round is cut short where the flow ends.
+        // The last round trip is cut short by the end of the flow.
         if from + count == spans.len() && own.len() > 1 {
             own = &own[..own.len() - 1];
         }
@@ -90,7 +89,7 @@ pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Fligh
     out
 }
 
-/// Without what recovery left at the begin, without slow start, and without what that overshot.
+/// Returns the round trips without the remainder of recovery at the beginning, without slow start, and without its overshoot.
 fn steady(mut rounds: &[CleanRound]) -> &[CleanRound] {
     let sinks = |from: &CleanRound, to: &CleanRound| from.flight > LEFT_OVER * to.flight + 1.0;
     let jumps =
@@ -107,7 +106,7 @@ fn steady(mut rounds: &[CleanRound]) -> &[CleanRound] {
     rounds
 }
 
-/// What the recovery that ends before round `from` began with.
+/// Returns the loss whose recovery ends before round trip `from`.
 fn before_loss(spans: &[RoundTripSpan], rounds: &[CleanRound], from: usize, mss: f64) -> Option<BeforeLoss> {
     let last = spans[..from].iter().rposition(is_clean)?;
     let recovery = &spans[last + 1..from];
@@ -115,7 +114,7 @@ fn before_loss(spans: &[RoundTripSpan], rounds: &[CleanRound], from: usize, mss:
         return None;
     }
     let (flight, before) = (rounds[last].flight, rounds[last - 1].flight);
-    // It grew until the loss was known, half a round trip later on average.
+    // The window grew until the sender noticed the loss, half a round trip later on average.
     let flight = flight + 0.5 * (flight - before).max(0.0);
     let grows_slowly = rounds[last - 2].flight.min(before) * SLOW_START > flight;
     let near = &spans[(last + 1).saturating_sub(RATE_ROUNDS)..=last];

@@ -1,4 +1,4 @@
-//! Flows made by rule: what the laws say of themselves, in whole segments, and what the guess says of them.
+//! Synthetic flows that follow a control's law in whole segments, and the guesses at them.
 
 use super::*;
 
@@ -22,8 +22,8 @@ fn round(from: f64, flight: f64, rtt: f64) -> RoundTripSpan {
     }
 }
 
-/// Losses at `most` segments, each repaired in a round trip; the window is `begin` of what it was, and then what `grows`
-/// says after so many seconds and round trips. Beyond `holds` segments packets wait.
+/// A flow with losses at `most` segments, each repaired in a round trip. A loss leaves the share `begin` of the window, which then grows by
+/// `grows` as a function of seconds and round trips. Packets wait beyond `holds` segments.
 fn sawtooth(most: f64, begin: f64, holds: f64, grows: impl Fn(f64, f64) -> f64) -> Vec<RoundTripSpan> {
     let mut out = Vec::new();
     let (mut now, mut start) = (0.0, begin * most);
@@ -57,8 +57,8 @@ fn is_sure_of(rounds: &[RoundTripSpan], name: &str) {
 }
 
 #[test]
-fn each_law_is_known_by_its_course() {
-    // A queue of a third of the path: Westwood would leave three quarters.
+fn each_control_is_recognised_by_its_law() {
+    // With a queue of a third of the path Westwood leaves three quarters.
     is_sure_of(&sawtooth(80.0, 0.5, 60.0, |_, rounds| rounds), "reno");
     let cubic = |t: f64, _: f64| 0.4 * ((t - (60f64).cbrt()).powi(3) + 60.0);
     is_sure_of(&sawtooth(80.0, 0.7, 200.0, cubic), "cubic");
@@ -66,12 +66,12 @@ fn each_law_is_known_by_its_course() {
 }
 
 #[test]
-fn what_grows_as_none_of_them_is_another() {
+fn a_window_that_follows_no_named_law_is_another_control() {
     is_sure_of(&sawtooth(80.0, 0.8, 200.0, |_, rounds| 3.0 * rounds), "other");
 }
 
 #[test]
-fn vegas_keeps_three_segments_waiting() {
+fn vegas_is_recognised_by_three_queued_segments() {
     let stands = |flight: f64, rtt: f64| {
         let mut rounds: Vec<RoundTripSpan> =
             (0..9).map(|i| round(i as f64 * RTT, 20.0 + i as f64, RTT)).collect();
@@ -80,12 +80,12 @@ fn vegas_keeps_three_segments_waiting() {
     };
     let vegas = stands(29.0, RTT * 29.0 / 26.0);
     assert!(vegas.name == "vegas" && vegas.confidence > 0.5, "{vegas:?}");
-    // A window of which half waits is not one that Vegas keeps, and neither is one that waits nowhere.
+    // Vegas keeps neither half of its window queued nor nothing.
     assert_ne!(stands(29.0, RTT * 2.0).name, "vegas");
     assert_ne!(stands(29.0, RTT).name, "vegas");
 }
 
-/// A flight that cycles: six round trips flat, one with a quarter more, and every ten seconds four segments.
+/// A flow with BBR's cycle: six flat round trips, one with a quarter more, and four segments every ten seconds.
 fn probing(losses: bool) -> Vec<RoundTripSpan> {
     let cycle = |i: usize| match i {
         _ if i % 100 == 99 => 4.0,
@@ -104,40 +104,40 @@ fn probing(losses: bool) -> Vec<RoundTripSpan> {
 }
 
 #[test]
-fn bbr_probes_whether_it_loses_or_not() {
+fn bbr_is_recognised_with_and_without_losses() {
     is_sure_of(&probing(false), "bbr");
     is_sure_of(&probing(true), "bbr");
 }
 
 #[test]
-fn a_flat_flight_is_nobodys() {
+fn constant_inflight_names_no_control() {
     let flat: Vec<RoundTripSpan> = (0..200).map(|i| round(i as f64 * RTT, 40.0, RTT)).collect();
     assert!(!["bbr", "vegas", "cubic", "reno", "westwood"].contains(&said(&flat).name.as_str()));
 }
 
 #[test]
-fn what_something_else_held_says_nothing() {
+fn a_flow_that_something_else_limits_names_no_control() {
     let mut held = sawtooth(80.0, 0.5, 60.0, |_, rounds| rounds);
     held.iter_mut().for_each(|r| r.window_full = r.width);
     assert_eq!(said(&held), Guess { name: "other".into(), confidence: 0.0 });
     assert_eq!(said(&[]), Guess { name: "other".into(), confidence: 0.0 });
 }
 
-/// Round trips of `flight` segments, of which every `each`-th loses a packet.
+/// Round trips of `flight` segments; every `each`-th loses a packet.
 fn losing(flight: f64, each: usize) -> Vec<RoundTripSpan> {
     let lost = |i: usize| u32::from(i % each == 0);
     (0..200).map(|i| RoundTripSpan { lost: lost(i), ..round(i as f64 * RTT, flight, RTT) }).collect()
 }
 
 #[test]
-fn who_holds_more_than_losses_leave_does_not_respond_to_them() {
-    // A loss every fourth round trip leaves Reno eight segments at its peak, and CUBIC fewer.
+fn a_sender_with_more_in_flight_than_losses_allow_does_not_respond_to_them() {
+    // With a loss every fourth round trip Reno peaks at eight segments, and CUBIC lower.
     assert!(loss_law::holds_more(&losing(40.0, 4), MSS));
     assert_eq!(said(&losing(40.0, 4)).name, "bbr");
     assert!(!loss_law::holds_more(&losing(8.0, 4), MSS));
     // Losses in every round trip, as behind a policer.
     assert_eq!(said(&losing(40.0, 1)).name, "bbr");
-    // Two losses say nothing, and neither does what the laws themselves give.
+    // Neither two losses nor a flow that follows the law show it.
     assert!(!loss_law::holds_more(&losing(40.0, 100), MSS));
     assert!(!loss_law::holds_more(&sawtooth(80.0, 0.5, 60.0, |_, rounds| rounds), MSS));
     let cubic = |t: f64, _: f64| 0.4 * ((t - (60f64).cbrt()).powi(3) + 60.0);
