@@ -1,7 +1,7 @@
 //! Parsing from the frame to the TCP packet.
 
 use crate::build::*;
-use crate::zoo::{attribute, pflog, radiotap, subframe, wifi, zoo};
+use crate::encapsulations::{attribute, encapsulations, pflog, radiotap, subframe, wifi};
 use capture::{Addr, Endpoint, IcmpSays, PacketFragments, TcpFlags, Unreachable};
 
 fn frames(link: u32, frames: Vec<Vec<u8>>) -> Contents {
@@ -11,13 +11,13 @@ fn frames(link: u32, frames: Vec<Vec<u8>>) -> Contents {
 
 #[test]
 fn tcp_is_found_in_every_encapsulation() {
-    for (i, beast) in zoo().into_iter().enumerate() {
-        let contents = frames(beast.link as u32, vec![beast.bytes]);
-        let [packet] = contents.packets[..] else { panic!("beast {i}: {:?}", contents.info) };
-        assert_eq!((packet.seq, packet.len), (i as u32, 100), "beast {i}");
-        assert_eq!(packet.outside, beast.outside, "beast {i}");
-        assert_eq!((packet.ack, packet.window, packet.flags), (77, 502, TcpFlags::ACK), "beast {i}");
-        assert_eq!(contents.info.tunnels.first().map(|c| c.name), beast.tunnel, "beast {i}");
+    for (i, sample) in encapsulations().into_iter().enumerate() {
+        let contents = frames(sample.link as u32, vec![sample.bytes]);
+        let [packet] = contents.packets[..] else { panic!("sample {i}: {:?}", contents.info) };
+        assert_eq!((packet.seq, packet.len), (i as u32, 100), "sample {i}");
+        assert_eq!(packet.outside, sample.outside, "sample {i}");
+        assert_eq!((packet.ack, packet.window, packet.flags), (77, 502, TcpFlags::ACK), "sample {i}");
+        assert_eq!(contents.info.tunnels.first().map(|c| c.name), sample.tunnel, "sample {i}");
         assert_eq!((contents.info.tcp_packets, contents.info.udp_packets), (1, 0));
         let v6 = packet.src.addr.ip().is_ipv6();
         let (src, dst) = if v6 {
@@ -25,29 +25,29 @@ fn tcp_is_found_in_every_encapsulation() {
         } else {
             (Addr::v4(CLIENT), Addr::v4(SERVER))
         };
-        assert_eq!(packet.src, Endpoint { addr: src, port: 40_000 }, "beast {i}");
-        assert_eq!(packet.dst, Endpoint { addr: dst, port: 5_201 }, "beast {i}");
+        assert_eq!(packet.src, Endpoint { addr: src, port: 40_000 }, "sample {i}");
+        assert_eq!(packet.dst, Endpoint { addr: dst, port: 5_201 }, "sample {i}");
         assert_eq!((packet.ttl, packet.id, packet.ecn), if v6 { (62, 0, 2) } else { (63, 7, 2) });
     }
 }
 
 #[test]
 fn a_record_truncated_anywhere_is_counted() {
-    for (i, beast) in zoo().into_iter().enumerate() {
-        for kept in 0..beast.bytes.len() {
-            let wire = beast.bytes.len() as u32;
-            let cut = Raw { wire, ..raw(0, beast.bytes[..kept].to_vec()) };
-            let contents = read(&pcap(Layout { link: beast.link as u32, ..PLAIN }, &[cut]));
+    for (i, sample) in encapsulations().into_iter().enumerate() {
+        for kept in 0..sample.bytes.len() {
+            let wire = sample.bytes.len() as u32;
+            let cut = Raw { wire, ..raw(0, sample.bytes[..kept].to_vec()) };
+            let contents = read(&pcap(Layout { link: sample.link as u32, ..PLAIN }, &[cut]));
             let others: u64 = contents.info.other.iter().map(|c| c.count).sum();
             assert_eq!(
                 contents.info.tcp_packets + contents.info.udp_packets + others,
                 1,
-                "beast {i} cut at {kept}"
+                "sample {i} cut at {kept}"
             );
             // The payload length does not depend on the captured bytes; 16 bytes of the header suffice.
-            if kept >= beast.bytes.len() - 104 {
-                assert_eq!(contents.packets.len(), 1, "beast {i} cut at {kept}");
-                assert_eq!(contents.packets[0].len, 100, "beast {i} cut at {kept}");
+            if kept >= sample.bytes.len() - 104 {
+                assert_eq!(contents.packets.len(), 1, "sample {i} cut at {kept}");
+                assert_eq!(contents.packets[0].len, 100, "sample {i} cut at {kept}");
             }
         }
     }

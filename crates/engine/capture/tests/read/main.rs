@@ -3,10 +3,10 @@
 mod build;
 mod damage;
 mod datagrams;
+mod encapsulations;
 mod filter;
 mod formats;
 mod layers;
 mod others;
 mod roundtrip;
 mod tshark;
-mod zoo;

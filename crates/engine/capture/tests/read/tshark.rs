@@ -1,8 +1,8 @@
 //! Comparison with tshark's reading of the same files.
 
 use crate::build::*;
+use crate::encapsulations::{attribute, encapsulations};
 use crate::others::{erfs, snoop};
-use crate::zoo::{attribute, zoo};
 use capture::CaptureReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -98,23 +98,23 @@ fn tshark_agrees_on_every_encapsulation() {
     if !installed("tshark_agrees_on_every_encapsulation") {
         return;
     }
-    let beasts: Vec<_> = zoo().into_iter().filter(|b| b.unlike_tshark.is_none()).collect();
+    let samples: Vec<_> = encapsulations().into_iter().filter(|b| b.tshark_differs.is_none()).collect();
     let mut links: Vec<u16> = Vec::new();
     let mut blocks = Vec::new();
-    for (i, beast) in beasts.iter().enumerate() {
-        let number = links.iter().position(|l| *l == beast.link).unwrap_or_else(|| {
-            links.push(beast.link);
+    for (i, sample) in samples.iter().enumerate() {
+        let number = links.iter().position(|l| *l == sample.link).unwrap_or_else(|| {
+            links.push(sample.link);
             links.len() - 1
         });
         let time = 1_700_000_000_000_000 + i as u64;
-        blocks.extend(enhanced(false, number as u32, time, &raw(0, beast.bytes.clone()), &[]));
+        blocks.extend(enhanced(false, number as u32, time, &raw(0, sample.bytes.clone()), &[]));
     }
     let described: Vec<u8> = links.iter().flat_map(|l| interface(false, *l, 0, &[])).collect();
-    let path = scratch("zoo.pcapng");
+    let path = scratch("encapsulations.pcapng");
     std::fs::write(&path, join(&[&section(false), &described, &blocks])).unwrap();
     let n = compare(&path);
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(n, beasts.len());
+    assert_eq!(n, samples.len());
 }
 
 #[test]
