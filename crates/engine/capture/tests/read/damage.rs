@@ -119,17 +119,17 @@ fn errors_of_blocks_are_described() {
         read(&bad)
     };
     let length = starts[2] - starts[1];
-    for (at, bytes, said) in [
+    for (at, bytes, expected) in [
         (4, number(8, true), "claims 8 bytes, the minimum is 12"),
-        (length - 4, number(1, true), "ends with 1"),
+        (length - 4, number(1, true), "ends with length 1"),
         (8, number(9, true), "refers to interface 9, but only 1 are described"),
         (20, number(5_000, true), "a packet of 5000 captured bytes in a block of"),
         (4, number(40_000_000, true), "of 40000000 bytes"),
     ] {
         let contents = with(at, &bytes);
-        assert_eq!(contents.packets.len(), 1, "{said}");
+        assert_eq!(contents.packets.len(), 1, "{expected}");
         let damage = contents.info.damage.unwrap();
-        assert_eq!(damage.offset, starts[1] as u64, "{said}");
-        assert!(damage.what.contains(said), "{} is not {said}", damage.what);
+        assert_eq!(damage.offset, starts[1] as u64, "{expected}");
+        assert!(damage.what.contains(expected), "`{}` lacks `{expected}`", damage.what);
     }
 }

@@ -171,7 +171,7 @@ fn errors_on_opening_name_the_cause() {
             Err(e) => e.to_string(),
         };
     let file = pcap(PLAIN, &records(1));
-    for (bytes, said) in [
+    for (bytes, expected) in [
         (vec![], "the file is empty"),
         (file[..20].to_vec(), "within its header"),
         (file[..3].to_vec(), "ends after 3 bytes"),
@@ -180,12 +180,12 @@ fn errors_on_opening_name_the_cause() {
         (gzip(&gzip(&file)), "gzip twice"),
         (gzip(b""), "the file is empty"),
         (gzip(&file)[..15].to_vec(), "the gzip data is damaged"),
-        (gzip(b"hello world"), "not a pcap or pcapng"),
+        (gzip(b"hello world"), "not a pcap, pcapng"),
         (zstd(&file)[..8].to_vec(), "the zstd data is damaged"),
         (xz(&file)[..20].to_vec(), "the xz data is damaged"),
     ] {
         let text = why(&bytes);
-        assert!(text.starts_with("the-file: ") && text.contains(said), "{text}");
+        assert!(text.starts_with("the-file: ") && text.contains(expected), "{text}");
     }
     let missing = CaptureReader::open(std::path::Path::new("/no/such/file")).err().unwrap().to_string();
     assert!(missing.starts_with("/no/such/file: "), "{missing}");

@@ -144,17 +144,17 @@ fn files_truncated_anywhere_are_read_up_to_their_end() {
 fn impossible_lengths_are_reported_with_their_offset() {
     let mut file = snoop(&[raw(7, frame(1)), raw(8, frame(2))]);
     let second = 16 + 180;
-    for (at, bytes, said) in [
+    for (at, bytes, expected) in [
         (4, 0x7000_0000u32, "claims 1879048192 included bytes"),
-        (8, 100, "claims 100 bytes, 154 of them included"),
+        (8, 100, "claims 100 bytes, which does not fit its 154 included"),
         (8, 0x7000_0000, "claims 1879048192 bytes"),
     ] {
         let good = file.clone();
         file[second + at..second + at + 4].copy_from_slice(&bytes.to_be_bytes());
         let contents = read(&file);
         let damage = contents.info.damage.unwrap();
-        assert_eq!((contents.packets.len(), damage.offset), (1, second as u64), "{said}");
-        assert!(damage.what.contains(said), "{}", damage.what);
+        assert_eq!((contents.packets.len(), damage.offset), (1, second as u64), "{expected}");
+        assert!(damage.what.contains(expected), "{}", damage.what);
         file = good;
     }
     let first = erf(2, &[], 0, 1, &[0, 0], &frame(1));
