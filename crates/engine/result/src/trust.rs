@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(
             kinds(&judged(punctual(), rtts(20.0), 40)),
             [TrustKind::Late],
-            "twenty links there and back"
+            "twenty links in both directions"
         );
     }
 
