@@ -1,5 +1,5 @@
 //! How late hosts are: from a packet's arrival to what it causes, and from a flow's start to its SYN; on the kernel in
-//! the lab, and in the simulator. What the kernel shows is what `crates/engine/sim/src/unrest.rs` draws from.
+//! the lab, and in the simulator. What the kernel shows is what `crates/engine/sim/src/host_jitter.rs` draws from.
 //!
 //! The path is in longfat's hands, so the moment at which a packet is due at a host is known to the nanosecond, however
 //! late the engine is to hand it over; that it does so late, and takes the answer late, is part of what is measured, as a

@@ -43,7 +43,7 @@ fn it_says_what_to_do_and_what_to_type() {
     assert!(text.starts_with("Do this (sender-edge): shaper of 9.8Mbit/s"), "{text}");
     assert!(text.contains("tc qdisc replace dev $DEV root handle 1: tbf rate 9800kbit burst 3000"), "{text}");
     // A plan does not know what the interface has now.
-    assert!(text.contains("undo:\n    # not known: what was there before"), "{text}");
+    assert!(text.contains("undo:\n    # previous qdisc unknown"), "{text}");
     assert!(text.contains("\n    tc qdisc del dev $DEV root"), "{text}");
     assert!(text.lines().all(|l| l.starts_with("  ") || !l.contains('\u{1b}')), "{text}");
 }

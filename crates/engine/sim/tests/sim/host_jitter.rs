@@ -1,4 +1,5 @@
-//! Restless hosts: repeats differ, a seed still says everything, nothing is lost or overtaken.
+//! Scheduling jitter of hosts: repeats differ, results follow from the seed, and nothing is lost or
+//! reordered.
 
 use crate::common::parse;
 use path::Packet;
@@ -37,29 +38,30 @@ fn numbers(outcome: &Outcome) -> String {
 }
 
 #[test]
-fn a_seed_says_everything_and_another_says_something_else() {
+fn results_follow_from_the_seed_and_differ_between_seeds() {
     assert!(numbers(&run(3, true)) == numbers(&run(3, true)));
     let totals: BTreeSet<u64> =
         (0..6).map(|seed| run(seed, true).variant.total_goodput_mbps.to_bits()).collect();
     assert_eq!(totals.len(), 6, "repeats differ");
-    assert!(numbers(&run(1, false)) == numbers(&run(2, false)), "at rest nothing here is random");
+    assert!(numbers(&run(1, false)) == numbers(&run(2, false)), "without jitter nothing here is random");
 }
 
 #[test]
-fn restless_hosts_do_the_same_work() {
-    let (rest, restless) = (run(1, false).variant, run(1, true).variant);
-    for (a, b) in rest.flows.iter().zip(&restless.flows).filter(|(a, _)| !a.name.starts_with("bulk")) {
+fn jitter_hardly_changes_goodput_and_delay() {
+    let (plain, jittery) = (run(1, false).variant, run(1, true).variant);
+    for (a, b) in plain.flows.iter().zip(&jittery.flows).filter(|(a, _)| !a.name.starts_with("bulk")) {
         assert!(b.goodput_mbps > 0.8 * a.goodput_mbps, "{}: {} {}", a.name, a.goodput_mbps, b.goodput_mbps);
     }
     let call = |v: &result::VariantResult| {
         v.flows.iter().find(|f| f.name == "call").and_then(|f| f.real_time).map(|r| r.delay_ms)
     };
-    let (still, moved) = (call(&rest).unwrap(), call(&restless).unwrap());
-    // A datagram's delay is its sender's timer and its receiver's reaction more: some tens of microseconds.
-    assert!(moved.mean > still.mean && moved.mean < still.mean + 0.5, "{still:?} {moved:?}");
+    let (without, with) = (call(&plain).unwrap(), call(&jittery).unwrap());
+    // Jitter adds the sender's timer and the receiver's reaction to a datagram's delay: some tens of
+    // microseconds.
+    assert!(with.mean > without.mean && with.mean < without.mean + 0.5, "{without:?} {with:?}");
 }
 
-/// When SYNs leave, and that what one host sends another arrives in order.
+/// Records when SYNs leave, and checks that packets from one host to another arrive in order.
 #[derive(Default)]
 struct Watch {
     syns: Vec<Time>,
@@ -83,23 +85,23 @@ impl Tap for Watch {
             self.syns.push(now);
         }
         if !outgoing {
-            assert!(self.ids[host].is_none_or(|id| id < packet.id), "nothing is overtaken");
+            assert!(self.ids[host].is_none_or(|id| id < packet.id), "packets arrive in order");
             self.ids[host] = Some(packet.id);
         }
     }
 }
 
 #[test]
-fn flows_that_begin_together_do_not_begin_at_once() {
+fn flows_scheduled_together_start_in_sequence() {
     let mut watch = Watch::default();
     let options = SimOptions { seed: 5, unrest: true, tap: Some(&mut watch), ..SimOptions::default() };
     sim::run("v", &parse(SCENARIO), options);
-    let apart: BTreeSet<Time> = watch.syns.iter().copied().collect();
-    assert_eq!((watch.syns.len(), apart.len()), (4, 4), "{:?}", watch.syns);
+    let distinct: BTreeSet<Time> = watch.syns.iter().copied().collect();
+    assert_eq!((watch.syns.len(), distinct.len()), (4, 4), "{:?}", watch.syns);
     assert!(watch.syns[0] > Time::ZERO && watch.syns[3] < Time::from_nanos(50_000_000), "{:?}", watch.syns);
 }
 
-/// When data reaches its receiver.
+/// Records when data reaches its receiver.
 #[derive(Default)]
 struct Arrivals(Vec<Time>);
 
@@ -112,7 +114,7 @@ impl Tap for Arrivals {
 }
 
 #[test]
-fn a_host_that_wakes_up_takes_all_that_has_come() {
+fn a_host_that_wakes_up_handles_all_queued_packets() {
     let scenario = r#"
 name = "burst"
 duration = "100ms"
@@ -129,7 +131,7 @@ cc = "reno"
     let mut arrivals = Arrivals::default();
     let options = SimOptions { seed: 5, unrest: true, tap: Some(&mut arrivals), ..SimOptions::default() };
     sim::run("v", &parse(scenario), options);
-    // The initial window of ten packets leaves at once, and nothing on the path pulls it apart.
+    // The initial window of ten packets leaves at once, and nothing on the path spreads it.
     assert_eq!(arrivals.0.len(), 10);
     assert!(arrivals.0.iter().all(|t| *t == arrivals.0[0]), "{:?}", arrivals.0);
 }

@@ -1,22 +1,22 @@
-//! TCP in everything it may be wrapped in.
+//! TCP packets in every supported encapsulation.
 
 use crate::build::*;
 
-/// A frame that holds a TCP packet of 100 bytes with the sequence number that is its place in the list.
-pub struct Beast {
+/// A frame that holds a TCP packet of 100 bytes, whose sequence number is the frame's position in the list.
+pub struct Sample {
     pub link: u16,
     pub bytes: Vec<u8>,
-    /// Bytes on the wire outside the inner IP header.
+    /// Bytes on the wire outside of the inner IP header.
     pub outside: u16,
-    /// What is counted as a tunnel.
+    /// Name under which the tunnel is counted.
     pub tunnel: Option<&'static str>,
-    /// tshark finds the TCP header only if told to; why.
-    pub unlike_tshark: Option<&'static str>,
+    /// Why tshark reads the frame differently, if it does.
+    pub tshark_differs: Option<&'static str>,
 }
 
-struct Zoo(Vec<Beast>);
+struct Samples(Vec<Sample>);
 
-impl Zoo {
+impl Samples {
     fn v4(&self) -> Vec<u8> {
         ipv4(6, &tcp(self.0.len() as u32, ACK, &[], 100))
     }
@@ -30,21 +30,21 @@ impl Zoo {
     }
 
     fn add(&mut self, link: u16, bytes: Vec<u8>, outside: u16, tunnel: Option<&'static str>) {
-        self.0.push(Beast { link, bytes, outside, tunnel, unlike_tshark: None });
+        self.0.push(Sample { link, bytes, outside, tunnel, tshark_differs: None });
     }
 
     fn ether(&mut self, kind: u16, payload: Vec<u8>, outside: u16, tunnel: Option<&'static str>) {
         self.add(1, ethernet(kind, &payload), outside, tunnel);
     }
 
-    /// Over IPv4 over Ethernet.
+    /// Adds a protocol over IPv4 over Ethernet.
     fn over(&mut self, protocol: u8, payload: Vec<u8>, outside: u16, tunnel: &'static str) {
         self.ether(0x0800, ipv4(protocol, &payload), outside + 34, Some(tunnel));
     }
 }
 
-pub fn zoo() -> Vec<Beast> {
-    let mut z = Zoo(Vec::new());
+pub fn encapsulations() -> Vec<Sample> {
+    let mut z = Samples(Vec::new());
     links(&mut z);
     wireless(&mut z);
     logs(&mut z);
@@ -55,10 +55,10 @@ pub fn zoo() -> Vec<Beast> {
     z.0
 }
 
-/// LLC and SNAP before IPv4.
+/// LLC and SNAP header before IPv4.
 const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 
-/// A header of 802.11: subtype and flags of a data frame, number in sequence, what stands behind the addresses.
+/// An 802.11 data frame header: subtype, flags, sequence number, and the bytes after the addresses.
 pub fn wifi(subtype: u8, flags: u8, number: u16, more: &[u8]) -> Vec<u8> {
     let mut b = vec![subtype << 4 | 8, flags, 0x30, 0];
     for last in [1, 2, 3] {
@@ -69,19 +69,19 @@ pub fn wifi(subtype: u8, flags: u8, number: u16, more: &[u8]) -> Vec<u8> {
     b
 }
 
-/// A radiotap header with its presence words and the rest.
+/// A radiotap header with its presence words and fields.
 pub fn radiotap(present: &[u32], fields: &[u8]) -> Vec<u8> {
     let length = (4 + present.len() * 4 + fields.len()) as u16;
     let words: Vec<u8> = present.iter().flat_map(|word| word.to_le_bytes()).collect();
     join(&[&[0, 0], &length.to_le_bytes(), &words, fields])
 }
 
-/// A frame of an A-MSDU, not padded.
+/// A subframe of an A-MSDU, without padding.
 pub fn subframe(body: &[u8]) -> Vec<u8> {
     ethernet((body.len() + 8) as u16, &join(&[&SNAP, body]))
 }
 
-fn wireless(z: &mut Zoo) {
+fn wireless(z: &mut Samples) {
     z.add(105, join(&[&wifi(0, 1, 1, &[]), &SNAP, &z.v4()]), 32, None);
     z.add(105, join(&[&wifi(8, 2, 2, &[6, 0]), &SNAP, &z.v4()]), 34, None);
     // Four addresses; QoS; HT control.
@@ -89,10 +89,10 @@ fn wireless(z: &mut Zoo) {
     z.add(105, join(&[&bridged, &SNAP, &z.v4()]), 44, None);
     z.add(105, join(&[&wifi(8, 1, 4, &[0x80, 0]), &subframe(&z.v4())]), 22, None);
     z.add(127, join(&[&radiotap(&[0], &[]), &wifi(0, 1, 5, &[]), &SNAP, &z.v4()]), 32, None);
-    // Time, flags: padded behind the header to four bytes; rate.
+    // Time, flags (the header is padded to four bytes), rate.
     let head = radiotap(&[7], &[1, 2, 3, 4, 5, 6, 7, 8, 0x20, 12]);
     z.add(127, join(&[&head, &wifi(8, 1, 6, &[0, 0]), &[0, 0], &SNAP, &z.v4()]), 36, None);
-    // Two presence words, so that time has to be aligned.
+    // Two presence words, so that the time must be aligned.
     let head = radiotap(&[0x8000_0003, 0], &[0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0]);
     z.add(127, join(&[&head, &wifi(0, 2, 7, &[]), &SNAP, &z.v4()]), 32, None);
     let common = |flags: u8| join(&[&[2, 0, 20, 0], &[0; 8], &[flags, 0], &[0; 10]]);
@@ -107,10 +107,10 @@ fn wireless(z: &mut Zoo) {
     // Aligned: a field of one byte takes four.
     let odd = [0xfe, 0xff, 1, 0, 9, 0, 0, 0];
     z.add(192, join(&[&[0, 1, 16, 0, 101, 0, 0, 0], &odd, &z.v6()]), 0, None);
-    z.0.last_mut().unwrap().unlike_tshark = Some("passes over fields in another way");
+    z.0.last_mut().unwrap().tshark_differs = Some("skips fields differently");
 }
 
-/// A pflog header of OpenBSD, 61 bytes and padding.
+/// A pflog header of OpenBSD: 61 bytes and padding.
 pub fn pflog(family: u8) -> Vec<u8> {
     let mut b = vec![61, family, 0, 0];
     b.extend(*b"em0\0\0\0\0\0\0\0\0\0\0\0\0\0");
@@ -128,7 +128,7 @@ pub fn attribute(big: bool, kind: u16, value: &[u8]) -> Vec<u8> {
     b
 }
 
-fn logs(z: &mut Zoo) {
+fn logs(z: &mut Samples) {
     z.add(117, join(&[&pflog(2), &z.v4()]), 0, None);
     z.add(117, join(&[&pflog(24), &z.v6()]), 0, None);
     for big in [false, true] {
@@ -136,10 +136,10 @@ fn logs(z: &mut Zoo) {
         let device = attribute(big, 4, &[0, 0, 0, 2]);
         z.add(239, join(&[&[2, 0, 0, 5], &head, &prefix, &device, &attribute(big, 9, &z.v4())]), 0, None);
         if big {
-            z.0.last_mut().unwrap().unlike_tshark = Some("the byte order is that of the file");
+            z.0.last_mut().unwrap().tshark_differs = Some("the byte order is that of the file");
         }
         z.add(239, join(&[&[7, 0, 0, 5], &head, &prefix, &attribute(big, 9, &z.v4())]), 0, None);
-        z.0.last_mut().unwrap().unlike_tshark = Some("looks only into packets of IP's families");
+        z.0.last_mut().unwrap().tshark_differs = Some("parses only packets of IP address families");
     }
     z.add(104, join(&[&[0x0f, 0, 8, 0], &z.v4()]), 4, None);
     z.add(104, join(&[&[0x8f, 0, 0x86, 0xdd], &z.v6()]), 4, None);
@@ -147,14 +147,14 @@ fn logs(z: &mut Zoo) {
     z.add(50, join(&[&[0xff, 3, 0, 0x21], &z.v4()]), 4, None);
 }
 
-fn l2tp(z: &mut Zoo) {
+fn l2tp(z: &mut Samples) {
     let over_udp = |header: &[u8], payload: &[u8]| udp(1701, 1701, &join(&[header, payload]));
     let ppp = |ip: Vec<u8>| join(&[&[0xff, 3, 0, 0x21], &ip]);
     z.over(17, over_udp(&[0, 2, 0, 1, 0, 2], &ppp(z.v4())), 18, "l2tp");
     // Length, sequence numbers, an offset of two bytes.
     let full = [0x4a, 2, 0, 160, 0, 1, 0, 2, 0, 9, 0, 8, 0, 2, 0, 0];
     z.over(17, over_udp(&full, &ppp(z.v4())), 28, "l2tp");
-    // Behind NAT, and PPP's protocol in one byte.
+    // Through NAT, and with PPP's protocol in one byte.
     z.over(17, udp(1701, 50_123, &join(&[&[0, 2, 0, 1, 0, 2, 0x57], &z.v6()])), 15, "l2tp");
     let session = [0, 0, 0, 7];
     z.over(115, join(&[&session, &ethernet(0x0800, &z.v4())]), 18, "l2tp");
@@ -168,12 +168,12 @@ fn l2tp(z: &mut Zoo) {
     z.over(115, join(&[&session, &cookie, &ppp(z.v4())]), 16, "l2tp");
     z.over(115, join(&[&session, &[0x0f, 0, 8, 0], &z.v4()]), 8, "l2tp");
     z.over(115, join(&[&session, &[9; 4], &z.v4()]), 8, "l2tp");
-    for beast in &mut z.0[from..] {
-        beast.unlike_tshark = Some("has to be told what a session carries");
+    for sample in &mut z.0[from..] {
+        sample.tshark_differs = Some("needs the content of a session as a preference");
     }
 }
 
-fn links(z: &mut Zoo) {
+fn links(z: &mut Samples) {
     z.add(101, z.v4(), 0, None);
     z.add(101, z.v6(), 0, None);
     z.add(228, z.v4(), 0, None);
@@ -189,7 +189,7 @@ fn links(z: &mut Zoo) {
     z.add(9, join(&[&[0x57], &z.v6()]), 1, None);
 }
 
-fn tags(z: &mut Zoo) {
+fn tags(z: &mut Samples) {
     z.ether(0x0800, z.v4(), 14, None);
     z.ether(0x86dd, z.v6(), 14, None);
     z.ether(0x8100, join(&[&[0, 5, 8, 0], &z.v4()]), 18, None);
@@ -202,15 +202,15 @@ fn tags(z: &mut Zoo) {
     z.ether(0x8847, join(&[&labels, &z.v6()]), 22, Some("mpls"));
     let wire = ethernet(0x0800, &z.v4());
     z.ether(0x8847, join(&[&labels, &[0; 4], &wire]), 40, Some("mpls"));
-    z.0.last_mut().unwrap().unlike_tshark = Some("guesses pseudowires by other signs");
+    z.0.last_mut().unwrap().tshark_differs = Some("recognises pseudowires by other criteria");
     let wire = ethernet(0x0800, &z.v4());
     z.ether(0x8847, join(&[&labels, &wire]), 36, Some("mpls"));
-    z.0.last_mut().unwrap().unlike_tshark = Some("guesses pseudowires by other signs");
+    z.0.last_mut().unwrap().tshark_differs = Some("recognises pseudowires by other criteria");
     let length = (z.v4().len() as u16 + 2).to_be_bytes();
     z.ether(0x8864, join(&[&[0x11, 0, 0, 9], &length, &[0, 0x21], &z.v4()]), 22, Some("pppoe"));
 }
 
-fn extensions(z: &mut Zoo) {
+fn extensions(z: &mut Samples) {
     let hop = [43, 0, 1, 4, 0, 0, 0, 0];
     let routing = [60, 2, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
     let destination = [6, 0, 1, 4, 0, 0, 0, 0];
@@ -222,7 +222,7 @@ fn extensions(z: &mut Zoo) {
     z.ether(0x86dd, ipv6(44, &join(&[&atomic, &z.tcp()])), 14, None);
 }
 
-fn tunnels(z: &mut Zoo) {
+fn tunnels(z: &mut Samples) {
     z.over(47, join(&[&[0, 0, 8, 0], &z.v4()]), 4, "gre");
     let full = [0xb0, 0, 0x86, 0xdd, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 1];
     z.over(47, join(&[&full, &z.v6()]), 16, "gre");
@@ -237,7 +237,7 @@ fn tunnels(z: &mut Zoo) {
     z.over(17, udp(50_000, 4789, &join(&[&[8, 0, 0, 0, 0, 0, 5, 0], &inner])), 30, "vxlan");
     let inner = ethernet(0x8100, &join(&[&[0, 5, 0x86, 0xdd], &z.v6()]));
     z.over(17, udp(50_000, 8472, &join(&[&[8, 0, 0, 0, 0, 0, 5, 0], &inner])), 34, "vxlan");
-    z.0.last_mut().unwrap().unlike_tshark = Some("knows VXLAN by port 4789");
+    z.0.last_mut().unwrap().tshark_differs = Some("recognises VXLAN only by port 4789");
     let geneve = [1, 0, 0x65, 0x58, 0, 0, 5, 0, 1, 2, 3, 0];
     let inner = ethernet(0x0800, &z.v4());
     z.over(17, udp(50_000, 6081, &join(&[&geneve, &inner])), 34, "geneve");
@@ -247,7 +247,7 @@ fn tunnels(z: &mut Zoo) {
     let (inner, extension) = (z.v6(), [0, 1, 0, 0x85, 1, 0x10, 1, 0]);
     let head = gtp(0x36, inner.len() + extension.len());
     z.over(17, udp(2152, 2152, &join(&[&head, &extension, &inner])), 24, "gtp-u");
-    // The mirror's wrapping is not the packet's.
+    // The encapsulation by the mirror is not the packet's.
     let mirrored = ethernet(0x0800, &z.v4());
     let erspan = [0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 1, 0, 1, 0, 0, 0, 0];
     let frame = ethernet(0x0800, &ipv4(47, &join(&[&erspan, &mirrored])));

@@ -1,42 +1,43 @@
-//! Who asks and waits, and who answers: exchanges over one connection, pages of several objects over several. The
-//! same for simulated ends and for the kernel's.
+//! Clients that send requests and wait, and servers that answer: exchanges over one connection, or pages of
+//! several objects over several. Simulated and kernel ends share this code.
 //!
 //! Inputs of an [`Asker`]: [`start`](Asker::start), [`handle_up`](Asker::handle_up),
-//! [`handle_read`](Asker::handle_read), [`handle_wake`](Asker::handle_wake); outputs, the [`Ask`]s that each of them
-//! appends; the next wake-up, [`next_wake`](Asker::next_wake). Times come with the calls.
+//! [`handle_read`](Asker::handle_read), [`handle_wake`](Asker::handle_wake). Outputs: the [`Ask`]s that each
+//! of them appends. Next wake-up: [`next_wake`](Asker::next_wake). Times are arguments.
 //!
-//! | departure | from browsers |
+//! | here | browsers |
 //! |---|---|
-//! | all connections open with the first page | they open as objects become known |
-//! | one object at a time on each, in order | priorities; HTTP/2 and 3 have many at a time on one connection |
+//! | all connections open with the first page | connections are opened as objects become known |
+//! | one object at a time on each, in order | priorities; HTTP/2 and HTTP/3 load many objects at a time over one connection |
 
 use crate::config::App;
 use crate::exchanges::ExchangeLog;
 use std::collections::VecDeque;
 use units::{Awaited, Span, Time};
 
-/// Connections of a page that says no number: what browsers open to one server (RFC 9112 section 9.4 sets no limit).
+/// Default number of connections of a page: what browsers open to one server (RFC 9112 section 9.4 sets no
+/// limit).
 pub const PAGE_CONNECTIONS: u32 = 6;
-/// Bytes of a page's request that says no size.
-const PAGE_REQUEST: u64 = 400;
+/// Default size of a page's requests, bytes.
+const DEFAULT_PAGE_REQUEST: u64 = 400;
 
-/// What an application asks for, again and again.
+/// The requests of an application, which are repeated.
 #[derive(Clone, Copy, Debug)]
 pub struct Asking {
     request: u64,
-    /// Size of what comes first and alone.
+    /// Size of the document that is loaded before all objects, bytes.
     html: Option<u64>,
     objects: u64,
     size: u64,
     think: Span,
     count: Option<u64>,
     is_page: bool,
-    /// Connections.
+    /// Number of connections.
     pub connections: u32,
 }
 
 impl App {
-    /// What it asks for, if it does.
+    /// The requests of the application; `None` if it sends none.
     pub fn asking(&self) -> Option<Asking> {
         match *self {
             App::Request { request, response, think, count } => Some(Asking {
@@ -50,7 +51,7 @@ impl App {
                 connections: 1,
             }),
             App::Page { objects, size, connections, request, think, count, html } => Some(Asking {
-                request: request.map_or(PAGE_REQUEST, |b| b.get()),
+                request: request.map_or(DEFAULT_PAGE_REQUEST, |b| b.get()),
                 html: html.map(|b| b.get()),
                 objects: objects.into(),
                 size: size.get(),
@@ -69,7 +70,7 @@ impl App {
 }
 
 impl Asking {
-    /// Bytes of all that is asked for once, and of its requests.
+    /// Bytes of all answers and of all requests in one repetition.
     pub fn sizes(&self) -> [u64; 2] {
         let answers = self.objects.saturating_mul(self.size).saturating_add(self.html.unwrap_or(0));
         [answers, (self.objects + u64::from(self.html.is_some())).saturating_mul(self.request)]
@@ -79,50 +80,50 @@ impl Asking {
 /// A request to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// On which of the flow's connections, from 0.
+    /// Number of the connection in its flow, from 0.
     pub connection: usize,
-    /// Bytes of the request.
+    /// Size of the request, bytes.
     pub request: u64,
-    /// Bytes of the answer that it asks for.
+    /// Size of the answer, bytes.
     pub answer: u64,
 }
 
-/// One of its connections.
+/// A connection of the flow.
 #[derive(Clone, Copy, Debug, Default)]
-struct Line {
+struct Connection {
     up: bool,
-    /// What is on its way, and since when it is waited for.
-    waits: Option<(Awaited, Time)>,
-    /// Bytes that have been read when all asked for has come.
+    /// The awaited answer, and since when it is awaited.
+    awaited: Option<(Awaited, Time)>,
+    /// Total bytes that will have been read when all requested answers have arrived.
     due: u64,
 }
 
-/// The asking side of a flow.
+/// The client of a flow.
 #[derive(Clone, Debug)]
 pub struct Asker {
-    what: Asking,
-    lines: Vec<Line>,
-    /// The page's first document is still to be asked for.
+    pattern: Asking,
+    connections: Vec<Connection>,
+    /// Whether the page's document is still to be requested.
     html: bool,
-    /// Objects that are known and not asked for yet.
+    /// Objects that are known but not yet requested.
     known: u64,
     since: Time,
     began: Option<Time>,
     wake: Option<Time>,
-    /// Exchanges or pages completed.
+    /// Completed exchanges or pages.
     pub completed: u64,
-    /// When the last of them was.
+    /// Time of the last completion, once all are done.
     pub finished: Option<Time>,
-    /// How long each took.
+    /// Durations of all exchanges.
     pub log: ExchangeLog,
 }
 
 impl Asker {
-    /// Not started.
-    pub fn new(what: Asking) -> Asker {
+    /// A client that has not started.
+    pub fn new(pattern: Asking) -> Asker {
         Asker {
-            what,
-            lines: vec![Line::default(); what.connections as usize],
+            pattern,
+            connections: vec![Connection::default(); pattern.connections as usize],
             html: false,
             known: 0,
             since: Time::ZERO,
@@ -134,135 +135,136 @@ impl Asker {
         }
     }
 
-    /// How many connections it asks on.
-    pub fn lines(&self) -> u32 {
-        self.what.connections
+    /// Number of connections.
+    pub fn connections(&self) -> u32 {
+        self.pattern.connections
     }
 
-    /// Whether it loads pages; else it exchanges requests and answers.
+    /// Whether the client loads pages; otherwise it exchanges requests and answers.
     pub fn is_page(&self) -> bool {
-        self.what.is_page
+        self.pattern.is_page
     }
 
-    /// When it must be woken: it has thought.
+    /// Time of the next wake-up: the end of the think time.
     pub fn next_wake(&self) -> Option<Time> {
         self.wake
     }
 
-    /// The flow begins, and its connections are being opened.
+    /// The flow starts, and its connections are being opened.
     pub fn start(&mut self, now: Time, asks: &mut VecDeque<Ask>) {
         self.begin(now, asks);
     }
 
-    /// A connection stands. What waited for it has waited since it was known.
+    /// A connection is established. Requests that waited for it count as awaited since they were known.
     pub fn handle_up(&mut self, connection: usize, asks: &mut VecDeque<Ask>) {
-        if !std::mem::replace(&mut self.lines[connection].up, true) {
-            self.give(self.since, asks);
+        if !std::mem::replace(&mut self.connections[connection].up, true) {
+            self.send_requests(self.since, asks);
         }
     }
 
-    /// So many bytes have been read on a connection in all.
+    /// `read` bytes in total have been read on a connection.
     pub fn handle_read(&mut self, now: Time, connection: usize, read: u64, asks: &mut VecDeque<Ask>) {
-        let line = &mut self.lines[connection];
-        let Some((what, since)) = line.waits.filter(|_| read >= line.due) else { return };
-        line.waits = None;
+        let state = &mut self.connections[connection];
+        let Some((what, since)) = state.awaited.filter(|_| read >= state.due) else { return };
+        state.awaited = None;
         self.log.push(what, since, now);
         if what == Awaited::Html {
-            (self.known, self.since) = (self.what.objects, now);
+            (self.known, self.since) = (self.pattern.objects, now);
         }
-        self.give(now, asks);
-        if self.lines.iter().any(|l| l.waits.is_some()) || self.known > 0 {
+        self.send_requests(now, asks);
+        if self.connections.iter().any(|c| c.awaited.is_some()) || self.known > 0 {
             return;
         }
-        if let Some(began) = self.began.take().filter(|_| self.what.is_page) {
+        if let Some(began) = self.began.take().filter(|_| self.pattern.is_page) {
             self.log.push(Awaited::Page, began, now);
         }
         self.completed += 1;
-        if self.what.count.is_some_and(|count| self.completed >= count) {
+        if self.pattern.count.is_some_and(|count| self.completed >= count) {
             self.finished = Some(now);
-        } else if self.what.think.is_zero() {
+        } else if self.pattern.think.is_zero() {
             self.begin(now, asks);
         } else {
-            self.wake = Some(now + self.what.think);
+            self.wake = Some(now + self.pattern.think);
         }
     }
 
-    /// It has thought.
+    /// The think time has passed.
     pub fn handle_wake(&mut self, now: Time, asks: &mut VecDeque<Ask>) {
         if self.wake.take().is_some() {
             self.begin(now, asks);
         }
     }
 
-    /// What it is waiting for, each since when.
+    /// Everything that is awaited, and since when.
     pub fn waiting(&self) -> impl Iterator<Item = (Awaited, Time)> + '_ {
-        let page = self.began.filter(|_| self.what.is_page).map(|began| (Awaited::Page, began));
-        // An exchange whose connection does not stand yet is waited for too.
-        let alone = self.began.filter(|_| !self.what.is_page && self.known > 0);
-        let answers = self.lines.iter().filter_map(|l| l.waits);
+        let page = self.began.filter(|_| self.pattern.is_page).map(|began| (Awaited::Page, began));
+        // An exchange also counts as awaited while its connection is not established.
+        let alone = self.began.filter(|_| !self.pattern.is_page && self.known > 0);
+        let answers = self.connections.iter().filter_map(|c| c.awaited);
         answers.chain(page).chain(alone.map(|began| (Awaited::Answer, began)))
     }
 
     fn begin(&mut self, now: Time, asks: &mut VecDeque<Ask>) {
         (self.began, self.since) = (Some(now), now);
-        self.html = self.what.html.is_some();
-        self.known = if self.html { 0 } else { self.what.objects };
-        self.give(now, asks);
+        self.html = self.pattern.html.is_some();
+        self.known = if self.html { 0 } else { self.pattern.objects };
+        self.send_requests(now, asks);
     }
 
-    /// Has connections with nothing to do ask for what is known; it is waited for from `since` on.
-    fn give(&mut self, since: Time, asks: &mut VecDeque<Ask>) {
-        for (connection, line) in self.lines.iter_mut().enumerate() {
-            if !line.up || line.waits.is_some() {
+    /// Sends requests for known objects on idle connections; they count as awaited since `since`.
+    fn send_requests(&mut self, since: Time, asks: &mut VecDeque<Ask>) {
+        for (connection, state) in self.connections.iter_mut().enumerate() {
+            if !state.up || state.awaited.is_some() {
                 continue;
             }
-            let (what, answer) = match self.what.html.filter(|_| self.html) {
+            let (what, answer) = match self.pattern.html.filter(|_| self.html) {
                 Some(html) => {
                     self.html = false;
                     (Awaited::Html, html)
                 }
                 None if self.known > 0 => {
                     self.known -= 1;
-                    (if self.what.is_page { Awaited::Object } else { Awaited::Answer }, self.what.size)
+                    (if self.pattern.is_page { Awaited::Object } else { Awaited::Answer }, self.pattern.size)
                 }
                 None => return,
             };
-            line.waits = Some((what, since));
-            line.due += answer;
-            asks.push_back(Ask { connection, request: self.what.request, answer });
+            state.awaited = Some((what, since));
+            state.due += answer;
+            asks.push_back(Ask { connection, request: self.pattern.request, answer });
         }
     }
 }
 
-/// The answering side of a flow: what is to be written when a whole request has come.
+/// The server of a flow, which writes an answer when a whole request has arrived.
 #[derive(Clone, Debug)]
 pub struct Answerer {
     request: u64,
-    /// Of each connection, requests answered and the sizes of answers still to be given.
-    lines: Vec<(u64, VecDeque<u64>)>,
+    /// For each connection, the number of answered requests and the sizes of answers still to be written.
+    connections: Vec<(u64, VecDeque<u64>)>,
 }
 
 impl Answerer {
-    /// Of a flow that asks so.
-    pub fn new(what: Asking) -> Answerer {
+    /// A server for a client with this pattern.
+    pub fn new(pattern: Asking) -> Answerer {
         Answerer {
-            request: what.request.max(1),
-            lines: vec![(0, VecDeque::new()); what.connections as usize],
+            request: pattern.request.max(1),
+            connections: vec![(0, VecDeque::new()); pattern.connections as usize],
         }
     }
 
-    /// A request is on its way.
+    /// A request has been sent.
     pub fn expect(&mut self, ask: Ask) {
-        self.lines[ask.connection].1.push_back(ask.answer);
+        self.connections[ask.connection].1.push_back(ask.answer);
     }
 
-    /// So many bytes have been read on a connection in all: the size of the next answer, if a request for it has come.
+    /// `read` bytes in total have been read on a connection; returns the size of the next answer if its
+    /// request has arrived.
     pub fn next(&mut self, connection: usize, read: u64) -> Option<u64> {
-        let (answered, asked) = &mut self.lines[connection];
+        let (answered, pending) = &mut self.connections[connection];
         if read < (*answered + 1) * self.request {
             return None;
         }
-        let answer = asked.pop_front()?;
+        let answer = pending.pop_front()?;
         *answered += 1;
         Some(answer)
     }
@@ -286,7 +288,7 @@ mod tests {
         app.asking().unwrap()
     }
 
-    fn asked(asks: &mut VecDeque<Ask>) -> Vec<(usize, u64)> {
+    fn requested(asks: &mut VecDeque<Ask>) -> Vec<(usize, u64)> {
         asks.drain(..).map(|a| (a.connection, a.answer)).collect()
     }
 
@@ -295,29 +297,29 @@ mod tests {
         let mut asker = Asker::new(page(2, Some(500), Some(2)));
         let mut asks = VecDeque::new();
         asker.start(ms(0), &mut asks);
-        assert_eq!(asked(&mut asks), [], "no connection stands");
+        assert_eq!(requested(&mut asks), [], "no connection is established");
         asker.handle_up(1, &mut asks);
-        assert_eq!(asked(&mut asks), [(1, 500)], "the document, where it can be asked for first");
+        assert_eq!(requested(&mut asks), [(1, 500)], "the document, on the first connection");
         asker.handle_up(0, &mut asks);
         asker.handle_read(ms(30), 1, 499, &mut asks);
-        assert_eq!(asked(&mut asks), [], "not all of it");
+        assert_eq!(requested(&mut asks), [], "the document is incomplete");
         asker.handle_read(ms(40), 1, 500, &mut asks);
-        assert_eq!(asked(&mut asks), [(0, 1000), (1, 1000)]);
+        assert_eq!(requested(&mut asks), [(0, 1000), (1, 1000)]);
         asker.handle_read(ms(60), 1, 1500, &mut asks);
-        assert_eq!(asked(&mut asks), [(1, 1000)], "the third, where one is through");
+        assert_eq!(requested(&mut asks), [(1, 1000)], "the third object, on the idle connection");
         asker.handle_read(ms(90), 0, 1000, &mut asks);
         assert_eq!((asker.completed, asker.next_wake()), (0, None));
         assert_eq!(asker.waiting().collect::<Vec<_>>(), [(Awaited::Object, ms(60)), (Awaited::Page, ms(0))]);
         asker.handle_read(ms(95), 1, 2500, &mut asks);
-        assert_eq!((asker.completed, asker.next_wake(), asked(&mut asks)), (1, Some(ms(195)), vec![]));
+        assert_eq!((asker.completed, asker.next_wake(), requested(&mut asks)), (1, Some(ms(195)), vec![]));
         let log: Vec<_> = asker.log.list().iter().map(|e| (e.what, e.took.as_millis_f64())).collect();
         let object = Awaited::Object;
         let wanted =
             [(Awaited::Html, 40.0), (object, 20.0), (object, 50.0), (object, 35.0), (Awaited::Page, 95.0)];
         assert_eq!(log, wanted);
-        // The next page, on the same connections.
+        // The next page uses the same connections.
         asker.handle_wake(ms(195), &mut asks);
-        assert_eq!(asked(&mut asks), [(0, 500)]);
+        assert_eq!(requested(&mut asks), [(0, 500)]);
         asker.handle_read(ms(210), 0, 1500, &mut asks);
         for (t, connection, read) in [(220, 0, 2500), (220, 1, 3500), (230, 0, 3500)] {
             asker.handle_read(ms(t), connection, read, &mut asks);
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_connection_waits_from_the_begin() {
+    fn requests_count_as_awaited_while_their_connection_is_opened() {
         let mut asker = Asker::new(page(3, None, None));
         let mut asks = VecDeque::new();
         asker.start(ms(5), &mut asks);
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn each_whole_request_has_its_answer() {
+    fn each_complete_request_is_answered() {
         let mut answerer = Answerer::new(page(1, None, None));
         for answer in [7, 9] {
             answerer.expect(Ask { connection: 0, request: 400, answer });
