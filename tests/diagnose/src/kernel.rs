@@ -1,14 +1,15 @@
-//! What the truth is made of, of a run on the kernel: from captures at every host and behind every stage, and from
-//! `TCP_INFO` of those that send.
+//! What the truth is made of, of a run on the kernel: from captures at every host and behind every stage, and
+//! from `TCP_INFO` of those that send.
 //!
-//! A packet is the same in all captures: its way, IP identification and sequence number tell it. What entered a
-//! stage and did not leave it was lost there. What keeps a sender from sending is read where it sends, in this order:
+//! A packet is the same in all captures: its way, IP identification and sequence number tell it. What entered
+//! a stage and did not leave it was lost there. What keeps a sender from sending is read where it sends, in
+//! this order:
 //!
-//! 1. all that was written has left, but for less than a segment: the bytes of answers, of a transfer, of a rate; in
-//!    the pause of a burst what left until its end;
+//! 1. all that was written has left, but for less than a segment: the bytes of answers, of a transfer, of a
+//!    rate; in the pause of a burst what left until its end;
 //! 2. it recovers from losses: congestion control (`TCP_INFO`);
-//! 3. the last segment ends a write (PSH), both windows have room, and at least a third of the send buffer (half of
-//!    it is the kernel's own bookkeeping) is in flight: the send buffer, which took no more;
+//! 3. the last segment ends a write (PSH), both windows have room, and at least a third of the send buffer
+//!    (half of it is the kernel's own bookkeeping) is in flight: the send buffer, which took no more;
 //! 4. of the windows the one with less room, where that is too little for a burst (a third of the window).
 
 use crate::judge::packets;
@@ -90,7 +91,8 @@ impl Sender {
         }
         let Some(first) = self.first.filter(|_| p.flags.has(TcpFlags::ACK)) else { return };
         let una = p.ack.wrapping_sub(first) as u64;
-        // A FIN counts in `ack`; there is none while it matters. What is older than what is known says nothing.
+        // A FIN counts in `ack`; there is none while it matters. What is older than what is known says
+        // nothing.
         if una >= self.una && una <= self.nxt + 1 {
             self.una = una;
             self.window = (p.window as u64) << self.scale.unwrap_or(0);
@@ -98,9 +100,9 @@ impl Sender {
         }
     }
 
-    /// `wrote`: all that the application has written, where that is known; `info`: cwnd and packets in flight,
-    /// where this end tells them, and whether it recovers; `buffer`: the largest send buffer; `paced`: it may wait for its
-    /// pacing.
+    /// `wrote`: all that the application has written, where that is known; `info`: cwnd and packets in
+    /// flight, where this end tells them, and whether it recovers; `buffer`: the largest send buffer;
+    /// `paced`: it may wait for its pacing.
     fn limit(&self, wrote: Option<u64>, info: Option<(u32, u32, bool)>, buffer: u64, paced: bool) -> Limit {
         // Nagle keeps what is less than a segment for the next write.
         if wrote.is_some_and(|n| self.nxt >= n || self.nxt + self.mss > n && self.una < self.nxt) {
@@ -111,8 +113,8 @@ impl Sender {
             (cwnd.saturating_sub(inflight) as u64 * self.mss, cwnd as u64 * self.mss)
         });
         let burst = (self.window.min(cwnd) / 3).max(2 * self.mss);
-        // Who waits for room in the buffer has pushed all (`tcp_push`); who does not pace waits for nothing else with a third
-        // of the window free (`tcp_tso_should_defer`).
+        // Who waits for room in the buffer has pushed all (`tcp_push`); who does not pace waits for nothing
+        // else with a third of the window free (`tcp_tso_should_defer`).
         let asks = self.pushed || !paced && window.min(room) >= burst;
         let waits = asks && info.is_some() && window.min(room) >= self.mss;
         match () {
@@ -135,8 +137,8 @@ struct Connection<'a> {
 }
 
 impl Connection<'_> {
-    /// Bytes that the application of an end has written by `now`, where the scenario says it; `left(t)`: what had
-    /// been sent once by then.
+    /// Bytes that the application of an end has written by `now`, where the scenario says it; `left(t)`: what
+    /// had been sent once by then.
     fn written(&self, opens: bool, asked: u64, now: Time, left: &dyn Fn(Time) -> u64) -> Option<u64> {
         match &self.flow.app {
             App::Bulk { bytes, .. } if opens => bytes.map(|b| b.get()),
@@ -229,8 +231,8 @@ fn host_of(end: capture::Endpoint) -> usize {
     }
 }
 
-/// What happened in a run whose capture is taken at host `vantage`; `series` are those of its connections, in the
-/// scenario's order.
+/// What happened in a run whose capture is taken at host `vantage`; `series` are those of its connections, in
+/// the scenario's order.
 ///
 /// # Errors
 /// A capture cannot be read, or does not fit the scenario.
@@ -355,7 +357,8 @@ mod tests {
             Limit::Congestion,
             "no room in cwnd"
         );
-        // Nothing pushed: pacing explains it, or else half of the congestion window is free for nothing but the buffer.
+        // Nothing pushed: pacing explains it, or else half of the congestion window is free for nothing but
+        // the buffer.
         let unpushed = |paced| roomy.limit(None, Some((100, 50, false)), 100_000, paced);
         assert_eq!((unpushed(true), unpushed(false)), (Limit::Congestion, Limit::SendBuffer));
         let deferred = roomy.limit(None, Some((60, 50, false)), 100_000, false);

@@ -1,10 +1,10 @@
 //! The corpus of the diagnosis.
 //!
 //! `corpus write SET COUNT --out DIR` writes cases as `DIR/<number>/{scenario.toml,truth.json,capture.pcap}`.
-//! `corpus score SET COUNT [--rows FILE]` diagnoses them and prints how often that is right; `--rows` keeps the
-//! lines as CSV. Both take `--from N`, the first number; scoring takes `--program FILE`, another `longfat` to judge.
-//! SET is `build`, the one to look at while building, or a number that seeds another; `world-` before it: the set of
-//! receivers that do not read and of small messages.
+//! `corpus score SET COUNT [--rows FILE]` diagnoses them and prints how often that is right; `--rows` keeps
+//! the lines as CSV. Both take `--from N`, the first number; scoring takes `--program FILE`, another
+//! `longfat` to judge. SET is `build`, the one to look at while building, or a number that seeds another;
+//! `world-` before it: the set of receivers that do not read and of small messages.
 
 use diagnose_test::judge::Judge;
 use diagnose_test::line::Line;

@@ -1,10 +1,11 @@
 //! `cuts SET COUNT [--from N] [--shown CUT]`: cases of the corpus, their captures cut in every way of
-//! `diagnose_test::cut`, and how often the verdict on what is left is right, says that it cannot tell, or is wrong; and how often the
-//! verdict on a longer prefix of a capture contradicts that on a shorter one. SET as for `corpus`; `--shown` prints each verdict on cuts
-//! whose name has CUT in it, and `--shown flips` the contradictions.
+//! `diagnose_test::cut`, and how often the verdict on what is left is right, says that it cannot tell, or is
+//! wrong; and how often the verdict on a longer prefix of a capture contradicts that on a shorter one. SET as
+//! for `corpus`; `--shown` prints each verdict on cuts whose name has CUT in it, and `--shown flips` the
+//! contradictions.
 //!
-//! `cuts ends SET COUNT [--from N]`: the same flows captured at the sender and at the receiver, and how often both verdicts are sure and
-//! name different causes.
+//! `cuts ends SET COUNT [--from N]`: the same flows captured at the sender and at the receiver, and how often
+//! both verdicts are sure and name different causes.
 
 use super::corpus::{Drawer, drawer, seed};
 use diagnose_test::cut::{Cut, cut_lines, flips};

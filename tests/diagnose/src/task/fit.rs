@@ -1,10 +1,12 @@
 //! How well a fit predicts: `fit [lab|ss] SET COUNT [--from N] [--rows FILE] [--keep DIR]`.
 //!
-//! Takes the first COUNT cases of the corpus from number N on whose path is what limits, fits the capture of each, and
-//! predicts another congestion control and another number of flows, and other buckets of policers. SET is a number that seeds the
-//! cases; `--keep` leaves captures, scenarios and fits. `fit lab SET COUNT` has the kernel play cases that it carries, and what is
-//! predicted as well: as root, on a quiet machine, 25 s a case; what is kept of a set is not played again. `fit ss SET COUNT` does the same and fits what `ss` prints on the
-//! sender's host, without a capture. `fit cross SET COUNT` draws lines on which others come and go (`crossed.rs`).
+//! Takes the first COUNT cases of the corpus from number N on whose path is what limits, fits the capture of
+//! each, and predicts another congestion control and another number of flows, and other buckets of policers.
+//! SET is a number that seeds the cases; `--keep` leaves captures, scenarios and fits. `fit lab SET COUNT`
+//! has the kernel play cases that it carries, and what is predicted as well: as root, on a quiet machine, 25
+//! s a case; what is kept of a set is not played again. `fit ss SET COUNT` does the same and fits what `ss`
+//! prints on the sender's host, without a capture. `fit cross SET COUNT` draws lines on which others come and
+//! go (`crossed.rs`).
 
 use diagnose_test::crossed::{CrossRow, cross_table, judge_cross};
 use diagnose_test::fit::{FitRow, case, judge, tables};

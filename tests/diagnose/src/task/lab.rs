@@ -1,6 +1,6 @@
-//! `lab SET COUNT [--from N] [--rows FILE] [--out DIR]`: cases of the corpus up to 100 Mbit/s on this machine's
-//! kernel, ten seconds each, diagnosed and scored. As root, on a quiet machine. SET as in `corpus`; `--out` keeps
-//! `DIR/<number>/{scenario.toml,truth.json,<host>.pcap}`.
+//! `lab SET COUNT [--from N] [--rows FILE] [--out DIR]`: cases of the corpus up to 100 Mbit/s on this
+//! machine's kernel, ten seconds each, diagnosed and scored. As root, on a quiet machine. SET as in `corpus`;
+//! `--out` keeps `DIR/<number>/{scenario.toml,truth.json,<host>.pcap}`.
 //!
 //! `lab kept DIR [--rows FILE]`: what was kept so, diagnosed and scored anew.
 

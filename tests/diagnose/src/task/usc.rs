@@ -1,5 +1,5 @@
-//! `usc DIR [--program FILE] [--rows FILE]`: the traces of USC-NSL/policing-detection (`data/validation`, as they
-//! are there) diagnosed, beside the detector of the same authors; `--rows` keeps the lines as CSV.
+//! `usc DIR [--program FILE] [--rows FILE]`: the traces of USC-NSL/policing-detection (`data/validation`, as
+//! they are there) diagnosed, beside the detector of the same authors; `--rows` keeps the lines as CSV.
 
 use diagnose_test::judge::Judge;
 use diagnose_test::{line, usc};
