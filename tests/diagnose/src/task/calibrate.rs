@@ -38,8 +38,9 @@ struct Verdict {
     weight: f64,
 }
 
-/// Cuts of drawn captures: none, and those for which confidence has a sign.
-const CUTS: [Cut; 5] = [Cut::Whole, Cut::OnlyFirst, Cut::OnlySecond, Cut::Options, Cut::Begun(10)];
+/// Cuts of drawn captures: none, those for which confidence has a sign, and a short capture.
+const CUTS: [Cut; 6] =
+    [Cut::Whole, Cut::OnlyFirst, Cut::OnlySecond, Cut::Options, Cut::Begun(10), Cut::Prefix(2)];
 /// Weight of a cut capture, so that all cuts weigh as much as the whole capture.
 const OF_CUT: f64 = 1.0 / (CUTS.len() - 1) as f64;
 
