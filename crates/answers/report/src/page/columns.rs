@@ -207,7 +207,8 @@ impl<'a> PageSheet<'a> {
         PageSheet { out, columns: Columns::new() }
     }
 
-    /// All columns of a series. A total that stays 0 says nothing and is left out, as the bytes sent of datagrams.
+    /// All columns of a series. A total that stays 0 says nothing and is left out, as the bytes sent of
+    /// datagrams.
     fn series(&mut self, series: &impl result::Columns) {
         for (column, cells) in series.cells() {
             // Time ticks evenly.

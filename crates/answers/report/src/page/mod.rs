@@ -30,8 +30,8 @@ pub struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// What to call each of the run's variants: with the clock where there are two, with the result where there are
-    /// `several`.
+    /// What to call each of the run's variants: with the clock where there are two, with the result where
+    /// there are `several`.
     pub fn names(&self, several: bool) -> Vec<String> {
         let before = if several { format!("{} ", self.label) } else { String::new() };
         let both = has_both(self.run);
@@ -142,8 +142,8 @@ struct PageResult<'a> {
 pub struct PageData {
     /// As in the page's script element `data`.
     pub json: String,
-    /// The columns of each variant that was sampled, as in the page's `series-0`, `series-1` … but neither deflated nor in
-    /// base64.
+    /// The columns of each variant that was sampled, as in the page's `series-0`, `series-1` … but neither
+    /// deflated nor in base64.
     pub series: Vec<Vec<u8>>,
 }
 

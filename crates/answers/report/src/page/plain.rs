@@ -6,7 +6,8 @@ use crate::plot::{Drawing, Look, Theme};
 use crate::table::Table;
 use std::fmt::Write;
 
-/// A page that is written from top to bottom. All that is given to it is text, whatever it holds, and nothing is loaded.
+/// A page that is written from top to bottom. All that is given to it is text, whatever it holds, and nothing
+/// is loaded.
 ///
 /// It is light or dark as the reader's system is, and light on paper.
 #[derive(Clone, Debug)]
@@ -59,7 +60,8 @@ impl PlainPage {
         }
     }
 
-    /// A drawing, which `draw` makes in whichever theme it is called with; nothing where there is nothing to draw.
+    /// A drawing, which `draw` makes in whichever theme it is called with; nothing where there is nothing to
+    /// draw.
     pub fn drawing(&mut self, draw: impl Fn(&Look) -> Option<Drawing>) {
         let themes = [Theme::Light, Theme::Dark].map(|theme| draw(&Look { theme, ..Look::default() }));
         if let [Some(light), Some(dark)] = themes {

@@ -1,7 +1,8 @@
-//! The file that every page is: head, style sheet and script of `assets/page.html`, which is built from `web/`.
+//! The file that every page is: head, style sheet and script of `assets/page.html`, which is built from
+//! `web/`.
 //!
-//! What comes from a scenario, a result or a capture is never markup: it goes in as JSON in a script element whose `<` are
-//! escaped, and the page shows it as text, or it is escaped here.
+//! What comes from a scenario, a result or a capture is never markup: it goes in as JSON in a script element
+//! whose `<` are escaped, and the page shows it as text, or it is escaped here.
 
 use super::columns::packed;
 use crate::markup::escaped;
@@ -29,8 +30,8 @@ impl<T> Both<T> {
     }
 }
 
-/// A page whose script shows `data` and the columns in `series`, each with its element's id; `told` are the paragraphs that
-/// stand there without script.
+/// A page whose script shows `data` and the columns in `series`, each with its element's id; `told` are the
+/// paragraphs that stand there without script.
 pub(crate) fn with_script<'a>(
     lang: Lang,
     title: &str,
@@ -63,8 +64,8 @@ pub(super) fn without_script(title: &str, body: &str) -> String {
     format!("{head}<main id=\"report\" class=\"plain\">\n{body}</main></body></html>\n")
 }
 
-/// The built page, or a part of it, with its `{{markers}}` replaced, each once, in one pass: a value that looks like a marker
-/// stays text.
+/// The built page, or a part of it, with its `{{markers}}` replaced, each once, in one pass: a value that
+/// looks like a marker stays text.
 fn fill(page: &str, values: &[(&str, &str)]) -> String {
     let mut text = String::with_capacity(page.len() + values.iter().map(|v| v.1.len()).sum::<usize>());
     let mut rest = page;

@@ -1,4 +1,5 @@
-//! A plot of one quantity over another, mostly over time: axes, grid, lines, stacked bars, marks and their names.
+//! A plot of one quantity over another, mostly over time: axes, grid, lines, stacked bars, marks and their
+//! names.
 
 use super::drawing::{Anchor, Drawing, Pen, Point, rectangle};
 use super::font;

@@ -1,8 +1,8 @@
 //! Plots of a result for papers and slides, without a browser: drawn once, written as SVG or PNG.
 //!
 //! A plot is a list of lines, areas and texts ([`Drawing`]). `frame` sets title and legend, `chart` is
-//! everything with two axes of numbers, mostly time across, and each plot has a file. [`xy`], [`bars`], [`heat`] and
-//! [`distribution`] draw what other crates have: plans, sweeps, studies.
+//! everything with two axes of numbers, mostly time across, and each plot has a file. [`xy`], [`bars`],
+//! [`heat`] and [`distribution`] draw what other crates have: plans, sweeps, studies.
 
 mod bars;
 mod chart;

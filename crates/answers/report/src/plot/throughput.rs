@@ -71,8 +71,9 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     Some(chart.draw(look.text("plot.throughput"), input.label, look))
 }
 
-/// Whether a flow's goodput exceeds its limit because bytes waited behind a lost packet: the receiving application gets all of
-/// them in the moment when the packet has been sent again, so that a bin of next to nothing is followed by one above the limit.
+/// Whether a flow's goodput exceeds its limit because bytes waited behind a lost packet: the receiving
+/// application gets all of them in the moment when the packet has been sent again, so that a bin of next to
+/// nothing is followed by one above the limit.
 fn is_released_at_once(s: &FlowSeries, rates: &[f64], width: f64, limit: f64) -> bool {
     let repaired = |bin: usize| {
         let (from, to) = ((bin as f64 - 1.0) * width, (bin as f64 + 1.0) * width);
@@ -93,8 +94,8 @@ fn total(flows: impl Iterator<Item = Vec<f64>>, count: usize, middle: impl Fn(us
 mod tests {
     use super::*;
 
-    /// A second of nothing, then two seconds' worth at once: with a packet sent again before it that is a repair, without one a
-    /// bucket's burst or a rounding, of which nothing is said.
+    /// A second of nothing, then two seconds' worth at once: with a packet sent again before it that is a
+    /// repair, without one a bucket's burst or a rounding, of which nothing is said.
     #[test]
     fn what_exceeds_a_limit_after_a_repair_is_told_from_a_burst() {
         let resent = |time_s| result::Resent { time_s, byte: 0, len: 1448, sender: 0 };

@@ -1,4 +1,5 @@
-//! One quantity against another: lines and marked points on two axes, a third on the right where it is wanted.
+//! One quantity against another: lines and marked points on two axes, a third on the right where it is
+//! wanted.
 
 use super::chart::{AxisSide, Chart, CurveLine, Marks};
 use super::drawing::{Drawing, Pen, Point};
@@ -100,7 +101,8 @@ pub fn xy(plot: &XyPlot<'_>, look: &Look) -> Option<Drawing> {
     Some(chart.draw(plot.title, "", look))
 }
 
-/// Distributions: for each group of numbers the share (%) that is no larger, a line for each of at most eight groups.
+/// Distributions: for each group of numbers the share (%) that is no larger, a line for each of at most eight
+/// groups.
 pub fn distribution(
     title: &str,
     [x, y]: [&str; 2],

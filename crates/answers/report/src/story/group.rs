@@ -1,6 +1,6 @@
 //! Groups of flows that compete on equal terms, or that share no part of the path.
 
-use crate::figures::{ACTIVE, Row, ways};
+use crate::figures::{ACTIVE, Row, directions};
 use result::FlowResult;
 use result::topology::Topology;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ pub(crate) fn groups<'a>(row: &Row<'a>) -> Vec<Vec<&'a FlowResult>> {
     let greedy: Vec<&FlowResult> = row.flows().into_iter().filter(|f| is_greedy(f)).collect();
     let mut places: BTreeMap<(String, Option<i64>), Vec<&FlowResult>> = BTreeMap::new();
     for flow in greedy {
-        for place in ways(row.variant.path.as_ref(), flow) {
+        for place in directions(row.variant.path.as_ref(), flow) {
             places.entry((place, limit(flow.limit_mbps))).or_default().push(flow);
         }
     }
@@ -33,15 +33,15 @@ pub(crate) fn groups<'a>(row: &Row<'a>) -> Vec<Vec<&'a FlowResult>> {
 pub(crate) fn disjoint<'a>(path: Option<&Topology>, flows: &[&'a FlowResult]) -> Vec<Vec<&'a FlowResult>> {
     let mut sets: Vec<(Vec<String>, Vec<&FlowResult>)> = Vec::new();
     for &flow in flows {
-        let (mut directions, mut set) = (ways(path, flow), vec![flow]);
+        let (mut passed, mut set) = (directions(path, flow), vec![flow]);
         let (joined, separate): (Vec<_>, Vec<_>) =
-            sets.into_iter().partition(|(other, _)| other.iter().any(|d| directions.contains(d)));
+            sets.into_iter().partition(|(other, _)| other.iter().any(|d| passed.contains(d)));
         for (other_directions, other_flows) in joined {
-            directions.extend(other_directions);
+            passed.extend(other_directions);
             set.extend(other_flows);
         }
         sets = separate;
-        sets.push((directions, set));
+        sets.push((passed, set));
     }
     let place = |flow: &FlowResult| flows.iter().position(|f| std::ptr::eq(*f, flow));
     let mut sets: Vec<Vec<&FlowResult>> = sets.into_iter().map(|(_, set)| set).collect();

@@ -1,5 +1,5 @@
-//! The text of `longfat diagnose` for hand-made diagnoses, one of each cause. `cargo xtask bless report` rewrites the
-//! golden files; review the difference before you keep it.
+//! The text of `longfat diagnose` for hand-made diagnoses, one of each cause. `cargo xtask bless report`
+//! rewrites the golden files; review the difference before you keep it.
 
 use diagnosis::cause::remedies_of;
 use report::diagnosis::{MOST_ROWS, Rows, page, text};
@@ -13,7 +13,7 @@ fn check(name: &str, d: &Diagnosis, lang: Lang) -> String {
     let got = text(d, 10, Style::default(), lang);
     for line in got.lines() {
         assert!(line.width() <= 80, "{} columns: {line}", line.width());
-        assert_eq!(line, line.trim_end(), "no blanks at the end");
+        assert_eq!(line, line.trim_end(), "no trailing spaces");
     }
     // Wireshark writes sets in braces.
     let unfilled = one_line(&got).replace("frame.number in {", "");

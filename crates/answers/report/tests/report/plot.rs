@@ -1,4 +1,5 @@
-//! Plots, as SVG and PNG. `cargo xtask bless report` rewrites the golden files; look at them before you keep them.
+//! Plots, as SVG and PNG. `cargo xtask bless report` rewrites the golden files; look at them before you keep
+//! them.
 
 use report::plot::{Drawing, Input, KINDS, Lang, Look, PlotKind, Theme, compare, draw};
 use result::topology::{PathLink, PathStage};
