@@ -1,4 +1,5 @@
-//! Pages without script: headings, text, tables and drawings in the head and style sheet of the report page.
+//! Pages without script: headings, text, tables and drawings, with the head and style sheet of the report
+//! page.
 
 use super::shell::without_script;
 use crate::markup::escaped;
@@ -17,7 +18,7 @@ pub struct PlainPage {
 }
 
 impl PlainPage {
-    /// A page with its title and, below it, the sentence that says most.
+    /// A page with its title and, below it, a headline.
     pub fn new(title: &str, headline: &str) -> PlainPage {
         let mut page = PlainPage { title: title.into(), body: String::new() };
         page.element("h1", "", title);
@@ -28,12 +29,12 @@ impl PlainPage {
         page
     }
 
-    /// A heading of a part.
+    /// A heading of a section.
     pub fn heading(&mut self, text: &str) {
         self.element("h2", "section-head", text);
     }
 
-    /// A heading within a part.
+    /// A heading within a section.
     pub fn subheading(&mut self, text: &str) {
         self.element("h3", "section-head", text);
     }
@@ -43,17 +44,17 @@ impl PlainPage {
         self.element("p", "", text);
     }
 
-    /// A paragraph that matters less.
+    /// A less important paragraph.
     pub fn note(&mut self, text: &str) {
         self.element("p", "hint", text);
     }
 
-    /// Lines to copy.
+    /// Preformatted lines, for example commands.
     pub fn code(&mut self, text: &str) {
         self.element("pre", "table-scroll", text);
     }
 
-    /// A table; nothing without rows.
+    /// A table, unless it has no rows.
     pub fn table(&mut self, table: &Table<'_>) {
         if table.rows() > 0 {
             self.body += &table.html();
@@ -89,7 +90,7 @@ mod tests {
     const HOSTILE: &str = "</style><img src=x onerror=alert(1)>\"'&amp;{{title}}";
 
     #[test]
-    fn all_that_a_page_is_given_is_text_on_it() {
+    fn all_content_of_a_page_is_escaped() {
         let mut page = PlainPage::new(HOSTILE, HOSTILE);
         page.heading(HOSTILE);
         page.subheading(HOSTILE);
@@ -106,12 +107,12 @@ mod tests {
         let html = page.html();
         assert!(!html.contains("<img") && !html.contains("<script"), "{html}");
         assert_eq!(html.matches("</style>").count(), 1);
-        assert!(html.matches("{{title}}").count() >= 9, "a marker in a name stays text");
+        assert!(html.matches("{{title}}").count() >= 9, "a marker in a name is not replaced");
         assert!(html.contains("light-dark(#") && html.contains("<svg "));
     }
 
     #[test]
-    fn what_is_empty_is_left_out() {
+    fn empty_parts_are_left_out() {
         let mut page = PlainPage::new("t", "");
         page.table(&Table::of(vec![TableColumn::names("n")]));
         page.drawing(|_| None);

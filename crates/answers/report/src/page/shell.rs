@@ -9,10 +9,10 @@ use crate::markup::escaped;
 use crate::strings::Lang;
 use serde::Serialize;
 
-/// The page as `web/build.mjs` leaves it.
+/// The page as built by `web/build.mjs`.
 const PAGE: &str = include_str!("../../assets/page.html");
 
-/// In both languages.
+/// A value in both languages.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(inline))]
@@ -24,7 +24,7 @@ pub(crate) struct Both<T> {
 }
 
 impl<T> Both<T> {
-    /// What `make` gives for each.
+    /// Calls `make` for each language.
     pub fn of(make: impl Fn(Lang) -> T) -> Both<T> {
         Both { en: make(Lang::En), zh: make(Lang::Zh) }
     }
@@ -35,28 +35,28 @@ impl<T> Both<T> {
 pub(crate) fn with_script<'a>(
     lang: Lang,
     title: &str,
-    told: &[&str],
+    paragraphs: &[&str],
     data: &impl Serialize,
     series: impl Iterator<Item = (String, &'a Vec<u8>)>,
 ) -> String {
     let element = |(id, bytes): (String, &Vec<u8>)| {
         format!("<script type=\"text/plain\" id=\"{id}\">{}</script>\n", packed(bytes))
     };
-    let told: String = told.iter().map(|text| format!("<p>{}</p>", escaped(text))).collect();
-    // Strings, numbers and options only: nothing in a page can fail to serialise.
+    let noscript: String = paragraphs.iter().map(|text| format!("<p>{}</p>", escaped(text))).collect();
+    // Strings, numbers and options always serialise.
     let data = serde_json::to_string(data).unwrap_or_default();
     let values = [
         ("lang", lang.code()),
         ("title", &format!("{} – longfat", escaped(title))),
-        ("noscript", &told),
-        // Nothing in it ends its element or begins a comment.
+        ("noscript", &noscript),
+        // Without `<` the data cannot end the script element or begin a comment.
         ("data", &data.replace('<', "\\u003c")),
         ("series", &series.map(element).collect::<String>()),
     ];
     fill(PAGE, &values)
 }
 
-/// A page of this markup alone: its Content-Security-Policy allows the style sheet and nothing that is in it.
+/// A page of `body` without script: its Content-Security-Policy allows only the style sheet.
 pub(super) fn without_script(title: &str, body: &str) -> String {
     let head = PAGE.split_once("<noscript>").map_or(PAGE, |(head, _)| head);
     let title = format!("{} – longfat", escaped(title));
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markers_are_filled_once_and_what_fills_them_is_left_alone() {
+    fn markers_are_replaced_once_and_values_are_not_scanned() {
         let text = fill(
             PAGE,
             &[("title", "{{data}}"), ("data", "{{title}}"), ("lang", "en"), ("noscript", ""), ("series", "")],
