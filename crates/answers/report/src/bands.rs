@@ -149,7 +149,7 @@ impl Grid {
     fn rates(&self, times: &[f64], totals: &[u64]) -> Vec<f64> {
         let duration = |k: usize| ((k + 1) as f64 * self.bin_s).min(self.end_s) - k as f64 * self.bin_s;
         let grown = self.growth(times, totals, true).into_iter().enumerate();
-        grown.map(|(k, bytes)| bytes / duration(k).max(1e-9) * *MBPS_PER_BYTE_RATE).collect()
+        grown.map(|(k, bytes)| bytes / duration(k).max(1e-9) * MBPS_PER_BYTE_RATE).collect()
     }
 
     /// Bins a column of a series; `None` if the series lacks it.

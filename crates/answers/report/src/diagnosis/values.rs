@@ -208,7 +208,7 @@ fn lost_of(f: &FlowDiagnosis) -> f64 {
 fn mathis(m: &Measures, lost: f64) -> Option<f64> {
     let rtt = m.rtt_ms.p50;
     (rtt > 0.0 && lost > 0.0 && m.mss_bytes > 0)
-        .then(|| m.mss_bytes as f64 * 8e-3 / rtt * *MATHIS_C / lost.sqrt())
+        .then(|| m.mss_bytes as f64 * 8e-3 / rtt * MATHIS_C / lost.sqrt())
 }
 
 /// Seconds for which the cause limited a flow.

@@ -207,8 +207,8 @@ impl<'a> PageSheet<'a> {
         PageSheet { out, columns: Columns::new() }
     }
 
-    /// All columns of a series. A total that stays 0 says nothing and is left out, as the bytes sent of
-    /// datagrams.
+    /// Writes all columns of a series. A total that stays 0, such as the sent bytes of datagrams, is left
+    /// out.
     fn series(&mut self, series: &impl result::Columns) {
         for (column, cells) in series.cells() {
             // Samples are equally spaced, so second differences of time are small.

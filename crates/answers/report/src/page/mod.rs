@@ -29,8 +29,8 @@ pub struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// What to call each of the run's variants: with the clock where there are two, with the result where
-    /// there are `several`.
+    /// The names of the run's variants: with the clock if there are two, with the result's label if there are
+    /// `several` results.
     pub fn names(&self, several: bool) -> Vec<String> {
         let prefix = if several { format!("{} ", self.label) } else { String::new() };
         let both = has_both(self.run);
@@ -141,8 +141,8 @@ struct PageResult<'a> {
 pub struct PageData {
     /// The content of the page's script element `data`.
     pub json: String,
-    /// The columns of each variant that was sampled, as in the page's `series-0`, `series-1` … but neither
-    /// deflated nor in base64.
+    /// The columns of each sampled variant: the content of the page's `series-0`, `series-1`, …, neither
+    /// compressed nor in base64.
     pub series: Vec<Vec<u8>>,
 }
 

@@ -7,10 +7,9 @@ use crate::plot::{Drawing, Look, Theme};
 use crate::table::Table;
 use std::fmt::Write;
 
-/// A page that is written from top to bottom. All that is given to it is text, whatever it holds, and nothing
-/// is loaded.
+/// A page that is written from top to bottom. All content is escaped, and nothing is loaded from elsewhere.
 ///
-/// It is light or dark as the reader's system is, and light on paper.
+/// The page follows the system's light or dark theme, and prints in the light one.
 #[derive(Clone, Debug)]
 pub struct PlainPage {
     title: String,
@@ -61,8 +60,7 @@ impl PlainPage {
         }
     }
 
-    /// A drawing, which `draw` makes in whichever theme it is called with; nothing where there is nothing to
-    /// draw.
+    /// A drawing, which `draw` makes for each theme; left out if there is nothing to draw.
     pub fn drawing(&mut self, draw: impl Fn(&Look) -> Option<Drawing>) {
         let themes = [Theme::Light, Theme::Dark].map(|theme| draw(&Look { theme, ..Look::default() }));
         if let [Some(light), Some(dark)] = themes {

@@ -1,8 +1,7 @@
-//! The file that every page is: head, style sheet and script of `assets/page.html`, which is built from
-//! `web/`.
+//! The frame of all pages: head, style sheet and script of `assets/page.html`, which is built from `web/`.
 //!
-//! What comes from a scenario, a result or a capture is never markup: it goes in as JSON in a script element
-//! whose `<` are escaped, and the page shows it as text, or it is escaped here.
+//! Content of a scenario, a result or a capture never becomes markup. It is embedded as JSON in a script
+//! element, with `<` escaped, and shown as text; or it is escaped here.
 
 use super::columns::packed;
 use crate::markup::escaped;
@@ -30,8 +29,8 @@ impl<T> Both<T> {
     }
 }
 
-/// A page whose script shows `data` and the columns in `series`, each with its element's id; `told` are the
-/// paragraphs that stand there without script.
+/// A page whose script shows `data` and the columns in `series`, which come with the ids of their elements.
+/// `paragraphs` are shown without script.
 pub(crate) fn with_script<'a>(
     lang: Lang,
     title: &str,
@@ -64,8 +63,8 @@ pub(super) fn without_script(title: &str, body: &str) -> String {
     format!("{head}<main id=\"report\" class=\"plain\">\n{body}</main></body></html>\n")
 }
 
-/// The built page, or a part of it, with its `{{markers}}` replaced, each once, in one pass: a value that
-/// looks like a marker stays text.
+/// Replaces the `{{markers}}` of the built page, or of a part of it, in one pass: a value that looks like a
+/// marker is not replaced.
 fn fill(page: &str, values: &[(&str, &str)]) -> String {
     let mut text = String::with_capacity(page.len() + values.iter().map(|v| v.1.len()).sum::<usize>());
     let mut rest = page;

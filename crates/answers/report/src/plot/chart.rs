@@ -1,5 +1,5 @@
-//! A plot of one quantity over another, mostly over time: axes, grid, lines, stacked bars, marks and their
-//! names.
+//! Draws a plot of one quantity over another, mostly over time: axes, grid, lines, stacked bars, marks and
+//! their labels.
 
 use super::drawing::{Anchor, Drawing, Pen, Point, rectangle};
 use super::font;

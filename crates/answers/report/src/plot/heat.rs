@@ -172,8 +172,8 @@ impl HeatPanel<'_> {
     }
 }
 
-/// Whether black is read on it more easily than white: WCAG's relative luminance above 0.18, where the
-/// contrasts are equal.
+/// Whether black text has more contrast than white: WCAG's relative luminance is above 0.179, where both are
+/// equal.
 fn is_light(color: Color) -> bool {
     let linear = color.0.map(|c| {
         let c = f64::from(c) / 255.0;

@@ -1,8 +1,8 @@
-//! Plots of a result for papers and slides, without a browser: drawn once, written as SVG or PNG.
+//! Plots of a result for papers and slides, drawn without a browser and written as SVG or PNG.
 //!
-//! A plot is a list of lines, areas and texts ([`Drawing`]). `frame` sets title and legend, `chart` is
-//! everything with two axes of numbers, mostly time across, and each plot has a file. [`xy`], [`bars`],
-//! [`heat`] and [`distribution`] draw what other crates have: plans, sweeps, studies.
+//! A plot is a list of lines, areas and texts ([`Drawing`]). `frame` draws title and legend, `chart` draws
+//! plots with two numeric axes, and each kind of plot has its own file. [`xy`], [`bars`], [`heat`] and
+//! [`distribution`] draw the plots of other crates: plans, sweeps, studies.
 
 mod bars;
 mod chart;

@@ -21,8 +21,8 @@ fn overlap(a: Box2, b: Box2) -> bool {
     !disjoint(a.0.0, b.0.0, a.1.0, b.1.0) && !disjoint(a.0.1, b.0.1, a.1.1, b.1.1)
 }
 
-/// The middle of each name of these points, px: clear of all `marks` and of each other, within
-/// `left`..`right` and `top`..`bottom`. A name for which no place is free stands on its point.
+/// The centre of each point's label, px: without overlap with `marks` and other labels, within
+/// `left`..`right` and `top`..`bottom`. A label without a free place is put on its point.
 pub(super) fn placed(
     names: &[(Point, String)],
     marks: &[Point],

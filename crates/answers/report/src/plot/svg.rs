@@ -13,8 +13,8 @@ impl Drawing {
         self.svg_with(self)
     }
 
-    /// The drawing as SVG in a page, each colour light or dark as the page is; `dark` is the same in the dark
-    /// theme.
+    /// The drawing as SVG for a page, with colours that follow the page's theme; `dark` is the same drawing
+    /// in the dark theme.
     pub(crate) fn svg_with(&self, dark: &Drawing) -> String {
         let (width, height) = (tenth(units(self.width)), tenth(units(self.height)));
         let title = escape(&self.title);

@@ -71,15 +71,15 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     Some(chart.draw(look.text("plot.throughput"), input.label, look))
 }
 
-/// Whether a flow's goodput exceeds its limit because bytes waited behind a lost packet: the receiving
-/// application gets all of them in the moment when the packet has been sent again, so that a bin of next to
-/// nothing is followed by one above the limit.
+/// Whether a flow's goodput exceeds its limit because bytes waited behind a lost packet. The receiving
+/// application gets all of them when the retransmission arrives, so that a bin with almost no goodput is
+/// followed by one above the limit.
 fn is_released_at_once(s: &FlowSeries, rates: &[f64], width: f64, limit: f64) -> bool {
     let repaired = |bin: usize| {
         let (from, to) = ((bin as f64 - 1.0) * width, (bin as f64 + 1.0) * width);
         s.resent.iter().any(|r| r.time_s >= from && r.time_s <= to)
     };
-    rates.iter().enumerate().any(|(bin, rate)| **rate > MIN_EXCESS_FACTOR * limit && repaired(bin))
+    rates.iter().enumerate().any(|(bin, rate)| *rate > MIN_EXCESS_FACTOR * limit && repaired(bin))
 }
 
 fn total(flows: impl Iterator<Item = Vec<f64>>, count: usize, middle: impl Fn(usize) -> f64) -> Vec<Point> {
@@ -94,8 +94,8 @@ fn total(flows: impl Iterator<Item = Vec<f64>>, count: usize, middle: impl Fn(us
 mod tests {
     use super::*;
 
-    /// A second of nothing, then two seconds' worth at once: with a packet sent again before it that is a
-    /// repair, without one a bucket's burst or a rounding, of which nothing is said.
+    /// A second without goodput, then twice the goodput: after a retransmission this is a repair, otherwise a
+    /// bucket's burst or an effect of binning.
     #[test]
     fn goodput_above_the_limit_after_a_repair_differs_from_a_burst() {
         let resent = |time_s| result::Resent { time_s, byte: 0, len: 1448, sender: 0 };

@@ -1,5 +1,5 @@
-//! One quantity against another: lines and marked points on two axes, a third on the right where it is
-//! wanted.
+//! Plots one quantity against another: lines and marked points on two axes, optionally with a third axis on
+//! the right.
 
 use super::chart::{AxisSide, Chart, CurveLine, Marks};
 use super::drawing::{Drawing, Pen, Point};
@@ -96,8 +96,7 @@ pub fn xy(plot: &XyPlot<'_>, look: &Look) -> Option<Drawing> {
     Some(chart.draw(plot.title, "", look))
 }
 
-/// Distributions: for each group of numbers the share (%) that is no larger, a line for each of at most eight
-/// groups.
+/// Draws cumulative distributions (%), a line for each of at most eight groups of numbers.
 pub fn distribution(
     title: &str,
     [x, y]: [&str; 2],
