@@ -1,5 +1,5 @@
-//! The bandwidth plugin of CNI: a pod's limits as a container runtime gives them to it, and network configurations that have
-//! them written.
+//! The bandwidth plugin of CNI: a pod's limits as a container runtime gives them to it, and network
+//! configurations that have them written.
 //!
 //! | key | here |
 //! |---|---|
@@ -9,9 +9,10 @@
 //! | 0, or no rate | no limit |
 //! | `capabilities: { bandwidth: true }` alone | nothing: the numbers come with each pod |
 //!
-//! Source: containernetworking/plugins, `plugins/meta/bandwidth` (`main.go`: `BandwidthEntry`, `validateRateAndBurst`;
-//! `ifb_creator.go`: `createTBF`, `latencyInMillis`, `time2Tick`). Departs: from 1.5 on the plugin sets up an `htb` with the
-//! same rate and burst and the interface's queue in place of the `tbf`; subnets that are not shaped are not simulated.
+//! Source: containernetworking/plugins, `plugins/meta/bandwidth` (`main.go`: `BandwidthEntry`,
+//! `validateRateAndBurst`; `ifb_creator.go`: `createTBF`, `latencyInMillis`, `time2Tick`). Departs: from 1.5
+//! on the plugin sets up an `htb` with the same rate and burst and the interface's queue in place of the
+//! `tbf`; subnets that are not shaped are not simulated.
 
 use crate::number::{self, quantity};
 use crate::yaml::{Yaml, YamlValue};
@@ -155,7 +156,8 @@ fn limit(
     Some(tbf(line, way, Rate::from_bps(rate.1), burst.1, reading))
 }
 
-/// What a plugin's rate and burst (in bits) become: a token bucket whose queue holds 25 ms of the rate and the burst.
+/// What a plugin's rate and burst (in bits) become: a token bucket whose queue holds 25 ms of the rate and
+/// the burst.
 pub(crate) fn tbf(line: usize, way: &str, rate: Rate, burst_bits: u64, reading: &mut Reading) -> DraftStage {
     let burst = Bytes::new((burst_bits / 8).max(1));
     let shaper = Shaper { burst: Some(burst), latency: Some(LATENCY), ..Shaper::new(rate) };

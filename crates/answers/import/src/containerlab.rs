@@ -8,7 +8,8 @@
 //! | a stage's `exec` | `- command: containerlab tools netem set -n r1 -i eth1 --delay 10ms` |
 //! | a link's own key, for tools that read it | `impairments: { delay: 10ms, loss: 1, rate: 10000 }`, rate in kbit/s |
 //!
-//! netem is egress only: what a node's interface has meets packets that leave it; a link's own key both directions.
+//! netem is egress only: what a node's interface has meets packets that leave it; a link's own key both
+//! directions.
 
 use crate::shell::Shell;
 use crate::tc::{self, TcModel};

@@ -1,5 +1,5 @@
-//! FreeBSD's dummynet: scripts of `ipfw` and `dnctl`, files of rules, what `ipfw pipe|queue|sched show` and `ipfw list` print,
-//! `dnpipe` and `dnqueue` of pf, and the `<TrafficShaper>` of OPNsense's `config.xml`.
+//! FreeBSD's dummynet: scripts of `ipfw` and `dnctl`, files of rules, what `ipfw pipe|queue|sched show` and
+//! `ipfw list` print, `dnpipe` and `dnqueue` of pf, and the `<TrafficShaper>` of OPNsense's `config.xml`.
 //!
 //! | dummynet | here | departs |
 //! |---|---|---|
@@ -16,11 +16,12 @@
 //! | `in recv`, `out xmit`, `via` of a rule | a direction of the interface's link | |
 //! | `profile`, `prob`, `lmax` | not simulated | |
 //!
-//! Numbers are whole, as `strtoul` reads them. Source: FreeBSD ipfw(8), "TRAFFIC SHAPER (DUMMYNET) CONFIGURATION";
-//! `sbin/ipfw/dummynet.c` (`read_bandwidth`, `ipfw_config_pipe`, `process_extra_parms`, `list_pipes`, `print_flowset_parms`);
-//! `sys/netpfil/ipfw/ip_dn_io.c` (`dn_enqueue`, `serve_sched`, `dummynet_io`: a rule to a pipe finds the flow set
-//! `N + 2 * DN_MAX_ID`, which has the FIFO scheduler); OPNsense `service/templates/OPNsense/IPFW/ipfw.conf`, whose lines are
-//! what is read of `config.xml`; FreeBSD `tests/sys/netpfil/pf/route_to.sh` (`dnpipe (a, b)`: b is the way back).
+//! Numbers are whole, as `strtoul` reads them. Source: FreeBSD ipfw(8), "TRAFFIC SHAPER (DUMMYNET)
+//! CONFIGURATION"; `sbin/ipfw/dummynet.c` (`read_bandwidth`, `ipfw_config_pipe`, `process_extra_parms`,
+//! `list_pipes`, `print_flowset_parms`); `sys/netpfil/ipfw/ip_dn_io.c` (`dn_enqueue`, `serve_sched`,
+//! `dummynet_io`: a rule to a pipe finds the flow set `N + 2 * DN_MAX_ID`, which has the FIFO scheduler);
+//! OPNsense `service/templates/OPNsense/IPFW/ipfw.conf`, whose lines are what is read of `config.xml`;
+//! FreeBSD `tests/sys/netpfil/pf/route_to.sh` (`dnpipe (a, b)`: b is the way back).
 
 mod config;
 mod convert;

@@ -71,8 +71,8 @@ fn listed(parts: &[ExportedKey]) -> String {
     stages[..stages.len().min(SHOWN)].join("; ") + &more
 }
 
-/// Makes a topology of an experiment's first variant; its nodes run `image`, which has to have `ip` and `tc`. `others` are the
-/// variants that were not chosen.
+/// Makes a topology of an experiment's first variant; its nodes run `image`, which has to have `ip` and `tc`.
+/// `others` are the variants that were not chosen.
 ///
 /// # Errors
 /// [`NothingExported`] where links have stages and not one of them is in the file.

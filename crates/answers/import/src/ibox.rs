@@ -1,7 +1,9 @@
-//! iBoxNet profiles (microsoft/internet-in-a-box): a measured path as bottleneck, buffer, delay and cross traffic.
+//! iBoxNet profiles (microsoft/internet-in-a-box): a measured path as bottleneck, buffer, delay and cross
+//! traffic.
 //!
-//! Source: the repository's README. Bandwidth in kbit/s, delay in ms, cross traffic in kbit/s for each of 30 seconds,
-//! sent as datagrams, which here are a flow a second. Only the direction of the data was learnt from a measurement.
+//! Source: the repository's README. Bandwidth in kbit/s, delay in ms, cross traffic in kbit/s for each of 30
+//! seconds, sent as datagrams, which here are a flow a second. Only the direction of the data was learnt from
+//! a measurement.
 
 use crate::{Assumed, Draft, DraftFlow, DraftLink, DraftStage, Foreign, ImportError, ImportSource, Reading};
 use path::queue::Fifo;

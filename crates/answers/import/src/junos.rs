@@ -1,5 +1,5 @@
-//! Juniper Junos: policers, firewall filters that call them, class of service; curly braces and `set` lines; counters of
-//! `show policer`, `show firewall` and `show interfaces queue`.
+//! Juniper Junos: policers, firewall filters that call them, class of service; curly braces and `set` lines;
+//! counters of `show policer`, `show firewall` and `show interfaces queue`.
 //!
 //! | Junos | here | departs |
 //! |---|---|---|
@@ -11,9 +11,10 @@
 //!
 //! k = 1000, m = 1,000,000, g = 1,000,000,000, of rates and of sizes.
 //!
-//! Sources: Junos CLI reference, `if-exceeding`, `burst-size-limit`, `bandwidth-limit` (suffixes), `three-color-policer`,
-//! "Policer Color-Marking and Actions" (what each colour's action is), `transmit-rate` (`exact`, `rate-limit`, `remainder`),
-//! `shaping-rate`, "Two-Color Policer Configuration Overview" (a policer of each protocol family), `show policer`.
+//! Sources: Junos CLI reference, `if-exceeding`, `burst-size-limit`, `bandwidth-limit` (suffixes),
+//! `three-color-policer`, "Policer Color-Marking and Actions" (what each colour's action is), `transmit-rate`
+//! (`exact`, `rate-limit`, `remainder`), `shaping-rate`, "Two-Color Policer Configuration Overview" (a
+//! policer of each protocol family), `show policer`.
 
 mod convert;
 mod model;

@@ -8,13 +8,15 @@
 //! | `qos.projectcalico.org/ingressPeakrate`, `…/egressPeakrate` | bit/s | its peak rate |
 //! | `qos.projectcalico.org/…PacketRate`, `…MaxConnections`, others | | not simulated |
 //!
-//! A burst cannot be written next to the first two: the container runtime chooses it, and no file shows which. Numbers are
-//! Kubernetes quantities: `k M G T P` are powers of 1000, `Ki Mi …` of 1024, `m` is a thousandth.
+//! A burst cannot be written next to the first two: the container runtime chooses it, and no file shows
+//! which. Numbers are Kubernetes quantities: `k M G T P` are powers of 1000, `Ki Mi …` of 1024, `m` is a
+//! thousandth.
 //!
 //! Source: kubernetes `pkg/util/bandwidth/utils.go` (bounds), `pkg/kubelet/dockershim/network/cni/cni.go`
-//! (`IngressBurst = math.MaxInt32`), containerd CRI `sandbox_run.go` (`toCNIBandWidth`: `math.MaxUint32`), CRI-O
-//! `server/sandbox_network.go` (`math.MaxUint32*8 - 1`), all in bits; docs.tigera.io "Configure QoS Controls";
-//! docs.cilium.io "Bandwidth Manager": departure times on egress and no bucket, ingress only in newer releases.
+//! (`IngressBurst = math.MaxInt32`), containerd CRI `sandbox_run.go` (`toCNIBandWidth`: `math.MaxUint32`),
+//! CRI-O `server/sandbox_network.go` (`math.MaxUint32*8 - 1`), all in bits; docs.tigera.io "Configure QoS
+//! Controls"; docs.cilium.io "Bandwidth Manager": departure times on egress and no bucket, ingress only in
+//! newer releases.
 
 use crate::cni::{add_pod, tbf};
 use crate::number::{self, Units, quantity};
@@ -82,7 +84,8 @@ impl Foreign for Kubernetes {
     }
 }
 
-/// Pods with their annotations: from manifests as YAML or JSON, or from lines as `kubectl describe` prints them.
+/// Pods with their annotations: from manifests as YAML or JSON, or from lines as `kubectl describe` prints
+/// them.
 fn pods(text: &str) -> Result<Vec<(String, Vec<Note>)>, ImportError> {
     if text.trim_start().starts_with('{') {
         let mut found = Vec::new();
@@ -142,7 +145,8 @@ fn collect(part: &Yaml, before: usize, name: &str, found: &mut Vec<(String, Vec<
     }
 }
 
-/// Whether the text is what `kubectl` prints (`Annotations:  key: value`) or takes (`kubectl annotate … key=value`).
+/// Whether the text is what `kubectl` prints (`Annotations:  key: value`) or takes (`kubectl annotate …
+/// key=value`).
 fn is_printed(text: &str) -> bool {
     text.lines().any(|l| l.starts_with("Annotations:") || l.contains("kubectl annotate"))
 }

@@ -1,5 +1,5 @@
-//! MikroTik RouterOS: simple queues, queue trees, queue types and rate limits of users, as `export` and `print` show them and
-//! as they are typed.
+//! MikroTik RouterOS: simple queues, queue trees, queue types and rate limits of users, as `export` and
+//! `print` show them and as they are typed.
 //!
 //! | RouterOS | here | departs |
 //! |---|---|---|
@@ -13,9 +13,9 @@
 //! | `total-max-limit`, `time` | not simulated | |
 //! | `rate-limit` of a profile, a lease, a user | a simple queue | |
 //!
-//! Numbers are bit/s; `k M G` are powers of 1000. Source: help.mikrotik.com "Queues" (properties, default types: `default-small`
-//! holds 10 packets, `default` 50), "HTB (Hierarchical Token Bucket)" (capacity = bucket-size · max-limit), "Queue Burst"; wiki
-//! "Manual:RADIUS Client" (`Rate-Limit`).
+//! Numbers are bit/s; `k M G` are powers of 1000. Source: help.mikrotik.com "Queues" (properties, default
+//! types: `default-small` holds 10 packets, `default` 50), "HTB (Hierarchical Token Bucket)" (capacity =
+//! bucket-size · max-limit), "Queue Burst"; wiki "Manual:RADIUS Client" (`Rate-Limit`).
 
 mod limit;
 mod read;
@@ -111,7 +111,8 @@ fn queues_of<'i>(items: &[&'i Item], reading: &mut Reading) -> Vec<Queue<'i>> {
     all
 }
 
-/// Simple queues: each that has no parent is a path of its own, between its target and what lies beyond the router.
+/// Simple queues: each that has no parent is a path of its own, between its target and what lies beyond the
+/// router.
 fn simple(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Draft {
     let mut draft = Draft::default();
     let mut targets: BTreeMap<String, (&str, usize)> = BTreeMap::new();

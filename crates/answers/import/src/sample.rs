@@ -1,8 +1,9 @@
-//! How the tests of readers import a text.
+//! Imports texts in the tests of readers.
 
 use crate::{Assumed, ImportError, ImportFormat, ImportSource, Imported, import};
 
-/// Imports a text that has to look like `format`, called `name`; no file lies next to it, and nothing is assumed but defaults.
+/// Imports a text that must look like `format`, from a file `name`. Other files are missing, and assumptions
+/// are the defaults.
 pub(crate) fn read(name: &str, text: &str, format: ImportFormat) -> Result<Imported, ImportError> {
     let beside = |_: &str| Err("no such file".to_string());
     let source = ImportSource { name, text, own_name: None, values: &[], beside: &beside };

@@ -1,7 +1,8 @@
-//! As much of a shell as scripts of `tc` commands need: words, quotes, variables with known values, arithmetic.
+//! As much of a shell as scripts of `tc` commands need: words, quotes, variables with known values,
+//! arithmetic.
 //!
-//! Nothing is run. A variable whose value is not known stays as it is written, `$RATE`, and what it stands in is then
-//! not understood.
+//! Nothing is run. A variable whose value is not known stays as it is written, `$RATE`, and what it stands in
+//! is then not understood.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,8 @@ pub(crate) struct Statement {
     pub words: Vec<String>,
 }
 
-/// The longest value a variable may have, and the most words of one command: a script may double them line by line.
+/// The longest value a variable may have, and the most words of one command: a script may double them line by
+/// line.
 const LONGEST: usize = 4096;
 
 /// Variables with their values.
@@ -31,7 +33,8 @@ pub(crate) fn joined(text: &str) -> Vec<(usize, String)> {
     })
 }
 
-/// Lines joined where they end with a backslash: the number of the first, and the text, to which `join` adds a line.
+/// Lines joined where they end with a backslash: the number of the first, and the text, to which `join` adds
+/// a line.
 pub(crate) fn joined_by(text: &str, join: impl Fn(&mut String, &str)) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut open = false;
@@ -68,8 +71,8 @@ impl Shell {
         Shell { values: values.iter().cloned().collect(), fixed }
     }
 
-    /// The commands of a line that is joined already; assignments in it are learnt. The second value says whether the
-    /// line did nothing but assign.
+    /// The commands of a line that is joined already; assignments in it are learnt. The second value says
+    /// whether the line did nothing but assign.
     pub fn statements(&mut self, line: usize, text: &str) -> (Vec<Statement>, bool) {
         let mut statements = Vec::new();
         let mut assigned = false;

@@ -10,9 +10,10 @@
 //! | `overhead`, `linklayer` | named: the scenario counts IP bytes | |
 //! | `enabled` | only 1 starts it | |
 //!
-//! Source: openwrt.org "SQM configuration /etc/config/sqm"; tohojo/sqm-scripts `src/run-openwrt.sh`, `src/defaults.sh` (what is
-//! taken where an option is missing: 2302 up, 14698 down, fq_codel, a limit of 1001, marks, a burst of 1 ms), `src/functions.sh`
-//! (`get_cake_lla_string`: a `linklayer` of none leaves `overhead` out), `src/piece_of_cake.qos`, `src/simple.qos`.
+//! Source: openwrt.org "SQM configuration /etc/config/sqm"; tohojo/sqm-scripts `src/run-openwrt.sh`,
+//! `src/defaults.sh` (what is taken where an option is missing: 2302 up, 14698 down, fq_codel, a limit of
+//! 1001, marks, a burst of 1 ms), `src/functions.sh` (`get_cake_lla_string`: a `linklayer` of none leaves
+//! `overhead` out), `src/piece_of_cake.qos`, `src/simple.qos`.
 
 use crate::number::{self, Units, quantity};
 use crate::{

@@ -390,8 +390,8 @@ impl<'r> Config<'r> {
         self.object.aqm = Aqm::Of(QueueConfig::Pie(pie));
     }
 
-    /// The rest of the words as parameters: `take` reads the value of one it knows. Words that ipfw itself passes over with a
-    /// message are named.
+    /// The rest of the words as parameters: `take` reads the value of one it knows. Words that ipfw itself
+    /// passes over with a message are named.
     fn parameters(&mut self, mut take: impl FnMut(&mut Config<'r>, &str) -> Option<()>) {
         const WITH_VALUE: [&str; 1] = ["max_ecnth"];
         const ALONE: [&str; 10] = [

@@ -26,7 +26,8 @@ pub(super) fn draft(model: &Dummynet, reading: &mut Reading) -> Draft {
         draft.flows.append(&mut path.flows);
     };
     let lanes = |port: &Port| port.sides.iter().map(Vec::len).max().unwrap_or_default();
-    // The first pipes of all interfaces are the box's path; further ones take other packets: paths of their own.
+    // The first pipes of all interfaces are the box's path; further ones take other packets: paths of their
+    // own.
     for lane in 0..ports.iter().filter(|p| !p.is_address).map(lanes).max().unwrap_or_default() {
         let boxes = ports.iter().filter(|p| !p.is_address).map(|p| port(p, lane, model, reading)).collect();
         add(boxes, reading);
@@ -56,7 +57,8 @@ fn port(port: &Port, lane: usize, model: &Dummynet, reading: &mut Reading) -> Bo
     BoxPort { name, out, into, out_flows, into_flows, unmatched: None }
 }
 
-/// Pipes that no rule of the text names: where rules are, they limit nothing; where none are, their direction is not known.
+/// Pipes that no rule of the text names: where rules are, they limit nothing; where none are, their direction
+/// is not known.
 fn loose(ports: &[Port], model: &Dummynet, reading: &mut Reading) -> Vec<BoxPort> {
     let has_rules = model.rules.iter().any(|r| r.target.is_some());
     let targets: Vec<&Target> = ports.iter().flat_map(|p| p.sides.iter().flatten()).collect();

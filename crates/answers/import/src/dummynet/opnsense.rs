@@ -1,5 +1,5 @@
-//! The `<TrafficShaper>` of OPNsense's `config.xml`: each pipe, queue and rule as the line of ipfw that OPNsense makes of it
-//! (`service/templates/OPNsense/IPFW/ipfw.conf`).
+//! The `<TrafficShaper>` of OPNsense's `config.xml`: each pipe, queue and rule as the line of ipfw that
+//! OPNsense makes of it (`service/templates/OPNsense/IPFW/ipfw.conf`).
 
 use super::model::{Dummynet, Kind};
 use super::{config, rules};
@@ -222,7 +222,8 @@ impl<'a, 'input> File<'a, 'input> {
         self.put(Kind::Queue, queue, &words, model, reading);
     }
 
-    /// With two interfaces a rule is two: what comes from the first and leaves at the second, and what goes back.
+    /// With two interfaces a rule is two: what comes from the first and leaves at the second, and what goes
+    /// back.
     fn rule(&self, rule: Node, model: &mut Dummynet, reading: &mut Reading) {
         let line = self.lines.line(rule);
         reading.lines.insert(line);

@@ -30,7 +30,8 @@ pub(super) struct Port {
     pub sides: [Vec<Target>; 2],
 }
 
-/// Where a rule's packets pass: the port's name, whether it is an address, whether they leave, whether they come in.
+/// Where a rule's packets pass: the port's name, whether it is an address, whether they leave, whether they
+/// come in.
 fn passes(rule: &Rule) -> (String, bool, [bool; 2]) {
     let (out, into) = ([true, false], [false, true]);
     let written = rule.is_in.map(|is_in| if is_in { into } else { out });
@@ -153,8 +154,8 @@ fn add(targets: &mut Vec<Target>, rule: &Rule, pipe: u32, queue: Option<u32>, re
     }
 }
 
-/// A rule without a direction and an interface, which a router passes twice (ipfw(8): "rules are checked both on incoming and
-/// outgoing packets").
+/// A rule without a direction and an interface, which a router passes twice (ipfw(8): "rules are checked both
+/// on incoming and outgoing packets").
 fn twice(rule: &Rule, reading: &mut Reading) {
     if rule.is_in.is_some() || [&rule.recv, &rule.xmit, &rule.via].iter().any(|i| i.is_some()) {
         return;

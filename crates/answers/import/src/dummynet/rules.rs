@@ -147,8 +147,8 @@ fn matched(words: &[String]) -> Rule {
     rule
 }
 
-/// A rule of pf with a pipe or a queue, or a pair of them: the first takes the packets that match, the second those that come
-/// back. `false`: the line is not such a rule.
+/// A rule of pf with a pipe or a queue, or a pair of them: the first takes the packets that match, the second
+/// those that come back. `false`: the line is not such a rule.
 pub(super) fn pf(line: usize, text: &str, model: &mut Dummynet, reading: &mut Reading) -> bool {
     let spaced = text.replace(['(', ')', ',', '{', '}'], " ");
     let words: Vec<String> = spaced.split_whitespace().map(str::to_string).collect();

@@ -1,4 +1,5 @@
-//! What `ipfw pipe show`, `queue show` and `sched show` print (`list_pipes`, `print_flowset_parms`, `list_flow`).
+//! What `ipfw pipe show`, `queue show` and `sched show` print (`list_pipes`, `print_flowset_parms`,
+//! `list_flow`).
 
 use super::config;
 use super::model::{Dummynet, Kind, Object};
@@ -6,7 +7,8 @@ use crate::Reading;
 use crate::number::{self, seconds};
 use units::Rate;
 
-/// `DN_MAX_ID`: above it stand the parts that the kernel makes of a pipe itself, twice above it the FIFO of a pipe.
+/// `DN_MAX_ID`: above it stand the parts that the kernel makes of a pipe itself, twice above it the FIFO of a
+/// pipe.
 const MAX_ID: u32 = 0x1_0000;
 /// Words of the heading of flows, and other lines without a value.
 const HEADINGS: [&str; 3] = ["BKT", "mask:", "Children"];
@@ -150,7 +152,8 @@ impl Shown {
         }
     }
 
-    /// ` FQ_CODEL target 5ms interval 100ms quantum 1514 limit 10240 flows 1024 ECN`, ` AQM CoDel target 5ms …`.
+    /// ` FQ_CODEL target 5ms interval 100ms quantum 1514 limit 10240 flows 1024 ECN`, ` AQM CoDel target 5ms
+    /// …`.
     fn parameters(&mut self, line: usize, text: &str, model: &mut Dummynet, reading: &mut Reading) {
         let lower = text.to_ascii_lowercase();
         let mut list = words(&lower);
@@ -180,7 +183,8 @@ impl Shown {
         }
     }
 
-    /// `  0 ip  0.0.0.0/0  0.0.0.0/0  688  1030595  3 4500  12`: packets and bytes so far, those that wait, drops.
+    /// `  0 ip  0.0.0.0/0  0.0.0.0/0  688  1030595  3 4500  12`: packets and bytes so far, those that wait,
+    /// drops.
     fn counters(&mut self, line: usize, text: &str, model: &Dummynet, reading: &mut Reading) -> bool {
         let said = words(text);
         let is_address = |w: &String| w.rsplit_once('/').is_some_and(|(_, port)| port.parse::<u32>().is_ok());

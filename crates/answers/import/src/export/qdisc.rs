@@ -1,4 +1,5 @@
-//! A direction of a link as `tc` commands: one netem, one TBF below it, one police action where packets come in.
+//! A direction of a link as `tc` commands: one netem, one TBF below it, one police action where packets come
+//! in.
 
 use super::account::{Accounts, ExportedKey};
 use super::queue::{bytes, discipline, packets, share};
@@ -132,7 +133,8 @@ impl Direction {
         }
     }
 
-    /// A line of a rate: netem's where packets wait first in, first out, a TBF with the queue below it otherwise.
+    /// A line of a rate: netem's where packets wait first in, first out, a TBF with the queue below it
+    /// otherwise.
     fn line(&mut self, rate: Rate, queue: &QueueConfig, says: &str, is_near: bool, accounts: &mut Accounts) {
         let is_fifo = matches!(queue, QueueConfig::Fifo(_));
         if !is_fifo && self.shaper.is_none() {

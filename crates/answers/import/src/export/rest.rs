@@ -1,10 +1,12 @@
-//! What is neither a link's direction nor a route: hosts, services, relays, traffic, faults, and how a scenario is run.
+//! What is neither a link's direction nor a route: hosts, services, relays, traffic, faults, and how a
+//! scenario is run.
 
 use super::account::{Accounts, ExportedKey};
 use crate::number;
 use scenario::{DuplexLink, Experiment, Flow, Host, Relay, Scenario, ScheduledFault, Service, Unrest};
 
-/// Accounts for every field of the variant that is written but its links' directions; `others` are the variants that are not.
+/// Accounts for every field of the variant that is written but its links' directions; `others` are the
+/// variants that are not.
 pub(super) fn rest(experiment: &Experiment, others: &[String], list: &mut Vec<ExportedKey>) {
     let Experiment { name: _, description: _, goal, baseline, variants } = experiment;
     let mut top = |key: &str| Accounts { path: key.to_string(), list: &mut *list }.left_out("", written(key));

@@ -102,7 +102,8 @@ fn drawn(seed: u64, name: &str) -> Vec<u8> {
     (0..400).map(|_| stream.below(256) as u8).collect()
 }
 
-/// The stage without one of its keys, and without one of its queue's keys, for each of them that is not as where it is left out.
+/// The stage without one of its keys, and without one of its queue's keys, for each of them that is not as
+/// where it is left out.
 fn without_each_key(stage: &Stage) -> Vec<(String, Stage)> {
     let whole = serde_json::to_value(stage).unwrap();
     let mut all = Vec::new();
@@ -121,8 +122,8 @@ fn without_each_key(stage: &Stage) -> Vec<(String, Stage)> {
     all
 }
 
-/// Every kind of stage and of queue of the registries is accounted for, and of the kinds that are written key by key every
-/// key shows: without it the file or what is said of the stage is another one.
+/// Every kind of stage and of queue of the registries is accounted for, and of the kinds that are written key
+/// by key every key shows: without it the file or what is said of the stage is another one.
 #[test]
 fn every_kind_and_every_key_is_accounted_for() {
     let mut kinds = BTreeSet::new();
@@ -145,7 +146,8 @@ fn every_kind_and_every_key_is_accounted_for() {
             assert_ne!(first.fate, ExportFate::Carried, "{stage:?}: its keys are not looked at");
             continue;
         }
-        // A stage that is left out is so with all its keys; a queue holds nothing where no rate makes packets wait.
+        // A stage that is left out is so with all its keys; a queue holds nothing where no rate makes packets
+        // wait.
         if first.fate == ExportFate::LeftOut || matches!(&stage, Stage::Link(Link { rate: None, .. })) {
             continue;
         }
@@ -191,7 +193,8 @@ fn every_queue_is_a_discipline_or_a_fifo_with_its_length() {
             let below = told.yaml.contains("parent 2: handle 3: ");
             assert_eq!(below, *kind != "fifo", "{kind}: {}", told.yaml);
         }
-        // Below a TBF that is there already, the queue of a link becomes first in, first out, and its length is said.
+        // Below a TBF that is there already, the queue of a link becomes first in, first out, and its length
+        // is said.
         let told = exported(&one_way(vec![Shaper::new(Rate::from_bps(9_000_000)).into(), link.into()]));
         let how = &told.parts.iter().find(|p| p.key == "links.l.forward.s1.queue").unwrap().how;
         assert!(*kind == "fifo" || how.contains("250 packets, 606 ms of delay when full"), "{kind}: {how}");

@@ -1,7 +1,7 @@
 //! Commands of a policy's class: `police`, `shape`, `bandwidth`, `priority`, `queue-limit`.
 //!
-//! Each takes the words behind its name. An error holds the words that were not understood: the class is then left out, for
-//! a default in their place would be an invention.
+//! Each takes the words behind its name. An error holds the words that were not understood: the class is then
+//! left out, for a default in their place would be an invention.
 
 use super::model::{IosClass, IosExcess, IosPolice, IosPriority, IosShape};
 use super::units::{Dialect, IosRate, IosSize, RouterUnit, number, rate, size};
@@ -44,7 +44,8 @@ pub(crate) fn actions(class: &mut IosClass, words: &[&str]) -> Understood {
     Ok(())
 }
 
-/// The rate and the two bursts of `police` and `shape`: each by its name, or by its place, which follows what was named last.
+/// The rate and the two bursts of `police` and `shape`: each by its name, or by its place, which follows what
+/// was named last.
 struct Amounts<'a> {
     words: &'a [&'a str],
     /// bit/s of a rate without a unit.
@@ -67,14 +68,16 @@ impl Amounts<'_> {
         Ok((value, 1 + used))
     }
 
-    /// Amount `which` behind its name at `at`: how many words both take. A burst without a unit counts `burst`.
+    /// Amount `which` behind its name at `at`: how many words both take. A burst without a unit counts
+    /// `burst`.
     fn named(&mut self, which: usize, at: usize, burst: RouterUnit) -> Result<usize, String> {
         let used = self.read(which, at + 1, burst)?.ok_or(self.missing(at))?;
         self.next = which + 1;
         Ok(1 + used)
     }
 
-    /// The amount that stands at `at` without a name: how many words it takes; `None` where no number stands there.
+    /// The amount that stands at `at` without a name: how many words it takes; `None` where no number stands
+    /// there.
     fn positional(&mut self, at: usize, burst: RouterUnit) -> Result<Option<usize>, String> {
         let used = self.read(self.next, at, burst)?;
         self.next += 1;
@@ -167,7 +170,8 @@ pub(crate) fn shape(class: &mut IosClass, line: usize, words: &[&str], dialect: 
     Ok(())
 }
 
-/// `bandwidth R`, `bandwidth percent P`, `bandwidth remaining percent P`, `bandwidth remaining ratio N`, `bandwidth guaranteed R`.
+/// `bandwidth R`, `bandwidth percent P`, `bandwidth remaining percent P`, `bandwidth remaining ratio N`,
+/// `bandwidth guaranteed R`.
 pub(crate) fn bandwidth(class: &mut IosClass, words: &[&str]) -> Understood {
     let words = without_account(words);
     let first = words.first().map(|w| key(w)).unwrap_or_default();

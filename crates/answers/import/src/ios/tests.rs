@@ -268,7 +268,8 @@ fn what_was_not_pasted_is_said() {
     assert_eq!(s.rate, Rate::from_bps(10_000_000));
 }
 
-/// A shaper pays for a packet larger than its bucket out of later intervals: the packet passes, and nothing is found wrong.
+/// A shaper pays for a packet larger than its bucket out of later intervals: the packet passes, and nothing
+/// is found wrong.
 #[test]
 fn a_bucket_below_a_packet_carries_over() {
     let imported = ios(

@@ -7,7 +7,7 @@ use super::model::{
 use crate::draft::USUAL_LINE;
 use crate::ios::dscp;
 use crate::number::PACKET;
-use crate::shares::{LEAST, Share, plain, promises};
+use crate::shares::{MIN_RATE, Share, plain, promises};
 use crate::{Assumed, BoxPort, Credit, Draft, DraftStage, PortFlow, Reading, number};
 use path::queue::Fifo;
 use path::{Action, Htb, Link, Meter, Policer, QueueConfig, Shaper};
@@ -18,7 +18,8 @@ use units::{Bytes, Rate};
 const HERE: &str = "router";
 /// The speed that interfaces' names promise, Mbit/s.
 const SPEEDS: [(&str, u64); 3] = [("ge-", 1000), ("xe-", 10_000), ("fe-", 100)];
-/// Codepoints of the default forwarding classes ("Default IP Precedence Classifier" has their first three bits).
+/// Codepoints of the default forwarding classes ("Default IP Precedence Classifier" has their first three
+/// bits).
 const CLASSES: [(&str, u8); 4] =
     [("best-effort", 0), ("expedited-forwarding", 46), ("assured-forwarding", 10), ("network-control", 48)];
 /// The most logical interfaces of one text.
@@ -397,7 +398,7 @@ impl<'a> JunosPort<'a, '_> {
             .map(|(_, class, s)| {
                 let transmit = s.transmit.map_or(0, |r| self.bits(r, Some(root))).min(root);
                 let shape = s.shaping.map(|r| self.bits(r, Some(root))).unwrap_or(root);
-                let usable = shape.min(if s.exact && transmit > 0 { transmit } else { root }).max(LEAST);
+                let usable = shape.min(if s.exact && transmit > 0 { transmit } else { root }).max(MIN_RATE);
                 let is_unlimited = s.is_strict && usable >= root;
                 if is_unlimited {
                     self.reading.assume(format!(
@@ -432,7 +433,7 @@ impl<'a> JunosPort<'a, '_> {
         let last = known.len().saturating_sub(1);
         for (i, (_, class, s)) in known.iter().enumerate() {
             let share = shares[i];
-            let mut node = plain(class, given[i].max(LEAST).min(share.usable));
+            let mut node = plain(class, given[i].max(MIN_RATE).min(share.usable));
             node.parent = Some("port".into());
             node.ceil = Some(Rate::from_bps(share.usable.max(node.rate.as_bps())));
             node.cburst = s.burst.filter(|b| *b > 0).map(Bytes::new);
@@ -442,7 +443,7 @@ impl<'a> JunosPort<'a, '_> {
             }
             let code = if i == last { 0 } else { self.code(class, None) };
             node.dscp = if i == last { Vec::new() } else { vec![code] };
-            let rate = promised[i].max(LEAST);
+            let rate = promised[i].max(MIN_RATE);
             node.queue = Some(match s.buffer {
                 Some(JunosBuffer::Time(us)) => queue(rate, us * 1e-6),
                 Some(JunosBuffer::Percent(p)) => {

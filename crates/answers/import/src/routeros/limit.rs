@@ -145,7 +145,8 @@ fn side(item: &Item, name: &str, n: usize, direction: &'static str, reading: &mu
     Some(side)
 }
 
-/// A burst as it works, from its limit, threshold and time: what a threshold out of place makes of it is found.
+/// A burst as it works, from its limit, threshold and time: what a threshold out of place makes of it is
+/// found.
 fn burst(
     line: usize,
     name: &str,

@@ -240,7 +240,8 @@ fn add(line: usize, menu: Menu, properties: Vec<(String, String)>, items: &mut V
     true
 }
 
-/// `rx[/tx] [burst] [threshold] [time] [priority] [minimum]`: `rx` is what the router receives, a client's upload.
+/// `rx[/tx] [burst] [threshold] [time] [priority] [minimum]`: `rx` is what the router receives, a client's
+/// upload.
 fn rate_limit(text: &str) -> Vec<(String, String)> {
     let keys = ["max-limit", "burst-limit", "burst-threshold", "burst-time", "priority", "limit-at"];
     let mut found: Vec<(String, String)> = keys

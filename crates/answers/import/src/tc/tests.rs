@@ -230,7 +230,8 @@ tc class add dev a parent 1:9 classid 1:3 htb rate 1mbit
     assert!(imported.not_understood.iter().any(|n| n.why.contains("no class 1:9")));
 }
 
-/// What `tc -s -d` of Linux 6.18 and iproute2 6.1 prints of a tree; its sfq, fq_codel and cake as iproute2 prints them.
+/// What `tc -s -d` of Linux 6.18 and iproute2 6.1 prints of a tree; its sfq, fq_codel and cake as iproute2
+/// prints them.
 const LEAVES: &str = "\
 qdisc htb 1: dev d0 root refcnt 3 r2q 10 default 0x40 direct_packets_stat 0 ver 3.17 direct_qlen 1000
  Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
@@ -284,7 +285,8 @@ fn below_a_leaf_a_queue_is_the_class_s_and_a_limit_bounds_it() {
     assert_eq!(queue("1:30"), fifo(Some(50), None));
     assert_eq!(queue("1:40"), fifo(None, Some(30_000)));
     let rates = |name: &str| (class(name).rate.as_bps(), class(name).ceil.map(Rate::as_bps));
-    // A limit below the class's rate is its rate, and nothing is left to borrow for; 50 ms of it and the burst wait.
+    // A limit below the class's rate is its rate, and nothing is left to borrow for; 50 ms of it and the
+    // burst wait.
     assert_eq!(rates("1:50"), (1_000_000, None));
     assert_eq!((class("1:50").burst, queue("1:50")), (Some(Bytes::new(3072)), fifo(None, Some(6250 + 3072))));
     // One between rate and ceiling is the ceiling; what stands in it waits.
@@ -350,7 +352,8 @@ tc qdisc add dev b parent 1:10 handle 10: pfifo limit 9
     assert_eq!(missed, [(2, "the discipline 1: that it hangs under is not in the text (b)")]);
 }
 
-/// Three flows of Reno between two namespaces on Linux 6.18 (veth without offload, `iperf3 -t 12 -O 3`), one a class.
+/// Three flows of Reno between two namespaces on Linux 6.18 (veth without offload, `iperf3 -t 12 -O 3`), one
+/// a class.
 #[test]
 fn limits_below_leaves_give_what_the_kernel_gave() {
     let script = "\
