@@ -1,12 +1,14 @@
-//! Random trees of HTB classes and TBFs, made with the real `tc`, beside what is imported of what `tc` prints of them.
+//! Random trees of HTB classes and TBFs, made with the real `tc`, beside what is imported of what `tc` prints
+//! of them.
 //!
 //!     sudo target/debug/examples/trees COUNT SEED [FILE.csv [SECONDS [TREE,TREE…]]]
 //!
-//! For each tree: three network namespaces in a row, the tree on the way out of the one in the middle, a TCP sender (Reno) and a
-//! receiver for each class that is not idle, and what each class gets in 6 s (SECONDS) after half as long. A tree with a class
-//! that is more than a tenth off is measured on the kernel once more: how far the kernel is from itself. Then `tc -s -d … show` is imported, the
-//! same flows are simulated, and the two goodputs are compared. Senders do without TSO: tokens are counted packet by
-//! packet. Three trees at a time. Leaves nothing behind but the CSV.
+//! For each tree: three network namespaces in a row, the tree on the way out of the one in the middle, a TCP
+//! sender (Reno) and a receiver for each class that is not idle, and what each class gets in 6 s (SECONDS)
+//! after half as long. A tree with a class that is more than a tenth off is measured on the kernel once more:
+//! how far the kernel is from itself. Then `tc -s -d … show` is imported, the same flows are simulated, and
+//! the two goodputs are compared. Senders do without TSO: tokens are counted packet by packet. Three trees at
+//! a time. Leaves nothing behind but the CSV.
 
 use congestion::Control;
 use import::{Assumed, ImportFormat, ImportSource};
@@ -119,8 +121,8 @@ fn draw(stream: &mut Stream) -> DrawnTree {
     drawn
 }
 
-/// Three namespaces in a row: sender, router, receiver; removed when dropped. The tree is not at the sender, whose own
-/// queue the kernel keeps short (TCP small queues).
+/// Three namespaces in a row: sender, router, receiver; removed when dropped. The tree is not at the sender,
+/// whose own queue the kernel keeps short (TCP small queues).
 struct NamespaceRow {
     names: [String; 3],
 }
