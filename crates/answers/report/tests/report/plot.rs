@@ -235,7 +235,7 @@ fn states_take_the_width_of_their_time() {
 }
 
 #[test]
-fn the_bdp_is_beside_the_window() {
+fn the_bdp_is_drawn_with_the_window() {
     // 10 Mbit/s × 20 ms = 25000 B, 16.7 packets of 1500 B.
     let svg = svg(&case(1), PlotKind::Cwnd);
     let document = Document::parse(&svg).unwrap();
@@ -243,7 +243,7 @@ fn the_bdp_is_beside_the_window() {
     let mut far = case(1);
     far.variant.limit_mbps = Some(10_000.0);
     let text = svg_text(&far, PlotKind::Cwnd);
-    assert!(text.iter().any(|t| t == "BDP (16667 packets), beyond the axis"), "{text:?}");
+    assert!(text.iter().any(|t| t == "BDP (16667 packets), outside the axis"), "{text:?}");
 }
 
 fn svg_text(case: &Case, kind: PlotKind) -> Vec<String> {
@@ -259,7 +259,7 @@ fn the_path_names_stages_and_what_they_dropped() {
 }
 
 #[test]
-fn a_stage_that_the_scenario_does_not_have_is_told_as_assumed() {
+fn a_stage_missing_from_the_scenario_is_marked_as_assumed() {
     let mut case = case(1);
     let link = &mut case.variant.path.as_mut().unwrap().links[0];
     link.forward[0] =
