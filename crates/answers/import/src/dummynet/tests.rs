@@ -121,7 +121,7 @@ fn a_burst_is_a_bucket_and_a_delay_alone_has_no_limit() {
     let late = ok("dnctl pipe 1 config delay 100\ndnctl -q pipe 2 config delay 50 bw 0\n");
     assert_eq!(scenario(&late).links.len(), 2);
     assert!(
-        late.assumed.iter().any(|a| a.contains("direction of each pipe is not known")),
+        late.assumed.iter().any(|a| a.contains("direction of each pipe is unknown")),
         "{:?}",
         late.assumed
     );
@@ -262,8 +262,11 @@ fn show_output_is_read_with_its_counters() {
         (Span::from_millis(12), 1500, 65_535, true)
     );
     let facts: Vec<&str> = imported.facts.iter().map(|f| f.text.as_str()).collect();
-    assert!(facts[0].contains("12 of 688 packets were dropped (1.74 %)"), "{facts:?}");
-    assert!(facts[1].contains("62 kB wait, 1 ms") || facts[1].contains("62 kB wait, 1.0 ms"), "{facts:?}");
+    assert!(facts[0].contains("12 of 688 packets dropped (1.74 %)"), "{facts:?}");
+    assert!(
+        facts[1].contains("62 kB queued, 1 ms") || facts[1].contains("62 kB queued, 1.0 ms"),
+        "{facts:?}"
+    );
     assert!(imported.not_understood.is_empty(), "{:?}", imported.not_understood);
     let old = ok("00001:  10.000 Mbit/s   20 ms   30 KB 1 queues (1 buckets) droptail\n");
     let found = pipe(&link(&old).forward);

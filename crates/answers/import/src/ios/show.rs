@@ -204,7 +204,7 @@ fn class_facts(class: &IosClass, reading: &mut Reading) {
     }
     if let Some((line, n)) = depth.filter(|(_, n)| *n > 0) {
         let full = match class.queue {
-            Some(IosSize::Packets(limit)) => format!(" of at most {}", count(limit)),
+            Some(IosSize::Packets(limit)) => format!(" (limit {})", count(limit)),
             _ => String::new(),
         };
         reading.fact(line, format!("class {name}: {} packets{full} are queued now", count(n)));

@@ -235,7 +235,7 @@ interface Gi0/0
     assert_eq!(p[0].burst, Some(Bytes::new(1500)));
     assert_eq!(rules(&imported), [(3, "policer-burst")]);
     assert!(
-        imported.assumed.iter().any(|a| a.contains("1000 B passes a full packet when")),
+        imported.assumed.iter().any(|a| a.contains("1000 B passes a full packet once")),
         "{:?}",
         imported.assumed
     );
@@ -325,7 +325,7 @@ Router#show policy-map interface
         [
             "class class-default: 9.7 Mbit/s offered against a shape of 5 Mbit/s, 300 kbit/s dropped",
             "class class-default: 12,345 of 1,234,567 packets (1.0 %) dropped at its queue",
-            "class class-default: 64 packets of the 64 that fit wait in its queue now",
+            "class class-default: 64 packets (limit 64) are queued now",
             "police of class class-default: 100 of 1,000 packets (10 %, 100 kB) exceeded it (action: drop)",
             "police of class class-default: 30 kbit/s exceeds it now",
         ]

@@ -48,7 +48,7 @@ fn a_burst_is_a_bucket_of_the_same_duration_and_is_reported() {
     // `default-small`.
     assert_eq!(up.queue().limits().packets, 10);
     assert!(
-        imported.toml.contains("30 Mbit/s for 4.0 s until the average of 8 s passes 15 Mbit/s"),
+        imported.toml.contains("30 Mbit/s for 4.0 s until the average over 8 s exceeds 15 Mbit/s"),
         "{}",
         imported.toml
     );
@@ -84,9 +84,9 @@ fn broken_lines_prompts_and_prints_are_read() {
     let imported = ok(printed);
     assert_eq!(rates(&imported), [(10_000_000, 20_000_000)]);
     let facts: Vec<&str> = imported.facts.iter().map(|f| f.text.as_str()).collect();
-    assert!(facts[0].contains("upload: 100 packets were dropped (10.00 %"), "{facts:?}");
-    assert!(facts[1].contains("15 kB wait, 12 ms"), "{facts:?}");
-    assert!(facts[2].contains("31 Mbit/s were measured, above its max-limit of 20 Mbit/s"), "{facts:?}");
+    assert!(facts[0].contains("upload: 100 packets dropped (10.00 %"), "{facts:?}");
+    assert!(facts[1].contains("15 kB queued, 12 ms"), "{facts:?}");
+    assert!(facts[2].contains("measured rate 31 Mbit/s, above its max-limit of 20 Mbit/s"), "{facts:?}");
     assert!(facts[3].contains("b is disabled"), "{facts:?}");
 }
 
