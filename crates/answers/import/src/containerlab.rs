@@ -292,9 +292,9 @@ topology:
 
     #[test]
     fn impairments_are_found_in_all_places() {
-        let beside = |_: &str| Err("none".to_string());
+        let read_file = |_: &str| Err("none".to_string());
         let source =
-            ImportSource { name: "wan.clab.yml", text: LAB, own_name: None, values: &[], beside: &beside };
+            ImportSource { name: "wan.clab.yml", text: LAB, own_name: None, values: &[], beside: &read_file };
         let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
         assert_eq!(ImportFormat::of(LAB), Some(ImportFormat::Containerlab));
         let imported = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"));
@@ -312,9 +312,9 @@ topology:
 
     #[test]
     fn invalid_yaml_is_reported_by_line() {
-        let beside = |_: &str| Err("none".to_string());
+        let read_file = |_: &str| Err("none".to_string());
         let text = "topology:\n  nodes: [a\n  links: }\n";
-        let source = ImportSource { name: "x", text, own_name: None, values: &[], beside: &beside };
+        let source = ImportSource { name: "x", text, own_name: None, values: &[], beside: &read_file };
         let assumed = Assumed { rtt: Some(Span::ZERO), line: None, duration: None, cc: Control::default() };
         let e = import(&source, Some(ImportFormat::Containerlab), &assumed).unwrap_err();
         assert!(e.to_string().contains("line "), "{e}");

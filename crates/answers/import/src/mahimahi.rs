@@ -273,11 +273,11 @@ mod tests {
     use path::{QueueConfig, Stage};
 
     fn mahimahi(text: &str, own_name: Option<&str>) -> Imported {
-        let beside = |name: &str| match name {
+        let read_file = |name: &str| match name {
             "up.trace" => Ok("0\n1\n2\n4\n".to_string()),
             _ => Err("no such file".to_string()),
         };
-        let source = ImportSource { name: "x.sh", text, own_name, values: &[], beside: &beside };
+        let source = ImportSource { name: "x.sh", text, own_name, values: &[], beside: &read_file };
         let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
         assert_eq!(ImportFormat::of(text), Some(ImportFormat::MahimahiFiles));
         import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"))

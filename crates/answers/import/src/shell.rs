@@ -164,7 +164,7 @@ impl Shell {
         (sum.map_or_else(|| format!("`{inside}`"), |n| n.to_string()), used)
     }
 
-    /// What a `$` stands for, and how many characters behind it name it.
+    /// The value of a `$` reference and the length of its name.
     fn value(&self, rest: &[char]) -> (String, usize) {
         let text = |range: std::ops::Range<usize>| rest[range].iter().collect::<String>();
         let raw = |n: usize| (format!("${}", text(0..n)), n);

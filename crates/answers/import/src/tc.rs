@@ -10,7 +10,7 @@
 //! | `htb` | `htb`, below its leaves as [`leaf`] has it | `mpu`, `overhead`, `linklayer` are not counted; a packet's 14 bytes of Ethernet are not either |
 //! | `hfsc` | a tree, as [`hfsc`] has it | the first segments of its curves |
 //! | `tbf` | `shaper` | as for `htb` |
-//! | `police` | `policer` | of each filter on a link of its own, unless it matches all |
+//! | `police` | `policer` | one per filter, on a separate link unless it matches all |
 //! | `netem` | `loss`, `link`, `delay` or `jitter`, `reorder`, `duplicate` | no correlation; of tables of delays `normal` only |
 //! | `cake bandwidth` | `shaper` with FQ-CoDel | no tins, no isolation of hosts |
 //! | `sfq`, `fq` | `drr` | flows by number, not by hash; `fq`'s pacing is the flows' own |

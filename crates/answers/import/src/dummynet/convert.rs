@@ -139,7 +139,7 @@ fn queue_of(object: &Object) -> QueueConfig {
     }
 }
 
-/// The stages of a target and its classes; `None` where a value of it was refused.
+/// The stages of a target and its classes; `None` if one of its values was rejected.
 fn limited(
     target: &Target,
     model: &Dummynet,
@@ -157,15 +157,13 @@ fn limited(
         return None;
     }
     if pipe.is_masked || queues.iter().any(|(q, _)| q.is_masked) {
-        reading.assume(
-            "one flow behind each mask: other addresses would have pipes of their own, or queues that share",
-        );
+        reading.assume("one flow behind each mask: other flows would have separate pipes or queues");
     }
     let is_direct = target.queues.is_empty() && !target.says.is_empty();
     if is_direct && let Some(Scheduler::Flows(_) | Scheduler::Weighted) = &written {
         let text = format!(
-            "{}: its scheduler is not used: a rule that names the pipe puts packets into its own FIFO of {}; a rule that names a queue \
-             of it (`queue N config pipe {}`) uses the scheduler",
+            "{}: its scheduler has no effect: the rule sends packets to the pipe's own FIFO of {}; send them to a queue of the \
+             pipe (`queue N config pipe {}`) to use the scheduler",
             pipe.says(),
             of_size(pipe.size),
             pipe.number

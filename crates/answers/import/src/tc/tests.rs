@@ -62,9 +62,9 @@ iptables -t mangle -A POSTROUTING -j MARK --set-mark 1
 fn an_htb_script_is_a_tree_with_a_flow_for_each_leaf() {
     let imported = tc(HTB);
     let Stage::Htb(htb) = forward(&imported)[0] else { panic!("{}", imported.toml) };
-    let told: Vec<_> =
+    let classes: Vec<_> =
         htb.classes.iter().map(|c| (c.name.as_str(), c.rate.as_bps() / 1000, c.dscp.clone())).collect();
-    assert_eq!(told, [("1:1", 20_000, vec![]), ("1:10", 15_000, vec![46]), ("1:30", 5000, vec![])]);
+    assert_eq!(classes, [("1:1", 20_000, vec![]), ("1:10", 15_000, vec![46]), ("1:30", 5000, vec![])]);
     assert!(matches!(htb.classes[1].queue, Some(QueueConfig::FqCoDel(_))));
     let flows = &imported.experiment.variants[0].scenario.flows;
     let flows: Vec<_> = flows.iter().map(|f| (f.name.as_str(), f.dscp)).collect();
@@ -363,9 +363,9 @@ tc qdisc add dev wan parent 1:30 handle 30: pfifo limit 60
 tc filter add dev wan parent 1: protocol ip prio 1 u32 match ip dport 5011 0xffff flowid 1:10
 tc filter add dev wan parent 1: protocol ip prio 1 u32 match ip dport 5012 0xffff flowid 1:20
 ";
-    let beside = |_: &str| Err("no such file".to_string());
+    let read_file = |_: &str| Err("no such file".to_string());
     let source =
-        ImportSource { name: "leaves.sh", text: script, own_name: None, values: &[], beside: &beside };
+        ImportSource { name: "leaves.sh", text: script, own_name: None, values: &[], beside: &read_file };
     let cc = Control::named("reno").unwrap();
     let imported =
         import(&source, None, &Assumed { rtt: Some(Span::from_millis(1)), line: None, duration: None, cc })

@@ -7,11 +7,11 @@ use import::{Assumed, ImportError, ImportFormat, ImportSource, import};
 /// Imports `data` as `format`, and as the format that it looks like.
 pub fn check(format: ImportFormat, data: &str) {
     let (text, other) = data.split_once('\0').unwrap_or((data, "0\n1\n5\n"));
-    let beside = |name: &str| {
+    let read_file = |name: &str| {
         if name.len() % 3 == 0 { Err("no such file".to_string()) } else { Ok(other.to_string()) }
     };
     let own_name = text.len().is_multiple_of(2).then_some("fuzz.txt");
-    let source = ImportSource { name: "fuzz.txt", text, own_name, values: &[], beside: &beside };
+    let source = ImportSource { name: "fuzz.txt", text, own_name, values: &[], beside: &read_file };
     let assumed = Assumed { rtt: None, line: None, duration: None, cc: Default::default() };
     for format in [Some(format), None] {
         match import(&source, format, &assumed) {

@@ -136,7 +136,7 @@ fn three() -> Vec<VariantResult> {
 fn the_story_has_cause_remedy_and_cost() {
     assert_eq!(
         text_of(three()),
-        "“policed” carries 4.00 Mbit/s, 20.0 % of its limit; for goodput, “slow” carries 19.2 Mbit/s, 4.8 times as much. \
+        "“policed” achieves 4.00 Mbit/s, 20.0 % of its limit; for goodput, “slow” achieves 19.2 Mbit/s, 4.8 times as much. \
          The policer at wan.forward.limiter dropped 1.20 % of the packets. CUBIC spent 41 % of the time waiting for \
          timeouts. “slow”: a shaper of the same rate with 1000 packets instead of a policer and BBR instead of CUBIC. \
          “slow” also improves: TCP loses 0 % of its packets instead of 1.20 %."
@@ -160,7 +160,7 @@ fn costs_are_named_and_the_best_variant_without_costs_too() {
     has(
         &text,
         &[
-            "BBR instead of CUBIC (“bbr”) carries 19.0 Mbit/s, 4.8 times as much",
+            "BBR instead of CUBIC (“bbr”) achieves 19.0 Mbit/s, 4.8 times as much",
             "“bbr” costs: TCP loses 7.00 % of its packets instead of 1.20 %",
         ],
     );
@@ -171,13 +171,13 @@ fn costs_are_named_and_the_best_variant_without_costs_too() {
     );
     list[1].flows[0].rtt_ms.p95 = 35.0;
     let text = text_of(list);
-    has(&text, &["“shaped” carries 15.0 Mbit/s, 3.8 times as much"]);
+    has(&text, &["“shaped” achieves 15.0 Mbit/s, 3.8 times as much"]);
 }
 
 #[test]
 fn the_baseline_is_the_stated_variant_else_the_first() {
     let of = |name| plain(&story(&[("s", &run(&[], name, three()))]).text(Lang::En));
-    assert!(of(Some("shaped")).starts_with("“shaped” carries 18.0 Mbit/s"));
+    assert!(of(Some("shaped")).starts_with("“shaped” achieves 18.0 Mbit/s"));
     assert!(of(Some("not run")).starts_with("“policed”"));
     assert!(of(None).starts_with("“policed”"));
     // The baseline is not chosen because it has the least goodput.
@@ -199,14 +199,14 @@ fn delay_is_judged_by_its_95th_percentile() {
         text,
         "“fifo” has a p95 RTT of 2290 ms; for delay, CoDel instead of a FIFO of 1000 packets (“codel”) has a p95 RTT of \
          214 ms. RTT grew from 30 to 2290 ms (p95) while up to 77 packets waited in a queue at \
-         wan.forward.limiter. “codel” costs: TCP carries 6.70 Mbit/s instead of 10.0 Mbit/s."
+         wan.forward.limiter. “codel” costs: TCP achieves 6.70 Mbit/s instead of 10.0 Mbit/s."
     );
     // By goodput the FIFO is better, and the facts name the cost in delay.
     let text = text_of(vec![codel.clone(), fifo.clone()]);
     has(
         &text,
         &[
-            "(“fifo”) carries 10.0 Mbit/s, 49.3 % more",
+            "(“fifo”) achieves 10.0 Mbit/s, 49.3 % more",
             "“fifo” costs: the p95 RTT is 2290 ms instead of 214 ms",
         ],
     );
@@ -302,7 +302,7 @@ fn a_call_next_to_tcp_is_reported_separately_with_its_cost() {
     let text = text_of(list());
     has(
         &text,
-        &["“a” carries 7.27 Mbit/s by TCP and 4.80 Mbit/s in datagrams, together 60.4 % of their limit"],
+        &["“a” achieves 7.27 Mbit/s by TCP and 4.80 Mbit/s in datagrams, together 60.4 % of their limit"],
     );
     has(&text, &["37.6 % more", "“b” costs: the worst call has a MOS of 2.1 instead of 4.3"]);
     let text = text_for(
@@ -320,7 +320,7 @@ fn a_call_next_to_tcp_is_reported_separately_with_its_cost() {
             "“b” has a p95 one-way delay of 320 ms",
             "for delay, “a” has a p95 one-way delay of 20 ms",
             "“a” also improves: the worst call has a MOS of 4.3 instead of 2.1",
-            "“a” costs: TCP carries 7.27 Mbit/s instead of 10.0 Mbit/s",
+            "“a” costs: TCP achieves 7.27 Mbit/s instead of 10.0 Mbit/s",
         ],
     );
     // The delay of datagrams that are not a call counts only without a call.
@@ -414,7 +414,7 @@ fn clauses_that_do_not_hold_are_left_out() {
     let mut quiet = variant("only", "policer", "cubic", 19.0, 31.0, 0);
     assert_eq!(
         text_of(vec![quiet.clone()]),
-        "“only” carries 19.0 Mbit/s, 95.0 % of its limit. Almost no loss and no standing queue."
+        "“only” achieves 19.0 Mbit/s, 95.0 % of its limit. Almost no loss and no standing queue."
     );
     let mut silent = quiet.clone();
     silent.flows.push(FlowResult { name: "idle".into(), delivered_bytes: 0, ..quiet.flows[0].clone() });
@@ -460,7 +460,7 @@ fn without_a_better_variant_an_equal_one_with_gains_is_named() {
     };
     has(
         &text_of(list()),
-        &["“short” carries as much, and TCP loses 0.88 % of its packets instead of 9.15 %."],
+        &["“short” achieves the same goodput, and TCP loses 0.88 % of its packets instead of 9.15 %."],
     );
     let mut list = list();
     list.swap(0, 2);
@@ -475,7 +475,7 @@ fn only_variants_with_the_same_flows_and_no_higher_limit_are_compared() {
     list.push(free.clone());
     lacks(&text_of(list), &["free"]);
     // It is compared if there is no other variant.
-    has(&text_of(vec![three().remove(0), free.clone()]), &["“free” carries 90.0 Mbit/s"]);
+    has(&text_of(vec![three().remove(0), free.clone()]), &["“free” achieves 90.0 Mbit/s"]);
     free.flows[0].name = "another".into();
     lacks(&text_of(vec![three().remove(0), free.clone()]), &["free"]);
     let text = text_of(vec![
@@ -497,7 +497,7 @@ fn several_goals_are_a_table() {
     assert_eq!(cells(0), ["goodput", "4.00 Mbit/s", "slow", "19.2 Mbit/s"]);
     assert_eq!(cells(1), ["p95 delay", "31 ms", "", ""]);
     // The headline is about the first goal; the other goals are in the table.
-    has(&plain(&found.headline(Lang::En)), &["for goodput, “slow” carries 19.2 Mbit/s"]);
+    has(&plain(&found.headline(Lang::En)), &["for goodput, “slow” achieves 19.2 Mbit/s"]);
     lacks(&plain(&found.text(Lang::En)), &["for delay"]);
     let table = plain(&table(&found, crate::Style::default()));
     has(&table, &["goal", "best", "19.2 Mbit/s\n  TCP loses 0 % of its packets instead of 1.20 %\n"]);
@@ -509,7 +509,7 @@ fn several_goals_are_a_table() {
 fn unmeasured_goals_are_left_out() {
     let text = text_for(&[Goal::Page, Goal::Delay], three(), Lang::En);
     assert!(text.starts_with("“policed” has a p95 RTT of 31 ms"), "{text}");
-    assert!(text_for(&[Goal::Page], three(), Lang::En).starts_with("“policed” carries"));
+    assert!(text_for(&[Goal::Page], three(), Lang::En).starts_with("“policed” achieves"));
 }
 
 #[test]
@@ -556,7 +556,7 @@ fn a_change_is_named_with_its_settings() {
     });
     has(&text, &["a relay at edge"]);
     // Unknown changes are named by the variant alone.
-    has(&better(&|_| ()), &["for goodput, “b” carries 8.00"]);
+    has(&better(&|_| ()), &["for goodput, “b” achieves 8.00"]);
 }
 
 #[test]
@@ -658,14 +658,14 @@ fn changed_settings_of_flows_hosts_and_the_run_are_named() {
         has(&chinese, &[zh]);
         // Equal settings are not a change, nor are the missing settings of an older result.
         let (same, _) = both(is, is);
-        has(&same, &["for goodput, “b” carries 8.00"]);
+        has(&same, &["for goodput, “b” achieves 8.00"]);
         let mut older = with("b", 8.0, is);
         older.settings.clear();
-        has(&text_of(vec![with("a", 4.0, was), older]), &["for goodput, “b” carries 8.00"]);
+        has(&text_of(vec![with("a", 4.0, was), older]), &["for goodput, “b” achieves 8.00"]);
     }
     // Congestion controls and added relays are changes of other kinds.
     let (text, _) = both(&[], &[("flows", "bulk", "cc", "bbr"), ("relays", "new", "buffer", "1MB")]);
-    has(&text, &["for goodput, “b” carries 8.00"]);
+    has(&text, &["for goodput, “b” achieves 8.00"]);
 }
 
 #[test]
@@ -790,8 +790,8 @@ fn flows_measured_alone_are_all_reported() {
         || vec![alone("v", &[("up", 4.0), ("down", 18.0)]), alone("w", &[("up", 8.0), ("down", 18.0)])];
     assert_eq!(
         text_of(list()),
-        "“v / up” carries 4.00 Mbit/s, 20.0 % of its limit; for goodput, “w / up” carries 8.00 Mbit/s, 2.0 times as \
-         much. The policer at wan.forward.limiter dropped 1.20 % of the packets. “v / down” carries 18.0 Mbit/s, 90.0 % \
+        "“v / up” achieves 4.00 Mbit/s, 20.0 % of its limit; for goodput, “w / up” achieves 8.00 Mbit/s, 2.0 times as \
+         much. The policer at wan.forward.limiter dropped 1.20 % of the packets. “v / down” achieves 18.0 Mbit/s, 90.0 % \
          of its limit. The policer at wan.forward.limiter dropped 1.20 % of the packets. For goodput, the other variant does \
          no better."
     );
@@ -799,13 +799,13 @@ fn flows_measured_alone_are_all_reported() {
     // Each flow has its own remedies for each goal, so there is no table.
     let found = story(&[("s", &run(&[Goal::Goodput, Goal::Delay], None, list()))]);
     assert!(found.rows(Lang::En).is_empty());
-    has(&plain(&found.text(Lang::En)), &["“v / down” carries", "for goodput, “w / up”"]);
+    has(&plain(&found.text(Lang::En)), &["“v / down” achieves", "for goodput, “w / up”"]);
     let text = text_of(vec![alone("v", &[("a", 4.0), ("b", 18.0), ("c", 1.0), ("d", 7.0)])]);
     has(
         &text,
         &[
-            "“v / c” carries 1.00",
-            "“v / b” carries 18.0",
+            "“v / c” achieves 1.00",
+            "“v / b” achieves 18.0",
             "these are the worst and the best of 4 flows by goodput, each measured alone.",
         ],
     );
@@ -824,7 +824,7 @@ fn a_trace_is_named_without_its_list_of_rates() {
 #[test]
 fn a_varying_limit_is_reported_as_a_mean() {
     let text = text_of(vec![variant("v", "train", "cubic", 19.0, 31.0, 0)]);
-    has(&text, &["“v” carries 19.0 Mbit/s, 95.0 % of the mean of its varying limit"]);
+    has(&text, &["“v” achieves 19.0 Mbit/s, 95.0 % of the mean of its varying limit"]);
     lacks(&text_of(vec![variant("v", "link", "cubic", 19.0, 31.0, 0)]), &["varying"]);
 }
 
@@ -941,7 +941,7 @@ fn a_stage_removed_here_and_added_there_is_not_replaced() {
     // Removed in one direction and added in the other: only the name is printed.
     way(&mut is).backward.push(loss);
     let text = text_of(vec![was, is]);
-    has(&text, &["for goodput, “b” carries 8.00 Mbit/s"]);
+    has(&text, &["for goodput, “b” achieves 8.00 Mbit/s"]);
     lacks(&text, &["without random loss"]);
 }
 
@@ -956,18 +956,18 @@ fn goodputs_of_separate_paths_are_not_added_up() {
     has(
         &text,
         &[
-            "“box” carries 18.9 Mbit/s by “bulk” (94.5 % of its limit) and 41.0 Mbit/s by “down” (20.5 % of its limit)",
+            "“box” achieves 18.9 Mbit/s by “bulk” (94.5 % of its limit) and 41.0 Mbit/s by “down” (20.5 % of its limit)",
         ],
     );
     lacks(&text, &["59.9"]);
     // Flows in the same direction are summed up.
     (both.flows[1].from, both.flows[1].to) = ("a".into(), "b".into());
-    has(&text_of(vec![both.clone()]), &["“box” carries 59.9 Mbit/s"]);
+    has(&text_of(vec![both.clone()]), &["“box” achieves 59.9 Mbit/s"]);
     // A better variant is compared by the sum, and the sentence says so.
     (both.flows[1].from, both.flows[1].to) = ("b".into(), "a".into());
     let mut better = both.clone();
     (better.name, better.flows[1].goodput_mbps) = ("better".into(), 150.0);
-    has(&text_of(vec![both, better]), &["carries 169 Mbit/s, 2.8 times as much in total"]);
+    has(&text_of(vec![both, better]), &["achieves 169 Mbit/s, 2.8 times as much in total"]);
 }
 
 /// "Almost no loss" is reported only for flows that are at their bound.
