@@ -64,17 +64,17 @@ fn every_unit_of_a_rate_is_read() {
 fn a_pipe_with_a_value_unknown_to_ipfw_is_left_out_and_reported() {
     for (config, says) in [
         ("bw 20Mbots/s", "`Mbots/s`"),
-        ("bw 1.5Mbit/s", "1 bit/s to it"),
-        ("bw 10 Mbit/s", "without a blank"),
+        ("bw 1.5Mbit/s", "as 1 bit/s"),
+        ("bw 10 Mbit/s", "without a space"),
         ("bw tun0", "the device `tun0`"),
         ("bw 10MBIT/s", "`MBIT/s`"),
         ("bw 1Mbit/s delay 1s", "`s` of `1s`"),
-        ("bw 1Mbit/s delay 20000", "10000 at most"),
+        ("bw 1Mbit/s delay 20000", "at most 10000"),
         ("bw 1Mbit/s queue 2MBytes", "`MBytes`"),
         ("bw 1Mbit/s burst 10furlongs", "furlongs"),
-        ("bw 1Mbit/s plr 1%", "not a share"),
+        ("bw 1Mbit/s plr 1%", "not a fraction"),
         ("bw 1Mbit/s red 0.002/15/5/0.1", "min_th below max_th"),
-        ("bw 1Mbit/s type htb", "`htb` is not known"),
+        ("bw 1Mbit/s type htb", "unknown scheduler `htb`"),
         ("bw 1Mbit/s codel target 5min", "`min`"),
         ("bw 1Mbit/s rate 5", "`rate` is not an option"),
     ] {
