@@ -43,7 +43,7 @@ function rates(all, from, to, [low, high]) {
   return [low, 0.5, high].map((q) => quantile(each, q));
 }
 
-for (const [name, between, words] of [["repeats", [0.1, 0.9], "median of 12 repeats; area: 10th to 90th percentile"], ["few", [0, 1], "median of 3 repeats; area: least to most"]]) {
+for (const [name, between, words] of [["repeats", [0.1, 0.9], "median of 12 repeats; area: 10th to 90th percentile"], ["few", [0, 1], "median of 3 repeats; area: minimum to maximum"]]) {
   test(`${name}: median and band are those of the repeats' rows`, async () => {
     const [variant] = result(reports[name]).variants;
     const [flow] = variant.flows;

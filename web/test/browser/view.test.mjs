@@ -135,7 +135,7 @@ test("what was expected stands below the story, and what did not hold is told ap
       ["false", "FAIL", "call", "jain > 0.9", "0.5"],
       ["false", "FAIL", "call", "mos > 4", "–"],
     ]);
-    assert.equal(await page.textContent("#expectations p"), "2 of 3 did not hold.");
+    assert.equal(await page.textContent("#expectations p"), "2 of 3 not met.");
     await page.click("#lang-zh");
     assert.equal(await page.textContent("#expectations p"), "3 项中有 2 项未满足。");
   });

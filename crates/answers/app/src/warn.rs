@@ -167,12 +167,12 @@ to = "b"
             variant("worse", Some(0.714), 0.1),
             variant("fq", Some(0.0), 0.0),
         ]);
-        let text = "flows.\"call.up\".app.jitter_buffer: MOS 1.0 in worse is the jitter buffer's: 71.4 % of the speech came more \
-                    than its 60 ms after the fastest packet and counts as lost; a larger one has it heard, later";
+        let text = "flows.\"call.up\".app.jitter_buffer: the jitter buffer limits MOS 1.0 in worse: 71.4 % of the speech came \
+                    more than 60 ms after the fastest packet and counts as lost; a larger buffer loses less but delays more";
         assert_eq!(said.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>(), [text]);
         let run = Run { warnings: vec![String::new()], warned: vec![said[0].1.clone()], ..Run::default() };
         let zh = report::warnings(&run, Lang::Zh).remove(0);
-        assert!(zh.contains("抖动缓冲") && zh.contains("71.4%") && !zh.contains('{'), "{zh}");
+        assert!(zh.contains("抖动缓冲") && zh.contains("71.4 %") && !zh.contains('{'), "{zh}");
         let none = [variant("a", Some(0.009), 0.0), variant("b", Some(0.2), 0.3), variant("c", None, 0.0)];
         assert_eq!(of(none.into()), []);
     }

@@ -44,7 +44,7 @@ fn exit_codes_and_json_say_what_was_found() {
     place.file("prose.txt", "Dear Sir or Madam,\n");
     let none = place.longfat(&["import", "prose.txt"]);
     assert_eq!(none.status.code(), Some(2));
-    assert!(stderr(&none).contains("none of the known formats"), "{}", stderr(&none));
+    assert!(stderr(&none).contains("unknown format"), "{}", stderr(&none));
     assert_eq!(place.longfat(&["import", "missing"]).status.code(), Some(2));
     assert_eq!(place.longfat(&["import", "prose.txt", "--as", "tc"]).status.code(), Some(2));
 }

@@ -84,7 +84,7 @@ fn ctrl_c_keeps_what_is_finished_and_resume_gives_the_same_bytes() {
     let object = json(&stdout(&out));
     assert_eq!((&object["partial"], object["variants"].as_array().unwrap().len()), (&true.into(), 2));
     let warning = object["warnings"][0].as_str().unwrap();
-    assert_eq!(warning, "ended early; not there: long 2 of 2 repeats");
+    assert_eq!(warning, "ended early; missing: long 2 of 2 repeats");
     assert!(stderr(&out).contains(&format!("warning: {warning}; --resume goes on\n")), "{}", stderr(&out));
     assert_eq!(out.stdout, place.read("o/result.json"));
     assert!(place.0.join("o/report.html").exists());
@@ -150,7 +150,7 @@ fn a_run_that_fails_leaves_the_others() {
     assert_eq!(out.status.code(), Some(1), "{}", stderr(&out));
     let object = json(&stdout(&out));
     assert_eq!((&object["partial"], &object["variants"][0]["name"]), (&true.into(), &"one".into()));
-    assert_eq!(object["warnings"][0], "a run failed; not there: two, long");
+    assert_eq!(object["warnings"][0], "a run failed; missing: two, long");
     let why = native("two, sim, repeat 1: error: caps/two: ");
     assert!(stderr(&out).contains(&why), "{}", stderr(&out));
     // The cause is gone: what is there is not run again.

@@ -31,7 +31,7 @@ fn a_run_prints_a_table_and_leaves_a_folder() {
     let out = place.file("small.toml", SMALL).longfat(&["run", "small.toml"]);
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let text = stdout(&out);
-    assert!(text.starts_with("“policer” carries ") && text.contains("\nvariant"), "{text}");
+    assert!(text.starts_with("“policer” achieves ") && text.contains("\nvariant"), "{text}");
     assert!(text.contains("\npolicer ") && text.contains("\nthree "), "{text}");
     assert!(text.ends_with(&native("\nresults in longfat-results/small (open report.html)\n")), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

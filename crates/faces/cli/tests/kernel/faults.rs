@@ -260,7 +260,7 @@ impl Place {
             "{said}"
         );
         assert!(
-            said.contains("warning: do not trust \"default\" as measured on the kernel: host "),
+            said.contains("warning: do not trust the kernel run of \"default\": host "),
             "{said}"
         );
     }
