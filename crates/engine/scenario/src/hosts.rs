@@ -5,12 +5,12 @@ use crate::model::Host;
 use document::{Fault, Node, RefusalCause, check_name};
 use std::collections::BTreeMap;
 
-/// The two ends of a link or flow are one host, or a relay stands where it joins nothing.
+/// The error that both ends of a link, flow or relayed connection are the same host.
 pub(crate) fn same_host(host: &str) -> RefusalCause {
     RefusalCause::Conflict { message: format!("both ends are the host `{host}`") }
 }
 
-/// The hosts that links name, and their indexes.
+/// The hosts in the order in which links first name them, with an index by name.
 pub(crate) struct Hosts {
     pub list: Vec<Host>,
     index: BTreeMap<String, usize>,
