@@ -47,7 +47,7 @@ fn goals_are_stated_or_derived_from_the_applications() {
     assert_eq!(read("goal = \"p95 delay\"", ""), Ok(vec![Goal::Delay]));
     assert_eq!(read("goal = [\"fairness\", \"goodput\"]", ""), Ok(vec![Goal::Fairness, Goal::Goodput]));
     assert!(read("goal = \"speed\"", "").unwrap_err().contains("unknown goal `speed`"));
-    assert!(read("goal = [\"goodput\", \"goodput\"]", "").unwrap_err().contains("a second goal"));
+    assert!(read("goal = [\"goodput\", \"goodput\"]", "").unwrap_err().contains("duplicate goal"));
 }
 
 #[test]

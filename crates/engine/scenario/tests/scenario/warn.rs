@@ -108,7 +108,8 @@ fn a_warning_names_the_decisive_bucket() {
     let stage = |keys: &str| format!("links.wan.forward.policer={{ {keys} }}");
     let key = |name: &str| format!("links.wan.forward.policer.{name}");
     let check = |name: &str, says: &str, keys: &str| expect_warning(&key(name), says, &[&stage(keys)], &[]);
-    // Two-rate meters: packets above P are red whatever C holds; packets within P but above C are yellow and pass.
+    // Two-rate meters: packets above P are red whatever C holds; packets within P but above C are yellow and
+    // pass.
     let two = |more: &str| {
         format!(
             "kind = \"policer\", rate = \"20Mbit/s\", meter = \"trtcm\", peak_rate = \"40Mbit/s\", {more}"
