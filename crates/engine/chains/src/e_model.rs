@@ -80,7 +80,7 @@ fn both(x: f64, c: f64) -> f64 {
     x / 2.0 + (x * x / 4.0 + c).sqrt()
 }
 
-/// Idd for a delay of `t` ms (equation 7-27).
+/// Idd for a one-way delay of `t` ms (clause 7.4).
 fn absolute_delay(t: f64) -> f64 {
     if t <= PERCEIVED_DELAY_MS {
         return 0.0;

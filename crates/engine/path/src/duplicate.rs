@@ -1,4 +1,4 @@
-//! Duplication: each packet is sent twice with a probability; the copy follows at once.
+//! Duplication: each packet is sent twice with a given probability; the copy follows immediately.
 
 use crate::config::{Config, Words, probability};
 use crate::problem::Problem;
@@ -6,7 +6,7 @@ use crate::{Account, Body, Element, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Stream, Time};
 
-/// Packets sent twice.
+/// Duplicates packets at random.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

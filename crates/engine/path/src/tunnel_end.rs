@@ -1,5 +1,5 @@
-//! A tunnel's end: takes the headers off and joins the fragments that the entry cut. It removes all
-//! overhead a packet has: nested tunnels end together.
+//! The end of a tunnel: removes headers and reassembles the fragments that the entry made. It removes all
+//! overhead of a packet, so that nested tunnels end together.
 
 use crate::config::{Config, Words};
 use crate::problem::Problem;
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use units::{Choices, Label, Span, Time};
 
-/// A tunnel's end.
+/// The end of a tunnel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct TunnelEnd {
-    /// How long an incomplete set of fragments is kept, from its first arrival. Default 30 s
-    /// (Linux `ipfrag_time`; RFC 791 advises 15 s, RFC 8200 demands 60 s).
+    /// How long an incomplete set of fragments is kept after its first arrival. Default 30 s (Linux
+    /// `ipfrag_time`; RFC 791 recommends 15 s, RFC 8200 requires 60 s).
     pub timeout: Span,
 }
 
@@ -34,7 +34,7 @@ impl Config for TunnelEnd {
 
     fn check(&self) -> Result<(), Problem> {
         if self.timeout.is_zero() {
-            return Err(Problem::new("timeout", "must be longer than 0 (\"30s\")"));
+            return Err(Problem::new("timeout", "must be above 0 (for example \"30s\")"));
         }
         Ok(())
     }
@@ -54,7 +54,7 @@ impl Config for TunnelEnd {
     }
 }
 
-/// The fragments of one packet so far.
+/// The fragments of one packet received so far.
 struct Set<B> {
     serial: u64,
     since: Time,
@@ -65,7 +65,7 @@ struct Set<B> {
 struct End<B> {
     timeout: Span,
     sets: BTreeMap<u64, Set<B>>,
-    /// Deadline, packet and serial of sets, in order; those of completed sets are stale.
+    /// Deadline, packet id and serial of each set, in order. Entries of completed sets are stale.
     deadlines: VecDeque<(Time, u64, u64)>,
     serial: u64,
     account: Account,
@@ -91,7 +91,7 @@ impl<B: Body> End<B> {
         }
     }
 
-    /// Keeps a fragment; returns the whole packet and its first arrival when it was the last.
+    /// Stores a fragment. Returns the whole packet and its first arrival if it is complete now.
     fn collect(
         &mut self,
         now: Time,
@@ -147,7 +147,7 @@ impl<B: Body + Send> Element<B> for End<B> {
             packet.overhead = 0;
             self.account.send(out, since, now, packet);
         }
-        // Completed sets leave their deadlines behind.
+        // Removes the deadline of a completed set.
         self.expire(now, out);
     }
 
