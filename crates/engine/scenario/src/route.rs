@@ -253,7 +253,7 @@ impl Scenario {
 
 impl DuplexLink {
     /// The MTU of the link as the hosts at its ends know it, bytes: the smallest MTU of its stages, at most
-    /// 1500. The overhead of a tunnel over the link is unknown to them.
+    /// 1500 bytes. The overhead of a tunnel over the link is unknown to them.
     pub fn mtu(&self) -> u32 {
         let stages = self.forward.iter().chain(&self.backward);
         stages.filter_map(|s| stage_mtu(&s.stage)).fold(DEFAULT_MTU, u32::min)
