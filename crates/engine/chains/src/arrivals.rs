@@ -44,21 +44,21 @@ struct LossRuns {
 impl LossRuns {
     /// `packets` says in the order of sequence numbers whether each arrived. `None` is a packet in flight; it
     /// ends a run, because it is not lost.
-    fn of(packets: impl Iterator<Item = Option<bool>>) -> LossRuns {
-        let mut all = LossRuns::default();
+    fn from_arrivals(packets: impl Iterator<Item = Option<bool>>) -> LossRuns {
+        let mut losses = LossRuns::default();
         let mut run = 0;
         for came in packets {
             let Some(came) = came else {
                 run = 0;
                 continue;
             };
-            all.judged += 1;
+            losses.judged += 1;
             run = if came { 0 } else { run + 1 };
-            all.lost += !came as u64;
-            all.runs += (run == 1) as u64;
-            all.longest = all.longest.max(run);
+            losses.lost += !came as u64;
+            losses.runs += (run == 1) as u64;
+            losses.longest = losses.longest.max(run);
         }
-        all
+        losses
     }
 
     fn share(self) -> f64 {
@@ -163,7 +163,7 @@ impl ArrivalMeter {
     /// Loss runs among `sent` packets, where `came` says which packets count as received. A packet is in
     /// flight if no later packet has arrived and the path has not dropped it.
     fn runs(&self, sent: u64, came: impl Fn(u64) -> bool) -> LossRuns {
-        LossRuns::of((0..sent.max(self.end)).map(|n| self.is_known(n).then(|| came(n))))
+        LossRuns::from_arrivals((0..sent.max(self.end)).map(|n| self.is_known(n).then(|| came(n))))
     }
 
     /// Summary of `sent` packets; `None` if none was sent.

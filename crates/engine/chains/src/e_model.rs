@@ -108,7 +108,7 @@ mod tests {
         assert!((got - want).abs() <= within, "{got} is not {want}");
     }
 
-    fn of(codec: Codec, ms: u64, share: f64, run: f64) -> f64 {
+    fn rating(codec: Codec, ms: u64, share: f64, run: f64) -> f64 {
         r_factor(codec.rated().unwrap(), Span::from_millis(ms), SpeechLoss { share, run })
     }
 
@@ -144,7 +144,7 @@ mod tests {
     /// Clause 7.7: 93.2 with all defaults (the program of appendix III: 93.206208).
     #[test]
     fn the_defaults_have_the_published_rating() {
-        let r = of(Codec::G711, 0, 0.0, 0.0);
+        let r = rating(Codec::G711, 0, 0.0, 0.0);
         near(r, 93.206_208, 2e-4);
         near(mos(r), 4.41, 0.001);
     }
@@ -157,9 +157,9 @@ mod tests {
         near(absolute_delay(200.0), 3.0444, 1e-4);
         near(absolute_delay(400.0), 24.0701, 1e-4);
         // Including the echo impairments 2.69, 4.51 and 7.04.
-        near(of(Codec::G711, 100, 0.0, 0.0), 90.66, 0.01);
-        near(of(Codec::G711, 200, 0.0, 0.0), 85.80, 0.01);
-        near(of(Codec::G711, 400, 0.0, 0.0), 62.25, 0.01);
+        near(rating(Codec::G711, 100, 0.0, 0.0), 90.66, 0.01);
+        near(rating(Codec::G711, 200, 0.0, 0.0), 85.80, 0.01);
+        near(rating(Codec::G711, 400, 0.0, 0.0), 62.25, 0.01);
     }
 
     /// By hand: G.711 at 1 %: 95 x 1 / (1 + 25.1) = 3.6398; G.729 at 5 % in runs of 3.2 (BurstR 3.04):
@@ -174,7 +174,7 @@ mod tests {
         near(ie(Codec::G729, 0.05, 1.0 / 0.95), 28.5, 1e-9);
         near(ie(Codec::G729, 0.0, 0.0), 11.0, 0.0);
         // All lost: 93.206 - 95 x 100 / 125.1 = 17.267.
-        near(of(Codec::G711, 0, 1.0, 700.0), 17.267, 1e-3);
+        near(rating(Codec::G711, 0, 1.0, 700.0), 17.267, 1e-3);
         near(mos(17.267), 1.177, 1e-3);
     }
 

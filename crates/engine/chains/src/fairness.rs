@@ -49,14 +49,14 @@ pub fn jain_index(
 
 /// Whether all these flows pass the same direction of a common link.
 fn share_a_link(scenario: &Scenario, kinds: &BTreeSet<usize>) -> bool {
-    let ways = kinds.iter().map(|&i| {
+    let links = kinds.iter().map(|&i| {
         let flow = &scenario.flows[i];
         let relays = flow.via.iter().map(|&r| scenario.relays[r].host);
         let hosts: Vec<usize> = std::iter::once(flow.from).chain(relays).chain([flow.to]).collect();
         let hops = hosts.windows(2).flat_map(|leg| scenario.route(leg[0], leg[1]).unwrap_or_default());
         hops.map(|hop| (hop.link, hop.forward)).collect::<BTreeSet<_>>()
     });
-    ways.reduce(|a, b| &a & &b).is_some_and(|all| !all.is_empty())
+    links.reduce(|a, b| &a & &b).is_some_and(|all| !all.is_empty())
 }
 
 #[cfg(test)]

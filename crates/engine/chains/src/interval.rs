@@ -68,14 +68,14 @@ mod tests {
             done: done.map(ms),
             ..FlowTally::default()
         };
-        let of = |head: &str, tallies: &[FlowTally]| measured(&scenario(head), tallies, ms(10_000));
+        let interval = |head: &str, tallies: &[FlowTally]| measured(&scenario(head), tallies, ms(10_000));
         let both = [tally(500, Some(2000)), tally(700, Some(4000))];
-        assert_eq!(of("", &both), [ms(500), ms(4000)]);
-        assert_eq!(of("", &[tally(500, Some(2000)), tally(700, None)]), [ms(500), ms(10_000)]);
-        assert_eq!(of("measure = \"2s..3s\"", &both), [ms(2000), ms(3000)]);
+        assert_eq!(interval("", &both), [ms(500), ms(4000)]);
+        assert_eq!(interval("", &[tally(500, Some(2000)), tally(700, None)]), [ms(500), ms(10_000)]);
+        assert_eq!(interval("measure = \"2s..3s\"", &both), [ms(2000), ms(3000)]);
         // A run that was ended early.
         assert_eq!(measured(&scenario("measure = \"2s..8s\""), &both, ms(5000)), [ms(2000), ms(5000)]);
-        assert_eq!(of("", &[]), [ms(0), ms(10_000)]);
+        assert_eq!(interval("", &[]), [ms(0), ms(10_000)]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use units::{Span, Time};
 
 /// The faults in the form of the result.
 pub fn faults(scenario: &Scenario) -> Vec<FaultResult> {
-    let of = |f: &scenario::ScheduledFault| FaultResult {
+    let result = |f: &scenario::ScheduledFault| FaultResult {
         name: f.name.clone(),
         kind: f.kind.name().into(),
         of: f.host.map_or_else(
@@ -23,7 +23,7 @@ pub fn faults(scenario: &Scenario) -> Vec<FaultResult> {
         at_s: f.at.as_secs_f64(),
         lasts_s: f.lasts.as_secs_f64(),
     };
-    scenario.faults.iter().map(of).collect()
+    scenario.faults.iter().map(result).collect()
 }
 
 /// The span of each fault: from its start to the start of the next fault or the end of the run.
@@ -57,7 +57,7 @@ pub fn outages(
 ) -> Vec<FlowOutage> {
     let last = end.min(tally.done.unwrap_or(end));
     let ordinary = series.map(|s| OrdinarySilences::new(s, scenario, last)).unwrap_or_default();
-    let of = |(i, (fault, [from, until])): (usize, (&scenario::ScheduledFault, [Time; 2]))| {
+    let outage = |(i, (fault, [from, until])): (usize, (&scenario::ScheduledFault, [Time; 2]))| {
         let until = until.min(last);
         let silence = series.and_then(|s| silence(s, tally.start, from, until));
         let lasts = [from.max(tally.start), (from + fault.lasts).min(until)].map(Time::as_secs_f64);
@@ -72,7 +72,7 @@ pub fn outages(
             lost_packets: tally.lost_in_faults.get(i).copied(),
         }
     };
-    scenario.faults.iter().zip(spans(scenario)).enumerate().map(of).collect()
+    scenario.faults.iter().zip(spans(scenario)).enumerate().map(outage).collect()
 }
 
 /// An interval in which a flow delivered nothing, in seconds since the start of the run.
@@ -210,12 +210,12 @@ mod tests {
     #[test]
     fn the_longest_silence_is_found_with_its_end() {
         let s = series(|t| (10..15).contains(&t) || (20..28).contains(&t) || t >= 40);
-        let of = |from, until| silence(&s, at(0), at(from), at(until));
-        assert_eq!(of(9, 20), Some(Silence { from: 9.0, to: 15.0, ended: true }));
-        assert_eq!(of(19, 35), Some(Silence { from: 19.0, to: 28.0, ended: true }));
+        let longest = |from, until| silence(&s, at(0), at(from), at(until));
+        assert_eq!(longest(9, 20), Some(Silence { from: 9.0, to: 15.0, ended: true }));
+        assert_eq!(longest(19, 35), Some(Silence { from: 19.0, to: 28.0, ended: true }));
         // Cut at the start of the next fault, which has its own result.
-        assert_eq!(of(19, 25), Some(Silence { from: 19.0, to: 25.0, ended: false }));
-        assert_eq!(of(38, 49), Some(Silence { from: 39.0, to: 49.0, ended: false }));
+        assert_eq!(longest(19, 25), Some(Silence { from: 19.0, to: 25.0, ended: false }));
+        assert_eq!(longest(38, 49), Some(Silence { from: 39.0, to: 49.0, ended: false }));
         assert_eq!(silence(&s, at(35), at(20), at(35)), None, "not started");
         assert_eq!(silence(&s, at(0), at(20), at(20)), None, "already done");
         // A flow that starts during a fault is silent from its own start on.
@@ -231,18 +231,18 @@ mod tests {
         assert_eq!(spans(&scenario), [[at(9), at(20)], [at(20), at(40)]]);
         assert_eq!((faults(&scenario)[1].of.as_str(), faults(&scenario)[1].lasts_s), ("l", 8.0));
         let s = series(|t| (10..15).contains(&t) || t >= 18);
-        let of = |done| {
+        let outages_of = |done| {
             let tally = FlowTally { done, lost_in_faults: vec![3, 4], ..FlowTally::default() };
             outages(&scenario, &tally, Some(&s), at(40))
         };
-        let done = of(Some(at(18)));
+        let done = outages_of(Some(at(18)));
         assert_eq!(
             (done[0].silence_ms, done[0].back_ms, done[0].lost_packets),
             (Some(6e3), Some(6e3), Some(3))
         );
         assert_eq!((done[0].ordinary_ms, done[0].noticed, done[1].noticed), (Some(1e3), true, false));
         assert_eq!((done[1].silence_ms, done[1].back_ms), (None, None));
-        let cut = of(None);
+        let cut = outages_of(None);
         assert_eq!((cut[1].silence_ms, cut[1].back_ms, cut[1].lost_packets), (Some(23e3), None, Some(4)));
         assert!(cut[1].noticed, "the flow never recovered");
     }

@@ -76,20 +76,20 @@ pub fn outcome(
 }
 
 fn flow(scenario: &Scenario, tally: &FlowTally) -> FlowResult {
-    let of = &scenario.flows[tally.of];
+    let config = &scenario.flows[tally.of];
     let host = |i: usize| scenario.hosts[i].name.clone();
     FlowResult {
         name: tally.name.clone(),
-        from: host(of.from),
-        to: host(of.to),
+        from: host(config.from),
+        to: host(config.to),
         cc: tally.cc.clone(),
-        app: kind(of),
+        app: kind(config),
         active_s: tally.active.as_secs_f64(),
         sent_packets: tally.sent_packets,
         retransmitted_packets: tally.retransmitted_packets,
-        kind: match of.app {
+        kind: match config.app {
             App::Probe { .. } => FlowKind::Probe,
-            _ if of.app.is_datagrams() => FlowKind::Datagrams,
+            _ if config.app.is_datagrams() => FlowKind::Datagrams,
             _ => FlowKind::Tcp,
         },
         rtt_ms: tally.rtt_ms,

@@ -75,17 +75,17 @@ impl FlowTimes {
         let has_end = scenario.flows[tally.of].app.has_end();
         let counts = |began: Time| scenario.measure.is_none() || (from..=to).contains(&began);
         let weight = tally.exchanges.weight();
-        let of = |is_page: bool| {
-            let mine = |what: Awaited| (what == Awaited::Page) == is_page;
-            let ended = tally.exchanges.list().iter().filter(|e| mine(e.what) && counts(e.began));
-            let waiting = tally.waiting.iter().filter(|&&(what, began)| mine(what) && counts(began));
+        let times_of = |is_page: bool| {
+            let is_kind = |what: Awaited| (what == Awaited::Page) == is_page;
+            let ended = tally.exchanges.list().iter().filter(|e| is_kind(e.what) && counts(e.began));
+            let waiting = tally.waiting.iter().filter(|&&(what, began)| is_kind(what) && counts(began));
             Times { ended: ended.map(|e| (e.took, weight)).collect(), unfinished: waiting.count() as u64 }
         };
         FlowTimes {
             completion: tally.done.filter(|_| has_end).map(|done| done.since(tally.start)),
             unfinished: has_end && tally.done.is_none(),
-            responses: of(false),
-            pages: of(true),
+            responses: times_of(false),
+            pages: times_of(true),
         }
     }
 }

@@ -51,7 +51,7 @@ impl<'a> NamedText<'a> {
     /// Turns a fault in this text into an error.
     pub fn refuse(self, fault: Fault) -> DocumentError {
         let at = fault.at.unwrap_or_default();
-        let place = Place::of(self.text, at.start as usize..at.end as usize);
+        let place = Place::locate(self.text, at.start as usize..at.end as usize);
         DocumentError(Box::new(Detail {
             help: fault.cause.help().or_else(|| syntax_help(&fault.cause, &place)),
             cause: fault.cause,
@@ -75,7 +75,7 @@ impl DocumentError {
             is_argument: true,
             key: String::new(),
             part: None,
-            place: Place::of(text, at),
+            place: Place::locate(text, at),
         }))
     }
     /// Limits the error to a part of the document, for example ("the variant", name).

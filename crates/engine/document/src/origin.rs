@@ -17,7 +17,7 @@ pub struct Origin {
 impl Origin {
     /// Line number in `text`, the text that this position refers to, from 1.
     pub fn line_in(self, text: &str) -> usize {
-        crate::place::Place::of(text, self.start as usize..self.end as usize).line
+        crate::place::Place::locate(text, self.start as usize..self.end as usize).line
     }
 }
 

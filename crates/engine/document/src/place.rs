@@ -23,7 +23,7 @@ impl Place {
     const WIDTH: usize = 100;
 
     /// Finds the line and column of the bytes `at`, and makes the excerpt.
-    pub fn of(text: &str, at: Range<usize>) -> Place {
+    pub fn locate(text: &str, at: Range<usize>) -> Place {
         let floor = |mut n: usize| {
             n = n.min(text.len());
             while !text.is_char_boundary(n) {

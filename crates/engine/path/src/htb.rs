@@ -471,8 +471,8 @@ mod tests {
             }
         }
         element.handle_wake(Time::from_nanos(1_000_000_000), &mut out);
-        let of = |flow| out.sent.iter().filter(|(_, p)| p.flow == flow).count() as u64 * 12;
-        (0..flows).map(of).collect()
+        let kbit_of = |flow| out.sent.iter().filter(|(_, p)| p.flow == flow).count() as u64 * 12;
+        (0..flows).map(kbit_of).collect()
     }
 
     /// Each leaf has 1 of 9 Mbit/s guaranteed; the inner class lends 2 more to its leaf, the root lends 5 to

@@ -52,7 +52,7 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
     let name = file.name.clone().unwrap_or_else(|| default_name.into());
     check_name(&name, root.place(&["name"]))?;
     times(root, &file)?;
-    let mut hosts = Hosts::of(root, &file.links)?;
+    let mut hosts = Hosts::from_links(root, &file.links)?;
     let links = links(root, &file.links, &hosts, files)?;
     let routes = network::routes(root, &file.hosts, &hosts, &links)?;
     for (name, table) in file.hosts.0 {

@@ -24,13 +24,13 @@ pub(crate) struct ScenarioFile {
     #[serde(default)]
     pub description: String,
     /// How long a run takes, up to 24 h.
-    #[serde(default = "ten_seconds")]
+    #[serde(default = "default_duration")]
     pub duration: Span,
     /// Seed of every random choice: the same seed gives the same result.
-    #[serde(default = "one")]
+    #[serde(default = "default_seed")]
     pub seed: u64,
     /// Interval of the time series; "0s" records none.
-    #[serde(default = "ten_milliseconds")]
+    #[serde(default = "default_sample")]
     pub sample: Span,
     /// Measure each flow alone, in a run of its own.
     #[serde(default)]
@@ -97,13 +97,13 @@ impl ScenarioFile {
     ];
 }
 
-fn ten_seconds() -> Span {
+fn default_duration() -> Span {
     Span::from_secs(10)
 }
-fn ten_milliseconds() -> Span {
+fn default_sample() -> Span {
     Span::from_millis(10)
 }
-fn one() -> u64 {
+fn default_seed() -> u64 {
     1
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct HostTable {
     #[serde(default)]
     pub routes: Vec<RouteTable>,
     /// Whether the host forwards packets that are addressed to others.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub forward: bool,
     /// The customer (VRF) that the host belongs to. Hosts of different customers cannot reach each other and
     /// may have the same addresses. A host without a customer serves all, with a routing table for each.
@@ -204,7 +204,7 @@ pub(crate) struct RelayTable {
     /// The host that the relay runs on.
     pub host: String,
     /// Buffer per connection and direction.
-    #[serde(default = "four_megabytes")]
+    #[serde(default = "default_buffer")]
     pub buffer: Bytes,
     /// Congestion control of the onward connection. Default: the flow's.
     #[serde(default)]
@@ -216,7 +216,7 @@ pub(crate) struct RelayTable {
     pub tool: RelayTool,
 }
 
-fn four_megabytes() -> Bytes {
+fn default_buffer() -> Bytes {
     Bytes::new(4_000_000)
 }
 
@@ -236,7 +236,7 @@ pub(crate) struct FlowTable {
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub cc: Option<IgnoredAny>,
     /// Number of connections.
-    #[serde(default = "single")]
+    #[serde(default = "default_count")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000)))]
     pub count: u32,
     /// Start of the first connection.
@@ -270,14 +270,14 @@ pub(crate) struct FlowTable {
     #[serde(default)]
     pub max_pacing_rate: Option<Rate>,
     /// `false` leaves the flow out unless a variant enables it.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub enabled: bool,
 }
 
-fn single() -> u32 {
+fn default_count() -> u32 {
     1
 }
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    pub(crate) fn of(root: &Node, links: &Named<LinkTable>) -> Result<Hosts, Fault> {
+    pub(crate) fn from_links(root: &Node, links: &Named<LinkTable>) -> Result<Hosts, Fault> {
         let mut hosts = Hosts { list: Vec::new(), index: BTreeMap::new() };
         for (link, table) in &links.0 {
             for (end, host) in table.between.iter().enumerate() {

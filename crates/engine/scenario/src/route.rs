@@ -230,7 +230,7 @@ impl Scenario {
     /// The networks that a BGP speaker announces to a customer, or to neighbours of no customer: those of its
     /// own addresses, those of neighbours that do not speak BGP, and the configured ones.
     pub fn announced(&self, host: usize, customer: Option<&str>) -> Vec<Prefix> {
-        let of = |h: usize| {
+        let networks_of = |h: usize| {
             let own = &self.hosts[h].addresses;
             let all: Vec<Prefix> = own.iter().map(|p| p.network()).collect();
             if all.is_empty() { vec![Prefix::host(default_address(h))] } else { all }
@@ -239,7 +239,7 @@ impl Scenario {
         let stubs = stubs.filter(|&h| h != host && self.speaker(h).is_none());
         let stubs =
             stubs.filter(|&h| self.hosts[h].customer.as_deref().is_none_or(|of| Some(of) == customer));
-        let mut all: Vec<Prefix> = [host].into_iter().chain(stubs).flat_map(of).collect();
+        let mut all: Vec<Prefix> = [host].into_iter().chain(stubs).flat_map(networks_of).collect();
         for service in &self.hosts[host].services {
             if let Service::Bgp { announce, .. } = service {
                 all.extend(announce.iter().map(|p| p.network()));

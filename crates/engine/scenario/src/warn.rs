@@ -185,7 +185,7 @@ impl Scenario {
         let hosts = hosts(self, flow);
         let mut path = Vec::new();
         for leg in hosts.windows(2) {
-            // Packet sizes outside of the tunnels entered so far, the innermost tunnel last.
+            // Packet sizes before each tunnel entered so far, to restore at its end.
             let (mut size, mut tunnels) = (self.largest_packet(flow, leg[0], leg[1]), Vec::new());
             for hop in self.route(leg[0], leg[1]).unwrap_or_default() {
                 for (stage, key) in self.stages(hop) {

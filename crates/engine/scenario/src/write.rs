@@ -24,13 +24,13 @@ impl Scenario {
     /// The scenario as the text of a file without variants.
     pub fn to_toml(&self) -> String {
         let mut written = ScenarioText::default();
-        written.scenario(&tree::of(self), &Vec::new());
+        written.scenario(&tree::tables(self), &Vec::new());
         written.text
     }
 
     /// The tables `hosts`, `links`, `relays` and `flows` as JSON, without default values.
     pub fn to_json(&self) -> serde_json::Value {
-        let tree = tree::of(self);
+        let tree = tree::tables(self);
         let sections =
             [("hosts", tree.hosts), ("links", tree.links), ("relays", tree.relays), ("flows", tree.flows)];
         let tables = sections.map(|(name, table)| (name.to_string(), Written::Table(table)));
@@ -45,12 +45,12 @@ impl Scenario {
             value.spell(&mut text);
             text
         };
-        variants::overrides(&tree::of(base), &tree::of(self)).iter().map(spelt).collect()
+        variants::overrides(&tree::tables(base), &tree::tables(self)).iter().map(spelt).collect()
     }
 
     /// All settings except name and stages, in file order.
     pub fn settings(&self) -> Vec<ScenarioSetting> {
-        settings::of(&tree::of(self))
+        settings::list(&tree::tables(self))
     }
 }
 
@@ -58,9 +58,9 @@ impl Experiment {
     /// The experiment as the text of a file: the first variant's scenario, and the others as overrides of it.
     pub fn to_toml(&self) -> String {
         let mut written = ScenarioText::default();
-        let trees: Vec<_> = self.variants.iter().map(|v| tree::of(&v.scenario)).collect();
+        let trees: Vec<_> = self.variants.iter().map(|v| tree::tables(&v.scenario)).collect();
         let Some(base) = trees.first() else { return written.text };
-        written.scenario(base, &tree::of_all(self));
+        written.scenario(base, &tree::shared_keys(self));
         if self.variants.len() > 1 || self.variants[0].name != "default" {
             for (variant, tree) in self.variants.iter().zip(&trees) {
                 written.variant(&variant.name, &variants::overrides(base, tree));

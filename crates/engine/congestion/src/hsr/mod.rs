@@ -92,7 +92,7 @@ pub(crate) enum Return {
 
 impl Hsr {
     pub(crate) fn new(parameters: &HsrParameters) -> Hsr {
-        Hsr { fixed: Fixed::of(parameters), average: None, handover: None }
+        Hsr { fixed: Fixed::new(parameters), average: None, handover: None }
     }
 
     /// Resets the state for a new connection.

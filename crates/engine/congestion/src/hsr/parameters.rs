@@ -210,7 +210,7 @@ impl crate::Parameters for HsrParameters {
     /// The global variables of `bbr_hsr.bpf.c` and their values: alpha in 1/1024, times in microseconds
     /// (2^32 - 1 for none), BW_rec in bytes per second (0 for held).
     fn kernel(&self) -> Vec<(&'static str, u64)> {
-        let fixed = Fixed::of(self);
+        let fixed = Fixed::new(self);
         vec![
             ("hsr_alpha", fixed.alpha),
             ("hsr_T_us", fixed.t_us.into()),
@@ -245,7 +245,7 @@ pub(super) struct Fixed {
 }
 
 impl Fixed {
-    pub(super) fn of(p: &HsrParameters) -> Fixed {
+    pub(super) fn new(p: &HsrParameters) -> Fixed {
         Fixed {
             alpha: (p.alpha * ONE as f64 + 0.5) as u64,
             t_us: p.t.micros(),

@@ -58,9 +58,9 @@ fn every_kind_has_a_unique_name_in_each_language() {
             );
         }
     }
-    let of = |pick: fn(&path::Words) -> Label| Stage::WORDS.iter().map(move |(_, w)| pick(w));
+    let labels = |pick: fn(&path::Words) -> Label| Stage::WORDS.iter().map(move |(_, w)| pick(w));
     let queues = QueueConfig::LABELS.iter().map(|(_, label)| *label);
-    for list in [of(|w| w.label).collect(), of(|w| w.one).collect(), queues.collect::<Vec<Label>>()] {
+    for list in [labels(|w| w.label).collect(), labels(|w| w.one).collect(), queues.collect::<Vec<Label>>()] {
         for (i, a) in list.iter().enumerate() {
             assert!(list[..i].iter().all(|b| a.en != b.en && a.zh != b.zh), "{a:?} twice");
         }

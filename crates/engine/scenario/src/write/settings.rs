@@ -18,10 +18,10 @@ pub struct ScenarioSetting {
 }
 
 /// All settings of a scenario except its name and stages.
-pub(crate) fn of(tree: &Tree) -> Vec<ScenarioSetting> {
-    let mut list = Vec::new();
+pub(crate) fn list(tree: &Tree) -> Vec<ScenarioSetting> {
+    let mut settings = Vec::new();
     for (key, value) in tree.run.iter().filter(|(key, _)| key != "name") {
-        spell("", "", key, value, &mut list);
+        spell("", "", key, value, &mut settings);
     }
     let sections: [(&str, &Table); 5] = [
         ("hosts", &tree.hosts),
@@ -34,11 +34,11 @@ pub(crate) fn of(tree: &Tree) -> Vec<ScenarioSetting> {
         for (name, value) in table {
             let stages = |key: &str| section == "links" && ["forward", "backward"].contains(&key);
             for (key, value) in value.as_table().into_iter().flatten().filter(|(key, _)| !stages(key)) {
-                spell(section, name, key, value, &mut list);
+                spell(section, name, key, value, &mut settings);
             }
         }
     }
-    list
+    settings
 }
 
 fn spell(section: &'static str, name: &str, key: &str, value: &Written, list: &mut Vec<ScenarioSetting>) {

@@ -18,7 +18,7 @@ pub(crate) struct ScenarioText {
 
 impl ScenarioText {
     /// Writes everything except the variants.
-    pub fn scenario(&mut self, tree: &Tree, of_all: &Table) {
+    pub fn scenario(&mut self, tree: &Tree, shared: &Table) {
         self.comment("", &docs::file());
         self.comment("", "Every key: docs/scenario.md.");
         self.text += "\n";
@@ -27,7 +27,7 @@ impl ScenarioText {
                 self.described_entry(key, value);
             }
             if key == "name" {
-                for (key, value) in of_all {
+                for (key, value) in shared {
                     // A description needs no comment.
                     if key == "description" {
                         self.entry(key, value)

@@ -28,7 +28,7 @@ pub(crate) struct Tree {
 }
 
 /// The tables of a scenario's file.
-pub(crate) fn of(s: &Scenario) -> Tree {
+pub(crate) fn tables(s: &Scenario) -> Tree {
     let run = vec![
         entry("name", Written::text(&s.name)),
         entry("duration", Written::of(&s.duration)),
@@ -53,7 +53,7 @@ pub(crate) fn of(s: &Scenario) -> Tree {
 }
 
 /// The keys that apply to all variants of an experiment.
-pub(crate) fn of_all(experiment: &Experiment) -> Table {
+pub(crate) fn shared_keys(experiment: &Experiment) -> Table {
     let description = Some(&experiment.description).filter(|d| !d.is_empty());
     let goal = Some(&experiment.goal).filter(|g| !g.is_empty());
     let said = [
@@ -109,13 +109,13 @@ fn route(s: &Scenario, at: usize, route: &HostRoute) -> Table {
 }
 
 fn fault(s: &Scenario, fault: &ScheduledFault) -> Table {
-    let of = match fault.host {
+    let target = match fault.host {
         Some(at) => entry("host", host(s, at)),
         None => entry("link", Written::text(&s.links[fault.links[0]].name)),
     };
     vec![
         entry("kind", Written::text(fault.kind.name())),
-        of,
+        target,
         entry("at", Written::of(&fault.at)),
         entry("lasts", Written::of(&fault.lasts)),
     ]

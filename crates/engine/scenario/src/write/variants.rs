@@ -49,8 +49,8 @@ impl Changes {
         }
         let none = Written::Table(Table::new());
         for host in &tree.linked {
-            let of = |of: &Tree| get(&of.hosts, host).cloned().unwrap_or_else(|| none.clone());
-            self.table(&["hosts", host], &of(base), &of(tree));
+            let table_of = |tree: &Tree| get(&tree.hosts, host).cloned().unwrap_or_else(|| none.clone());
+            self.table(&["hosts", host], &table_of(base), &table_of(tree));
         }
     }
 

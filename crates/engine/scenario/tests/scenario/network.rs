@@ -64,10 +64,11 @@ fn a_network_is_read_and_written_back() {
     assert_eq!(s.customer_of_link(1), Some("red"));
     // 20 IP, 8 UDP, 8 ESP, 8 IV, 16 ICV, 2 trailer, and padding to 4 bytes; strongSwan reads 1400 at most.
     assert_eq!((s.link_mtu(1), s.link_mtu(0)), (1398, 1500));
-    let of = |host, customer| s.announced(host, customer).iter().map(Prefix::to_string).collect::<Vec<_>>();
-    assert_eq!(of(1, Some("red")), ["10.0.0.2/32", "192.168.30.0/24"]);
-    assert_eq!(of(2, Some("red")), ["10.0.0.3/32", "172.16.0.0/12", "192.168.31.0/24"]);
-    assert_eq!(of(2, Some("blue")), ["10.0.0.3/32", "172.16.0.0/12", "192.168.30.0/24"]);
+    let announced =
+        |host, customer| s.announced(host, customer).iter().map(Prefix::to_string).collect::<Vec<_>>();
+    assert_eq!(announced(1, Some("red")), ["10.0.0.2/32", "192.168.30.0/24"]);
+    assert_eq!(announced(2, Some("red")), ["10.0.0.3/32", "172.16.0.0/12", "192.168.31.0/24"]);
+    assert_eq!(announced(2, Some("blue")), ["10.0.0.3/32", "172.16.0.0/12", "192.168.30.0/24"]);
 }
 
 #[test]
