@@ -71,7 +71,7 @@ mod tests {
         let run = Run { warnings: vec!["english".into()], warned: vec![small], ..Run::default() };
         assert_eq!(
             warnings(&run, Lang::En),
-            ["links.wan.forward.policer.burst: a bucket of 1kB never passes a packet of 1500 B (in a)"]
+            ["links.wan.forward.policer.burst: a bucket of 1kB lets no packet of 1500 B pass, ever (in a)"]
         );
         assert_eq!(
             warnings(&run, Lang::Zh),
