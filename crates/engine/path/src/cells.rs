@@ -76,7 +76,7 @@ pub(crate) struct Gap {
 
 /// A gap with its start and end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Dated {
+pub(crate) struct DatedGap {
     pub begin: Time,
     pub end: Time,
     pub buffer: Buffer,
@@ -138,10 +138,10 @@ impl Handovers {
         if self.which == Which::Never { lasts } else { lasts.max(self.fails.0[1]) }
     }
 
-    fn dated(&self, k: u64) -> Option<Dated> {
+    fn dated_gap(&self, k: u64) -> Option<DatedGap> {
         let begin = self.schedule.begin(k)?;
         let gap = self.gap_of(k);
-        Some(Dated { begin, end: begin + gap.lasts, buffer: gap.buffer })
+        Some(DatedGap { begin, end: begin + gap.lasts, buffer: gap.buffer })
     }
 
     /// The number of the first gap that ends after `t`, if there is one.
@@ -154,13 +154,13 @@ impl Handovers {
     }
 
     /// The first gap that ends after `t`.
-    pub fn gap(&self, t: Time) -> Option<Dated> {
-        self.dated(self.number_from(t)?)
+    pub fn gap(&self, t: Time) -> Option<DatedGap> {
+        self.dated_gap(self.number_from(t)?)
     }
 
     /// The time at which a packet is lost with all packets behind it, if it is. It arrived at `since`, has
     /// been at the head of the queue since `begun` and would leave at `leaves`.
-    pub fn loses(&self, since: Time, begun: Time, leaves: Time) -> Option<Time> {
+    pub fn loss_time(&self, since: Time, begun: Time, leaves: Time) -> Option<Time> {
         let mut k = self.number_from(begun)?;
         while let Some(begin) = self.schedule.begin(k).filter(|&begin| begin < leaves) {
             let at = begin.max(begun);
@@ -177,14 +177,14 @@ impl Handovers {
     }
 
     /// Whether a packet that arrives at `at` is lost.
-    pub fn down(&self, at: Time) -> bool {
+    pub fn is_down(&self, at: Time) -> bool {
         self.gap(at).is_some_and(|gap| gap.begin <= at && gap.buffer == Buffer::Lost)
     }
 
     /// The end of the last gap that ended by `t`.
     pub fn last_end(&self, t: Time) -> Option<Time> {
         let next = self.number_from(t)?;
-        self.dated(next.checked_sub(1)?).map(|gap| gap.end)
+        self.dated_gap(next.checked_sub(1)?).map(|gap| gap.end)
     }
 
     /// When the transmission of `size` bytes that begins at `at` ends, at the rates of `steps` and with
@@ -252,14 +252,14 @@ impl Gate for CellGate {
     }
 
     fn purge(&self, since: Time, begun: Time, leaves: Time) -> Option<Time> {
-        self.handovers.loses(since, begun, leaves)
+        self.handovers.loss_time(since, begun, leaves)
     }
 
-    fn down(&self, at: Time) -> bool {
-        self.handovers.down(at)
+    fn is_down(&self, at: Time) -> bool {
+        self.handovers.is_down(at)
     }
 
-    fn damages(&mut self, at: Time, size: u32) -> bool {
+    fn is_damaged(&mut self, at: Time, size: u32) -> bool {
         self.errors.as_mut().is_some_and(|errors| errors.lose(at, size))
     }
 

@@ -6,7 +6,7 @@ use units::{Choices, Label, Rate};
 
 /// Display names of a kind of element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct DisplayNames {
     /// In a drawing of the path: "policer".
     pub label: Label,
     /// With an article, for a sentence: "a policer".
@@ -32,7 +32,7 @@ pub enum StageLimit {
 /// type that implements this describes the element in the documentation.
 pub trait Config: Sized {
     /// Display names of the element.
-    const WORDS: Words;
+    const WORDS: DisplayNames;
 
     /// Checks what serde cannot: values out of range, keys that contradict each other.
     fn check(&self) -> Result<(), Problem>;

@@ -1,7 +1,7 @@
 //! A constant delay without a rate or a queue. Packets are lost only if `packets` limits the number in
 //! transit.
 
-use crate::config::{Config, Words, packets_above_zero};
+use crate::config::{Config, DisplayNames, packets_above_zero};
 use crate::jitter::Jitter;
 use crate::link::Link;
 use crate::problem::Problem;
@@ -31,7 +31,7 @@ impl Delay {
 }
 
 impl Config for Delay {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("delay", "固定时延 delay"),
         one: Label::new("a delay", "固定时延"),
         dropper: Label::new("the delay", "固定时延"),

@@ -26,7 +26,7 @@
 //! when the extra delay ends.
 
 use crate::cells::{CellGate, Handovers, Which};
-use crate::config::{Config, StageLimit, Words, misplaced, rate_above_zero};
+use crate::config::{Config, DisplayNames, StageLimit, misplaced, rate_above_zero};
 use crate::events::{INFINITE, RateStep, Schedule, Steps};
 use crate::outage::Buffer;
 use crate::problem::Problem;
@@ -185,7 +185,7 @@ pub(crate) fn fast_rate(choices: &mut Choices) -> Rate {
 }
 
 impl Config for Handover {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("handover", "切换 handover"),
         one: Label::new("handovers", "切换"),
         dropper: Label::new("the handovers", "切换"),

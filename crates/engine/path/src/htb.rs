@@ -15,7 +15,7 @@
 //! | a packet that matches no class | passes at once (the "direct" queue) | the same |
 
 use crate::bucket::BYTE;
-use crate::config::{Config, StageLimit, Words, rate_above_zero};
+use crate::config::{Config, DisplayNames, StageLimit, rate_above_zero};
 use crate::problem::Problem;
 use crate::queue::{Queue, QueueConfig};
 use crate::{Account, Body, Element, Gauge, Outbox, Packet};
@@ -108,7 +108,7 @@ pub struct Htb {
 }
 
 /// Linux TC_HTB_MAXDEPTH.
-const DEPTH: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 impl Htb {
     fn parent(&self, i: usize) -> Option<usize> {
@@ -158,7 +158,7 @@ impl Htb {
 }
 
 impl Config for Htb {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("htb", "分层令牌桶 htb"),
         one: Label::new("a tree of shapers", "分层令牌桶 (HTB)"),
         dropper: Label::new("the shapers' queues", "流量整形队列"),
@@ -171,7 +171,7 @@ impl Config for Htb {
         for i in 0..self.classes.len() {
             self.check_class(i).map_err(|p| p.within(&format!("classes[{i}]")))?;
             let depth = std::iter::successors(Some(i), |&c| self.parent(c)).count();
-            if depth > DEPTH {
+            if depth > MAX_DEPTH {
                 return Err(Problem::new("classes", "the tree is deeper than 8 (Linux's limit)"));
             }
         }
@@ -191,7 +191,7 @@ impl Config for Htb {
                     config: config.clone(),
                     path,
                     quantum: config.quantum.unwrap_or(quantum) as i64,
-                    deficit: vec![0; DEPTH],
+                    deficit: vec![0; MAX_DEPTH],
                     queue: queue.build(seed, &format!("{name}.{}", config.name)),
                 });
             }
@@ -199,7 +199,7 @@ impl Config for Htb {
         Box::new(HtbElement {
             classes,
             leaves,
-            turns: vec![0; DEPTH * 8],
+            turns: vec![0; MAX_DEPTH * 8],
             clock: Time::ZERO,
             wake: None,
             account: Account::default(),
@@ -237,17 +237,17 @@ impl Config for Htb {
 const MAX_DEBT_NS: i128 = 60_000_000_000;
 
 /// A bucket whose tokens may be negative.
-struct Debt {
+struct DebtBucket {
     rate: i128,
     burst: i128,
     tokens: i128,
     at: Time,
 }
 
-impl Debt {
-    fn new(rate: Rate, burst: Option<Bytes>) -> Debt {
+impl DebtBucket {
+    fn new(rate: Rate, burst: Option<Bytes>) -> DebtBucket {
         let burst = (burst.map_or(1600, Bytes::get) as u128 * BYTE) as i128;
-        Debt { rate: rate.as_bps() as i128, burst, tokens: burst, at: Time::ZERO }
+        DebtBucket { rate: rate.as_bps() as i128, burst, tokens: burst, at: Time::ZERO }
     }
 
     fn refill(&mut self, now: Time) {
@@ -274,16 +274,16 @@ impl Debt {
 
 struct HtbClass {
     parent: Option<usize>,
-    own: Debt,
-    ceil: Debt,
+    own: DebtBucket,
+    ceil: DebtBucket,
 }
 
 impl HtbClass {
     fn new(class: &Class) -> HtbClass {
         HtbClass {
             parent: None,
-            own: Debt::new(class.rate, class.burst),
-            ceil: Debt::new(class.ceil.unwrap_or(class.rate), class.cburst),
+            own: DebtBucket::new(class.rate, class.burst),
+            ceil: DebtBucket::new(class.ceil.unwrap_or(class.rate), class.cburst),
         }
     }
 }
@@ -299,7 +299,7 @@ struct Leaf<B> {
 }
 
 impl<B> Leaf<B> {
-    fn takes(&self, packet: &Packet<B>) -> bool {
+    fn matches(&self, packet: &Packet<B>) -> bool {
         let c = &self.config;
         (c.flows.is_empty() || c.flows.contains(&packet.flow))
             && (c.dscp.is_empty() || c.dscp.contains(&packet.dscp))
@@ -322,7 +322,7 @@ struct HtbElement<B> {
 impl<B> HtbElement<B> {
     /// When leaf `i` may send, for each ancestor it may borrow from: when none of the ceilings up to that
     /// ancestor is in debt and the ancestor has tokens of its own.
-    fn chances(&self, i: usize) -> impl Iterator<Item = Time> + '_ {
+    fn send_times(&self, i: usize) -> impl Iterator<Item = Time> + '_ {
         self.leaves[i].path.iter().scan(self.clock, |ceilings, &class| {
             let class = &self.classes[class];
             *ceilings = (*ceilings).max(class.ceil.ready());
@@ -332,12 +332,12 @@ impl<B> HtbElement<B> {
 
     fn next_service(&self) -> Option<Time> {
         let waiting = (0..self.leaves.len()).filter(|&i| self.leaves[i].queue.load().packets > 0);
-        waiting.fold(None, |soonest, i| earliest(soonest, self.chances(i).min()))
+        waiting.fold(None, |soonest, i| earliest(soonest, self.send_times(i).min()))
     }
 
     /// Linux `cl->level` of the lender `depth` levels above leaf `i`; 0 for the leaf itself.
     fn level(&self, i: usize, depth: usize) -> usize {
-        if depth == 0 { 0 } else { DEPTH - (self.leaves[i].path.len() - depth) }
+        if depth == 0 { 0 } else { MAX_DEPTH - (self.leaves[i].path.len() - depth) }
     }
 
     /// The leaf to serve at `now`, and how many levels above it the lender is.
@@ -345,7 +345,7 @@ impl<B> HtbElement<B> {
         let n = self.leaves.len();
         let candidates = (0..n).filter(|&i| self.leaves[i].queue.load().packets > 0);
         let best = candidates.filter_map(|i| {
-            let depth = self.chances(i).position(|t| t <= now)?;
+            let depth = self.send_times(i).position(|t| t <= now)?;
             let level = self.level(i, depth);
             let prio = self.leaves[i].config.prio as usize;
             let turn = self.turns[level * 8 + prio];
@@ -400,7 +400,7 @@ impl<B: Send> Element<B> for HtbElement<B> {
     fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
         self.catch_up(now, out);
         self.account.enter();
-        let Some(leaf) = self.leaves.iter_mut().find(|leaf| leaf.takes(&packet)) else {
+        let Some(leaf) = self.leaves.iter_mut().find(|leaf| leaf.matches(&packet)) else {
             return self.account.send(out, now, now, packet);
         };
         let none = crate::queue::QueueLoad::default();

@@ -14,7 +14,7 @@
 //! of little use in order: every packet waits for the slowest of those before it, and the delay stays near
 //! its maximum.
 
-use crate::config::{Config, Words, misplaced, packets_above_zero};
+use crate::config::{Config, DisplayNames, misplaced, packets_above_zero};
 use crate::line::DelayLine;
 use crate::problem::Problem;
 use crate::{Account, Body, DropCause, Element, Outbox, Packet};
@@ -66,7 +66,7 @@ pub struct Jitter {
 }
 
 impl Config for Jitter {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("jitter", "抖动 jitter"),
         one: Label::new("jitter", "抖动"),
         dropper: Label::new("the jitter", "抖动"),

@@ -43,7 +43,7 @@ pub mod tunnel;
 pub mod tunnel_end;
 
 pub use chain::{Chain, Passage};
-pub use config::{Config, StageLimit, Words};
+pub use config::{Config, DisplayNames, StageLimit};
 pub use element::{Account, DropCause, Element, Gauge, Outbox};
 pub use events::RateStep;
 pub use htb::Class;

@@ -5,7 +5,7 @@
 //! them, and a packet needs a wake-up only for its delivery. Other queues use the common engine
 //! (`server.rs`). The packet in transmission does not count as queued.
 
-use crate::config::{Config, StageLimit, Words, rate_above_zero};
+use crate::config::{Config, DisplayNames, StageLimit, rate_above_zero};
 use crate::problem::Problem;
 use crate::queue::{QueueConfig, QueueLoad};
 use crate::server::{Constant, Server};
@@ -38,7 +38,7 @@ pub struct Link {
 }
 
 impl Config for Link {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("link", "链路 link"),
         one: Label::new("a link", "链路"),
         dropper: Label::new("a queue", "队列"),

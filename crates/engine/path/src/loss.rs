@@ -10,7 +10,7 @@
 //! In the Gilbert-Elliott model the long-run share of the bad state is p / (p + r); it lasts 1 / r packets on
 //! average.
 
-use crate::config::{Config, Words, misplaced, probability};
+use crate::config::{Config, DisplayNames, misplaced, probability};
 use crate::problem::Problem;
 use crate::{Account, Body, DropCause, Element, Outbox, Packet};
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,7 @@ pub struct Loss {
 }
 
 impl Config for Loss {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("loss", "丢包 loss"),
         one: Label::new("random loss", "随机丢包"),
         dropper: Label::new("random loss", "随机丢包"),

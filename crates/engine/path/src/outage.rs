@@ -2,7 +2,7 @@
 //! at once, in order, when the outage ends (the next link spaces them). At other times packets pass without
 //! delay.
 
-use crate::config::{Config, Words};
+use crate::config::{Config, DisplayNames};
 use crate::events::Schedule;
 use crate::problem::Problem;
 use crate::queue::QueueConfig;
@@ -68,7 +68,7 @@ impl Outage {
 }
 
 impl Config for Outage {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("outage", "中断 outage"),
         one: Label::new("outages", "中断"),
         dropper: Label::new("the outages", "中断"),
@@ -124,7 +124,7 @@ impl Gate for OutageGate {
         self.end(at).unwrap_or(at)
     }
 
-    fn down(&self, at: Time) -> bool {
+    fn is_down(&self, at: Time) -> bool {
         self.lost && self.end(at).is_some()
     }
 }

@@ -10,7 +10,7 @@
 //! conforms to it. Default burst: Cisco's rate / 32 bytes (250 ms), at least 1500.
 
 use crate::bucket::Bucket;
-use crate::config::{Config, StageLimit, Words, misplaced, rate_above_zero};
+use crate::config::{Config, DisplayNames, StageLimit, misplaced, rate_above_zero};
 use crate::problem::Problem;
 use crate::{
     Account, Body, Class, DropCause, Element, Gauge, Htb, Outbox, Packet, QueueConfig, Shaper, Stage,
@@ -231,7 +231,7 @@ impl Policer {
 }
 
 impl Config for Policer {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("policer", "流量监管 policer"),
         one: Label::new("a policer", "流量监管"),
         dropper: Label::new("the policer", "流量监管"),

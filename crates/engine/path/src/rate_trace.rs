@@ -8,7 +8,7 @@
 //! `file` names a text in either format: one whole number per line (mahimahi), or a time and a rate per line
 //! (`2.5s 20Mbit/s`); `#` begins a comment. Source: mahimahi `link_queue.cc` (Netravali et al. 2015).
 
-use crate::config::{Config, StageLimit, Words};
+use crate::config::{Config, DisplayNames, StageLimit};
 use crate::events::{RateStep, Steps};
 use crate::problem::Problem;
 use crate::queue::QueueConfig;
@@ -124,7 +124,7 @@ fn line(text: &str) -> Option<TraceLine> {
 }
 
 impl Config for RateTrace {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("rate-trace", "变速率链路 rate-trace"),
         one: Label::new("a link of varying rate", "变速率链路"),
         dropper: Label::new("a queue", "队列"),

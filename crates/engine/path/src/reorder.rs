@@ -1,7 +1,7 @@
 //! Reordering: each packet is delayed with a given probability, so that others overtake it; the others pass
 //! at once.
 
-use crate::config::{Config, Words, probability};
+use crate::config::{Config, DisplayNames, probability};
 use crate::line::DelayLine;
 use crate::problem::Problem;
 use crate::{Account, Body, Element, Outbox, Packet};
@@ -20,7 +20,7 @@ pub struct Reorder {
 }
 
 impl Config for Reorder {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("reorder", "乱序 reorder"),
         one: Label::new("reordering", "乱序"),
         dropper: Label::new("the reordering", "乱序"),

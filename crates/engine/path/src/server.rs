@@ -40,7 +40,7 @@ pub(crate) trait Gate: Send {
     }
 
     /// Whether the transmission that ends at `at` is damaged. Called once for each transmission, in order.
-    fn damages(&mut self, at: Time, size: u32) -> bool {
+    fn is_damaged(&mut self, at: Time, size: u32) -> bool {
         let _ = (at, size);
         false
     }
@@ -51,7 +51,7 @@ pub(crate) trait Gate: Send {
     }
 
     /// Whether a packet that arrives at `at` is lost.
-    fn down(&self, at: Time) -> bool {
+    fn is_down(&self, at: Time) -> bool {
         let _ = at;
         false
     }
@@ -152,7 +152,7 @@ impl<B, G: Gate> Server<B, G> {
                 break;
             }
             let Some(mut head) = self.head.take() else { break };
-            if self.gate.damages(head.leaves, head.packet.size) {
+            if self.gate.is_damaged(head.leaves, head.packet.size) {
                 if head.damaged < self.gate.repeats() {
                     head.damaged += 1;
                     head.leaves = self.gate.ready(head.leaves, head.packet.size);
@@ -198,7 +198,7 @@ impl<B: Send, G: Gate> Element<B> for Server<B, G> {
         if !self.gate.fits(packet.size) {
             return self.account.lose(out, now, packet, DropCause::TooBig);
         }
-        if self.gate.down(now) {
+        if self.gate.is_down(now) {
             return self.account.lose(out, now, packet, DropCause::Outage);
         }
         self.queue.enqueue(now, packet, self.head_load(), &mut self.account, out);

@@ -10,7 +10,7 @@
 //! for tokens counts towards the queue's limit (Linux: `qdisc_peek_head`).
 
 use crate::bucket::{BYTE, Bucket};
-use crate::config::{Config, StageLimit, Words, misplaced, rate_above_zero};
+use crate::config::{Config, DisplayNames, StageLimit, misplaced, rate_above_zero};
 use crate::problem::Problem;
 use crate::queue::{Fifo, QueueConfig};
 use crate::server::{Gate, Server};
@@ -117,7 +117,7 @@ impl Shaper {
 }
 
 impl Config for Shaper {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("shaper", "流量整形 shaper"),
         one: Label::new("a shaper", "流量整形"),
         dropper: Label::new("the shaper's queue", "流量整形队列"),

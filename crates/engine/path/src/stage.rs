@@ -22,7 +22,7 @@ macro_rules! stages {
 
         impl Stage {
             /// All kinds with their display names.
-            pub const WORDS: &[(&str, Words)] = &[$(($kind, <$type as Config>::WORDS)),*];
+            pub const WORDS: &[(&str, DisplayNames)] = &[$(($kind, <$type as Config>::WORDS)),*];
 
             /// All kinds.
             pub const KINDS: &[&str] = &[$($kind),*];

@@ -30,7 +30,7 @@
 //! and 1 to 2 s (the study), 15 kHz between subcarriers and 64-QAM (LTE: 3GPP TS 36.211).
 
 use crate::cells::{CellGate, Errors, Handovers, Which};
-use crate::config::{Config, StageLimit, Words};
+use crate::config::{Config, DisplayNames, StageLimit};
 use crate::events::{RateStep, Schedule, Steps};
 use crate::handover::{FAILURE_LASTS, fast_rate};
 use crate::outage::Buffer;
@@ -43,7 +43,7 @@ use serde::{Deserialize, Serialize};
 use units::{Choices, Frequency, Label, Length, Rate, Span, Speed, Stream};
 
 /// Positions per cell.
-const PLACES: u64 = 128;
+const POSITIONS: u64 = 128;
 
 /// The radio link of a train: cells, handovers, Doppler shift.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -165,7 +165,7 @@ impl Default for Train {
 
 /// State of the radio at one position.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RadioPlace {
+pub struct RadioState {
     /// The Doppler shift in Hz; positive while the train approaches the mast.
     pub doppler_hz: f64,
     /// Bits per second.
@@ -175,7 +175,7 @@ pub struct RadioPlace {
 
 impl Train {
     /// The radio at the position `along` metres past the mast (negative: before it).
-    pub fn place(&self, along: f64) -> RadioPlace {
+    pub fn radio_at(&self, along: f64) -> RadioState {
         let doppler_hz = radio::doppler_hz(self.carrier, self.speed, along, self.track);
         let edge = radio::distance(self.cell.as_m() / 2.0, self.track);
         let nearer = edge / radio::distance(along, self.track);
@@ -188,7 +188,7 @@ impl Train {
         // The rate is at least a hundredth.
         let bps = (self.rate.as_bps() as f64 * share.max(1e-2)) as u64;
         let bit_error_rate = radio::bit_error_rate(sinr * gain, m);
-        RadioPlace { doppler_hz, rate: Rate::from_bps(bps.max(1)), bit_error_rate }
+        RadioState { doppler_hz, rate: Rate::from_bps(bps.max(1)), bit_error_rate }
     }
 
     /// Start of the first handover, and the time between handovers.
@@ -215,16 +215,16 @@ impl Train {
         };
         let [least, most] = self.failure_lasts.map(Span::as_secs_f64);
         let gap = (1.0 - fails) * self.lasts.as_secs_f64() + fails * (least + most) / 2.0;
-        let sum: u128 = self.places().map(|place| u128::from(place.rate.as_bps())).sum();
+        let sum: u128 = self.positions().map(|state| u128::from(state.rate.as_bps())).sum();
         let open = if every > 0.0 { (1.0 - gap / every).max(0.0) } else { 0.0 };
-        Rate::from_bps((sum as f64 / PLACES as f64 * open) as u64)
+        Rate::from_bps((sum as f64 / POSITIONS as f64 * open) as u64)
     }
 
     /// The positions of a cell, from the train's position at the start of the run.
-    fn places(&self) -> impl Iterator<Item = RadioPlace> {
-        (0..PLACES).map(|i| {
-            let from_border = self.start.as_m() / self.cell.as_m() + (i as f64 + 0.5) / PLACES as f64;
-            self.place((from_border % 1.0 - 0.5) * self.cell.as_m())
+    fn positions(&self) -> impl Iterator<Item = RadioState> {
+        (0..POSITIONS).map(|i| {
+            let from_border = self.start.as_m() / self.cell.as_m() + (i as f64 + 0.5) / POSITIONS as f64;
+            self.radio_at((from_border % 1.0 - 0.5) * self.cell.as_m())
         })
     }
 
@@ -256,9 +256,9 @@ impl Train {
 
     fn gate(&self, seed: u64, name: &str) -> CellGate {
         let (first, every) = self.crossings();
-        let at = |i: u64| Span::from_nanos((every.as_nanos() as u128 * i as u128 / PLACES as u128) as u64);
-        let places: Vec<RadioPlace> = self.places().collect();
-        let steps = (0..).zip(&places).map(|(i, place)| RateStep { at: at(i), rate: place.rate }).collect();
+        let at = |i: u64| Span::from_nanos((every.as_nanos() as u128 * i as u128 / POSITIONS as u128) as u64);
+        let states: Vec<RadioState> = self.positions().collect();
+        let steps = (0..).zip(&states).map(|(i, state)| RateStep { at: at(i), rate: state.rate }).collect();
         let fate = self.fate.as_ref().map_or_else(|| name.to_string(), |fate| format!("fate {fate}"));
         CellGate {
             steps: Steps::new(steps, Some(every)),
@@ -272,7 +272,7 @@ impl Train {
             },
             extra: (Span::ZERO, Span::ZERO),
             errors: Some(Errors {
-                ber: places.iter().map(|place| place.bit_error_rate).collect(),
+                ber: states.iter().map(|state| state.bit_error_rate).collect(),
                 period: every,
                 repeats: self.repeats,
                 stream: Stream::new(seed, name),
@@ -282,7 +282,7 @@ impl Train {
 }
 
 impl Config for Train {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("train", "列车无线 train"),
         one: Label::new("a train's radio link", "列车无线链路"),
         dropper: Label::new("the train's radio link", "列车的无线链路"),

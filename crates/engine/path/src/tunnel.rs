@@ -8,7 +8,7 @@
 //! Fragments (RFC 791) of the outer packet carry multiples of 8 bytes and have 20 B of header each. A packet
 //! that is already a fragment is not fragmented again but dropped.
 
-use crate::config::{Config, Words, misplaced};
+use crate::config::{Config, DisplayNames, misplaced};
 use crate::problem::Problem;
 use crate::{Account, Body, DropCause, Element, Fragment, Outbox, Packet, SizeLimit, size_limit};
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ impl Tunnel {
 }
 
 impl Config for Tunnel {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("tunnel", "隧道 tunnel"),
         one: Label::new("a tunnel", "隧道"),
         dropper: Label::new("the tunnel", "隧道"),

@@ -1,7 +1,7 @@
 //! The end of a tunnel: removes headers and reassembles the fragments that the entry made. It removes all
 //! overhead of a packet, so that nested tunnels end together.
 
-use crate::config::{Config, Words};
+use crate::config::{Config, DisplayNames};
 use crate::problem::Problem;
 use crate::tunnel::IP;
 use crate::{Account, Body, DropCause, Element, Outbox, Packet};
@@ -26,7 +26,7 @@ impl Default for TunnelEnd {
 }
 
 impl Config for TunnelEnd {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("tunnel-end", "隧道终点 tunnel-end"),
         one: Label::new("a tunnel's end", "隧道终点"),
         dropper: Label::new("the tunnel's end", "隧道终点"),
@@ -40,7 +40,7 @@ impl Config for TunnelEnd {
     }
 
     fn build<B: Body + Send + 'static>(&self, _seed: u64, _name: &str) -> Box<dyn Element<B>> {
-        Box::new(End {
+        Box::new(TunnelEndElement {
             timeout: self.timeout,
             sets: BTreeMap::new(),
             deadlines: VecDeque::new(),
@@ -55,16 +55,16 @@ impl Config for TunnelEnd {
 }
 
 /// The fragments of one packet received so far.
-struct Set<B> {
+struct FragmentSet<B> {
     serial: u64,
     since: Time,
     /// Sorted by index.
     pieces: Vec<Packet<B>>,
 }
 
-struct End<B> {
+struct TunnelEndElement<B> {
     timeout: Span,
-    sets: BTreeMap<u64, Set<B>>,
+    sets: BTreeMap<u64, FragmentSet<B>>,
     /// Deadline, packet id and serial of each set, in order. Entries of completed sets are stale.
     deadlines: VecDeque<(Time, u64, u64)>,
     serial: u64,
@@ -75,7 +75,7 @@ fn index<B>(packet: &Packet<B>) -> u8 {
     packet.fragment.map_or(0, |f| f.index)
 }
 
-impl<B: Body> End<B> {
+impl<B: Body> TunnelEndElement<B> {
     fn expire(&mut self, now: Time, out: &mut Outbox<B>) {
         while let Some(&(deadline, id, serial)) = self.deadlines.front() {
             let alive = self.sets.get(&id).is_some_and(|set| set.serial == serial);
@@ -104,7 +104,7 @@ impl<B: Body> End<B> {
         let set = self.sets.entry(id).or_insert_with(|| {
             *serial += 1;
             deadlines.push_back((now + timeout, id, *serial));
-            Set { serial: *serial, since: now, pieces: Vec::with_capacity(count as usize) }
+            FragmentSet { serial: *serial, since: now, pieces: Vec::with_capacity(count as usize) }
         });
         match set.pieces.binary_search_by_key(&index(&packet), index) {
             Ok(_) => {
@@ -134,7 +134,7 @@ impl<B: Body> End<B> {
     }
 }
 
-impl<B: Body + Send> Element<B> for End<B> {
+impl<B: Body + Send> Element<B> for TunnelEndElement<B> {
     fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
         self.expire(now, out);
         self.account.enter();

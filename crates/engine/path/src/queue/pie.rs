@@ -138,7 +138,7 @@ const SURE_PASS: f64 = 0.85;
 const SURE_DROP: f64 = 8.5;
 
 /// Divisor of the gains at a probability (the table of section 4.2).
-fn divisor(probability: f64) -> f64 {
+fn gain_divisor(probability: f64) -> f64 {
     let table =
         [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (HIGH_PROBABILITY, 2.0)];
     table.iter().find(|(below, _)| probability < *below).map_or(1.0, |(_, divisor)| *divisor)
@@ -184,7 +184,7 @@ impl<B> PieQueue<B> {
         let Pie { target, alpha, beta, .. } = self.config;
         let (wait, before) = (self.wait, self.wait_before);
         let gains = alpha * seconds(wait, target) + beta * seconds(wait, before);
-        let mut step = gains / divisor(self.probability);
+        let mut step = gains / gain_divisor(self.probability);
         if self.probability >= HIGH_PROBABILITY {
             step = step.min(MAX_STEP);
         }
@@ -203,7 +203,7 @@ impl<B> PieQueue<B> {
     }
 
     /// Whether an arriving packet is to be dropped or marked.
-    fn chooses(&mut self) -> bool {
+    fn selects(&mut self) -> bool {
         let p = self.probability;
         let calm = self.wait < self.config.target / 2 && p < 0.2;
         if !self.burst.is_zero() || calm || self.load.bytes < MIN_BACKLOG {
@@ -232,7 +232,7 @@ impl<B: Send> Queue<B> for PieQueue<B> {
             self.sum = 0.0;
             return account.lose(out, now, packet, DropCause::Overflow);
         }
-        if self.chooses() {
+        if self.selects() {
             let may_mark = self.config.ecn && self.probability <= HIGH_PROBABILITY;
             if !(may_mark && mark(&mut packet, account)) {
                 return account.lose(out, now, packet, DropCause::Aqm);
@@ -401,7 +401,7 @@ mod tests {
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..n {
             gap += 1;
-            if q.chooses() {
+            if q.selects() {
                 gaps.push(std::mem::take(&mut gap));
             }
         }
@@ -435,7 +435,7 @@ mod tests {
             let mut q = at(wait, wait, p);
             (q.burst, q.sum) = (Span::ZERO, 8.5);
             q.load = QueueLoad { packets: 10, bytes };
-            assert_eq!(q.chooses(), may, "{wait} {p} {bytes}");
+            assert_eq!(q.selects(), may, "{wait} {p} {bytes}");
         }
     }
 

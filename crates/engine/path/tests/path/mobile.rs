@@ -111,16 +111,16 @@ fn train(speed: u64) -> Train {
 
 /// Mean packet loss over the length of a cell.
 fn mean_loss(train: &Train, bytes: u32) -> f64 {
-    let places = (-399..400).map(|along| train.place(f64::from(along)).bit_error_rate);
-    places.map(|ber| path::radio::packet_loss(ber, bytes)).sum::<f64>() / 799.0
+    let rates = (-399..400).map(|along| train.radio_at(f64::from(along)).bit_error_rate);
+    rates.map(|ber| path::radio::packet_loss(ber, bytes)).sum::<f64>() / 799.0
 }
 
 #[test]
 fn bit_errors_rise_above_about_200_km_h() {
     let errors = |speed| {
         let t = train(speed);
-        let places = (-399..400).map(|along| t.place(f64::from(along)).bit_error_rate);
-        places.sum::<f64>() / 799.0 / 6.4e-8
+        let rates = (-399..400).map(|along| t.radio_at(f64::from(along)).bit_error_rate);
+        rates.sum::<f64>() / 799.0 / 6.4e-8
     };
     // Relative to a standing train: hardly more, twice, six times, thirteen times.
     for (speed, times) in [(1, 1.0), (100, 1.2), (200, 2.2), (300, 6.6), (350, 13.0)] {
@@ -134,12 +134,12 @@ fn bit_errors_rise_above_about_200_km_h() {
 #[test]
 fn at_the_mast_the_rate_is_highest_and_the_shift_changes_sign() {
     let t = train(300);
-    assert_eq!(t.place(0.0).rate.as_bps(), 20_000_000);
-    assert_eq!(t.place(-400.0).rate, t.place(400.0).rate);
+    assert_eq!(t.radio_at(0.0).rate.as_bps(), 20_000_000);
+    assert_eq!(t.radio_at(-400.0).rate, t.radio_at(400.0).rate);
     // 12 dB, with 5 dB of coding: M = 1 + 1.5 * 50.12 / 14.5087 = 6.182; log2(M) / 6 = 0.438.
-    assert!((t.place(400.0).rate.as_bps() as f64 / 20e6 - 0.438).abs() < 0.001);
-    assert!(t.place(-50.0).doppler_hz > 0.0 && t.place(50.0).doppler_hz < 0.0);
-    assert!(t.place(-400.0).doppler_hz > 560.0);
+    assert!((t.radio_at(400.0).rate.as_bps() as f64 / 20e6 - 0.438).abs() < 0.001);
+    assert!(t.radio_at(-50.0).doppler_hz > 0.0 && t.radio_at(50.0).doppler_hz < 0.0);
+    assert!(t.radio_at(-400.0).doppler_hz > 560.0);
 }
 
 #[test]
@@ -223,6 +223,6 @@ fn the_limit_of_a_train_is_its_mean_rate() {
     assert!((train(half.clone()) - 20.0 * 0.9).abs() < 1e-3, "{}", train(half));
     // With a weak signal at the borders the mean is lower, and never higher than the rate near the mast.
     let weak = Train { rate: Rate::from_bps(20_000_000), ..Train::default() };
-    let (near, far) = (weak.place(0.0).rate, weak.place(400.0).rate);
+    let (near, far) = (weak.radio_at(0.0).rate, weak.radio_at(400.0).rate);
     assert!(far < weak.mean_rate() && weak.mean_rate() < near, "{far} {} {near}", weak.mean_rate());
 }

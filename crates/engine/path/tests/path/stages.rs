@@ -58,7 +58,7 @@ fn every_kind_has_a_unique_name_in_each_language() {
             );
         }
     }
-    let labels = |pick: fn(&path::Words) -> Label| Stage::WORDS.iter().map(move |(_, w)| pick(w));
+    let labels = |pick: fn(&path::DisplayNames) -> Label| Stage::WORDS.iter().map(move |(_, w)| pick(w));
     let queues = QueueConfig::LABELS.iter().map(|(_, label)| *label);
     for list in [labels(|w| w.label).collect(), labels(|w| w.one).collect(), queues.collect::<Vec<Label>>()] {
         for (i, a) in list.iter().enumerate() {
