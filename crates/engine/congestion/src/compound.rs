@@ -92,7 +92,7 @@ impl Compound {
     }
 
     /// Splits the window after a change from outside: a reduction reduces dwnd first.
-    fn take_over(&mut self, window: u32) {
+    fn split_window(&mut self, window: u32) {
         let room = window - self.cwnd.min(window);
         if self.delay_window() > room {
             self.dwnd = room << SHIFT;
@@ -101,7 +101,7 @@ impl Compound {
     }
 
     /// Gives the whole window to Reno.
-    fn fold(&mut self, window: u32) {
+    fn give_all_to_reno(&mut self, window: u32) {
         self.cwnd = window;
         self.dwnd = 0;
     }
@@ -112,7 +112,7 @@ impl Compound {
         let (Some(base), Some(srtt)) = (self.base_rtt, srtt) else { return };
         self.diff_reno = Some(backlog(self.cwnd, base, srtt));
         if w.cwnd <= LOW_WINDOW {
-            return self.fold(w.cwnd);
+            return self.give_all_to_reno(w.cwnd);
         }
         let diff = backlog(w.cwnd, base, srtt);
         self.dwnd = if diff < self.gamma {
@@ -121,7 +121,7 @@ impl Compound {
             self.dwnd.saturating_sub(diff) // equation 4, eta = 1
         };
         w.cwnd = self.cwnd.saturating_add(self.delay_window()).min(w.cwnd_clamp);
-        self.take_over(w.cwnd);
+        self.split_window(w.cwnd);
     }
 
     /// Draft section 5, "On-Packet-Loss": lambda = 1/4.
@@ -178,7 +178,7 @@ impl Controller for Compound {
     }
 
     fn ssthresh(&mut self, s: &Socket, w: &mut Window) -> u32 {
-        self.take_over(w.cwnd);
+        self.split_window(w.cwnd);
         self.tune_gamma();
         self.prior_dwnd = self.dwnd;
         let half = Reno.ssthresh(s, w);
@@ -195,10 +195,10 @@ impl Controller for Compound {
         let mut acked = acked;
         if w.in_slow_start() {
             acked = slow_start(w, acked);
-            self.fold(w.cwnd); // draft section 2
+            self.give_all_to_reno(w.cwnd); // draft section 2
             self.left = w.cwnd;
         } else {
-            self.take_over(w.cwnd);
+            self.split_window(w.cwnd);
         }
         if acked == 0 {
             return;
@@ -224,7 +224,7 @@ impl Controller for Compound {
 
     fn set_state(&mut self, s: &Socket, w: &mut Window, new: CaState) {
         if new == CaState::Loss {
-            self.fold(w.cwnd); // draft section 3
+            self.give_all_to_reno(w.cwnd); // draft section 3
             self.base_rtt = None;
         } else if new < CaState::Cwr && s.state >= CaState::Cwr {
             self.left = w.cwnd;
@@ -235,7 +235,7 @@ impl Controller for Compound {
         let window = Reno.undo_cwnd(s, w);
         self.dwnd = self.prior_dwnd;
         self.cwnd = window.saturating_sub(self.delay_window());
-        self.take_over(window);
+        self.split_window(window);
         window
     }
 

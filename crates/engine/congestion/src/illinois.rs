@@ -95,7 +95,7 @@ impl Illinois {
     }
 
     /// The end of a round.
-    fn judge(&mut self, s: &Socket, w: &Window) {
+    fn end_round(&mut self, s: &Socket, w: &Window) {
         if w.cwnd < WIN_THRESH {
             (self.alpha, self.beta) = (ALPHA_BASE, BETA_MAX);
         } else if let (Some((least, most)), Some(mean)) = (self.rtts, self.sum.checked_div(self.count)) {
@@ -182,7 +182,7 @@ impl Controller for Illinois {
 
     fn cong_avoid(&mut self, s: &Socket, w: &mut Window, acked: u32) {
         if s.snd_una > self.end_seq {
-            self.judge(s, w);
+            self.end_round(s, w);
         }
         if !s.is_cwnd_limited {
             return; // RFC 7661: a window that is not fully used must not grow

@@ -63,7 +63,7 @@ impl Vegas {
     }
 
     /// Packets of this flow in the queue, rounded down, and the window that would leave it empty.
-    fn judge(&self, cwnd: u32) -> Option<(u64, u32)> {
+    fn measure_queue(&self, cwnd: u32) -> Option<(u64, u32)> {
         let (base, rtt) = (self.base_rtt? as u64, self.min_rtt? as u64);
         let fits = (cwnd as u64 * base / rtt) as u32;
         Some((cwnd as u64 * (rtt - base) / rtt, fits))
@@ -71,7 +71,7 @@ impl Vegas {
 
     /// The end of a round with enough samples.
     fn adjust(&mut self, s: &Socket, w: &mut Window) {
-        let Some((queued, fits)) = self.judge(w.cwnd) else { return };
+        let Some((queued, fits)) = self.measure_queue(w.cwnd) else { return };
         if w.in_slow_start() {
             if self.hold && queued > GAMMA {
                 w.cwnd = w.cwnd.min(fits.saturating_add(1)).max(2);

@@ -7,7 +7,7 @@
 
 use super::Bbr;
 use super::params::*;
-use crate::hsr::Return;
+use crate::hsr::RestoredBandwidth;
 use crate::jiffies::micros;
 use crate::{RateSample, Socket};
 
@@ -42,11 +42,11 @@ impl Bbr {
     }
 
     /// BBR-HSR: raises BtlBw to BW_rec after a handover. `held` is the BtlBw before this ACK.
-    pub(super) fn return_to_bw(&mut self, s: &Socket, rs: &RateSample, held: u32) {
+    pub(super) fn restore_bw(&mut self, s: &Socket, rs: &RateSample, held: u32) {
         let (Some(hsr), Some(rtt)) = (&mut self.hsr, rs.rtt) else { return };
         let bw = match hsr.update(micros(rtt), held) {
-            Some(Return::Held(bw)) => bw,
-            Some(Return::Rate(bytes)) => from_bytes_per_sec(bytes, s.mss),
+            Some(RestoredBandwidth::Held(bw)) => bw,
+            Some(RestoredBandwidth::Rate(bytes)) => from_bytes_per_sec(bytes, s.mss),
             None => return,
         };
         if bw > self.max_bw() {

@@ -128,7 +128,7 @@ impl Bbr {
     fn update_model(&mut self, s: &Socket, w: &mut Window, rs: &RateSample) {
         let held = self.max_bw();
         self.update_bw(s, rs);
-        self.return_to_bw(s, rs, held);
+        self.restore_bw(s, rs, held);
         self.update_ack_aggregation(s, w, rs);
         self.update_cycle_phase(s, w, rs);
         self.check_full_pipe(rs);

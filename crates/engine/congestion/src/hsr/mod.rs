@@ -83,7 +83,7 @@ struct HandoverFlag {
 
 /// A bandwidth to restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Return {
+pub(crate) enum RestoredBandwidth {
     /// The caller's bandwidth at the start of the handover.
     Held(u32),
     /// Payload, bytes per second.
@@ -102,7 +102,7 @@ impl Hsr {
 
     /// Records an RTT; `btl_bw` is the estimate before its ACK. When a handover ends, returns the
     /// bandwidth below which BtlBw must not be.
-    pub(crate) fn update(&mut self, rtt_us: u32, btl_bw: u32) -> Option<Return> {
+    pub(crate) fn update(&mut self, rtt_us: u32, btl_bw: u32) -> Option<RestoredBandwidth> {
         let newest = (rtt_us as u64) << FRACTION;
         let alpha = self.fixed.alpha;
         self.average = Some(match self.average {
@@ -120,7 +120,7 @@ impl Hsr {
         }
         let held = handover.held;
         self.handover = None;
-        Some(self.fixed.bw_rec.map_or(Return::Held(held), Return::Rate))
+        Some(self.fixed.bw_rec.map_or(RestoredBandwidth::Held(held), RestoredBandwidth::Rate))
     }
 
     /// RTT_est, microseconds.
@@ -183,10 +183,14 @@ mod tests {
         for (i, rtt) in late.into_iter().enumerate() {
             assert_eq!(h.update(rtt, 500 - i as u32), None, "{rtt}");
         }
-        assert_eq!(h.update(79_999, 3), Some(Return::Held(500)), "BtlBw of when it began");
+        assert_eq!(
+            h.update(79_999, 3),
+            Some(RestoredBandwidth::Held(500)),
+            "BtlBw at the start of the handover"
+        );
         assert_eq!([10, 10, 10].map(|rtt| h.update(rtt, 7)), [None; 3]);
         assert_eq!(h.update(1_000_001, 9), None);
-        assert_eq!([10, 10, 10].map(|rtt| h.update(rtt, 7)), [None, None, Some(Return::Held(9))]);
+        assert_eq!([10, 10, 10].map(|rtt| h.update(rtt, 7)), [None, None, Some(RestoredBandwidth::Held(9))]);
     }
 
     #[test]
@@ -194,7 +198,7 @@ mod tests {
         let bw_rec = RecoveryBandwidth::At(Rate::from_bps(8_000_000));
         let mut h = hsr(HsrParameters { bw_rec, ..HsrParameters::default() });
         h.update(1_000_001, 9);
-        assert_eq!([1, 1, 1].map(|rtt| h.update(rtt, 7))[2], Some(Return::Rate(1_000_000)));
+        assert_eq!([1, 1, 1].map(|rtt| h.update(rtt, 7))[2], Some(RestoredBandwidth::Rate(1_000_000)));
     }
 
     #[test]
