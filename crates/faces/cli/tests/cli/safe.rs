@@ -209,7 +209,7 @@ fn files_of_a_scenario_stay_in_its_folder_and_are_never_quoted() {
         assert!(code == Some(2) && told.contains("outside the scenario's folder"), "{file}: {told}");
     }
     let (code, told) = run("wrong", &[]);
-    assert!(code == Some(2) && told.contains("line 2: what stands there does not begin"), "{told}");
+    assert!(code == Some(2) && told.contains("line 2: the text there does not begin"), "{told}");
     let (code, told) = run("link", &["--allow-files"]);
     assert!(code == Some(2) && told.contains("line 1"), "{told}");
     assert_eq!(place.longfat(&["run", "home-line", "--out", "example"]).status.code(), Some(0));

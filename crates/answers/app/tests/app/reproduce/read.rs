@@ -73,7 +73,7 @@ fn what_is_wrong_is_told_with_line_and_key() {
     for (right, wrong, line, message) in [
         ("title = \"A line\"", "titel = \"A line\"", 2, "did you mean `title`"),
         ("repeat = 2", "repeat = 0", 14, "out of range"),
-        ("name = \"slow\", title", "name = \"fast\", title", 18, "a second row called `fast`"),
+        ("name = \"slow\", title", "name = \"fast\", title", 18, "duplicate row `fast`"),
         ("measure = \"up.goodput\"", "measure = \"up.speed\"", 15, "is not a measure"),
         ("published = { mbps = 4 }", "published = { mbit = 4 }", 18, "no column `mbit`"),
         ("on = \"line.fast.mbps\"", "on = \"line.fast.rtt\"", 8, "nothing is published"),

@@ -1,4 +1,4 @@
-//! One direction of a link: a chain of elements, and what results say of them.
+//! One direction of a link: a chain of elements, and its statistics in the form of the result.
 
 use path::{Body, Chain};
 use result::{DelaySummary, ElementPoint, ElementResult, ElementSeries, TooBigPackets};
@@ -9,18 +9,17 @@ use units::Time;
 pub struct LinkWay<B> {
     /// `link.forward` or `link.backward`.
     pub name: String,
-    /// Names of its elements as results have them, `link.forward.stage`, in the order packets pass them.
+    /// Names of the elements in results, `link.forward.stage`, in the order in which packets pass them.
     pub elements: Vec<String>,
-    /// Their kinds, as scenarios write them.
+    /// Kinds of the elements, as scenarios write them.
     pub kinds: Vec<&'static str>,
-    /// The elements.
     pub chain: Chain<B>,
-    /// The hosts it leads from and to, as the scenario's indexes.
+    /// Source and destination host, as indexes of the scenario's hosts.
     pub hosts: [usize; 2],
 }
 
-/// The scenario's links, in their order, of each the way forward and the way back. An element's random stream is
-/// that of the run's `seed` and its name.
+/// Builds the chains of the scenario's links: for each link, in file order, the forward and the backward
+/// direction. An element's random stream is determined by the run's `seed` and its name.
 pub fn ways<B: Body + Send + 'static>(scenario: &Scenario, seed: u64) -> Vec<LinkWay<B>> {
     let mut ways = Vec::new();
     for link in &scenario.links {
@@ -41,7 +40,7 @@ pub fn ways<B: Body + Send + 'static>(scenario: &Scenario, seed: u64) -> Vec<Lin
     ways
 }
 
-/// What a run's summary says of the elements of all `ways`.
+/// The statistics of all elements of `ways`, for the summary.
 pub fn elements<'a, B: 'a>(ways: impl Iterator<Item = &'a LinkWay<B>>) -> Vec<ElementResult> {
     ways.flat_map(|way| (0..way.chain.len()).map(move |i| element(way, i))).collect()
 }
@@ -61,7 +60,7 @@ fn element<B>(way: &LinkWay<B>, i: usize) -> ElementResult {
             told: r.limit.icmp,
         }),
         fragmented_packets: a.cut,
-        // Who cuts makes no other copies.
+        // An element that fragments makes no other copies.
         fragments: if a.cut > 0 { a.cut + a.copies } else { 0 },
         joined_packets: a.joined,
         marked_packets: a.marked,
@@ -73,13 +72,14 @@ fn element<B>(way: &LinkWay<B>, i: usize) -> ElementResult {
     }
 }
 
-/// Their time series, in the same order, without a row.
+/// Empty time series of all elements of `ways`, in the same order.
 pub fn element_series<'a, B: 'a>(ways: impl Iterator<Item = &'a LinkWay<B>>) -> Vec<ElementSeries> {
     let named = |name: &String| ElementSeries { name: name.clone(), ..ElementSeries::default() };
     ways.flat_map(|way| way.elements.iter().map(named)).collect()
 }
 
-/// Adds a row for the time `t` to the series of each element of `ways`, which have caught up to `now`.
+/// Appends a sample at time `t` to the series of each element of `ways`. The chains must have been advanced
+/// to `now`.
 pub fn sample<'a, B: 'a>(
     series: &mut [ElementSeries],
     ways: impl Iterator<Item = &'a LinkWay<B>>,

@@ -1,4 +1,4 @@
-//! The keys that say what is measured and what it is judged by: `measure`, `goal`, `baseline`.
+//! The keys that say what is measured and how variants are compared: `measure`, `goal`, `baseline`.
 
 use crate::limits::PathLimits;
 use crate::model::{Experiment, Flow, Scenario};
@@ -7,10 +7,10 @@ use serde::Deserialize;
 use transport::App;
 use units::{Goal, Span};
 
-/// What stands between the two times of `measure`.
-const TO: &str = "..";
+/// Separates the two times of `measure`.
+const SEPARATOR: &str = "..";
 
-/// `measure`: two times within the run, or `None` for all of it.
+/// Reads `measure`: two times within the run, or `None` for the whole run.
 pub(crate) fn measure(root: &Node, duration: Span, sample: Span) -> Result<Option<[Span; 2]>, Fault> {
     let Some(node) = root.get("measure") else { return Ok(None) };
     let text = String::deserialize(node).map_err(|f| f.or_at(node.at))?;
@@ -20,12 +20,13 @@ pub(crate) fn measure(root: &Node, duration: Span, sample: Span) -> Result<Optio
     let wrong = |cause| Fault::new(cause, node.at);
     let example = "two times, as in \"2s..18s\", or \"all\"";
     let bad = |message: String| wrong(RefusalCause::BadValue { message });
-    let (from, to) = text.split_once(TO).ok_or_else(|| bad(format!("must be {example}")))?;
+    let (from, to) = text.split_once(SEPARATOR).ok_or_else(|| bad(format!("must be {example}")))?;
     let time = |text: &str| text.trim().parse::<Span>().map_err(|e| bad(format!("{e}: must be {example}")));
     let [from, to] = [time(from)?, time(to)?];
     if from >= to || to > duration {
-        let allowed =
-            format!("the first time before the second, that one up to the end of the run at {duration}");
+        let allowed = format!(
+            "the first time before the second, and the second up to the end of the run at {duration}"
+        );
         return Err(wrong(RefusalCause::OutOfRange { found: text, allowed }));
     }
     if sample.is_zero() {
@@ -35,12 +36,12 @@ pub(crate) fn measure(root: &Node, duration: Span, sample: Span) -> Result<Optio
     Ok(Some([from, to]))
 }
 
-/// As the file has it.
+/// Writes `measure` as the file has it.
 pub(crate) fn spell_measure(measure: Option<[Span; 2]>) -> String {
-    measure.map_or_else(|| "all".into(), |[from, to]| format!("{from}{TO}{to}"))
+    measure.map_or_else(|| "all".into(), |[from, to]| format!("{from}{SEPARATOR}{to}"))
 }
 
-/// `goal`: one or a list; none where the key is not there.
+/// Reads `goal`: one goal or a list; empty if the key is absent.
 pub(crate) fn goals(root: &Node) -> Result<Vec<Goal>, Fault> {
     let Some(node) = root.get("goal") else { return Ok(Vec::new()) };
     let mut goals = Vec::new();
@@ -59,7 +60,7 @@ pub(crate) fn goals(root: &Node) -> Result<Vec<Goal>, Fault> {
     Ok(goals)
 }
 
-/// `baseline`: the name of a variant.
+/// Reads `baseline`, the name of a variant.
 pub(crate) fn baseline(root: &Node, variants: &[&str]) -> Result<Option<String>, Fault> {
     let Some(node) = root.get("baseline") else { return Ok(None) };
     let name = String::deserialize(node).map_err(|f| f.or_at(node.at))?;
@@ -71,8 +72,8 @@ pub(crate) fn baseline(root: &Node, variants: &[&str]) -> Result<Option<String>,
 }
 
 impl Experiment {
-    /// What its variants are judged by, the most important first: `goal`, or what follows from the first variant's
-    /// applications.
+    /// What variants are judged by, the most important first: the file's `goal`, or the default for the first
+    /// variant's applications.
     pub fn goals(&self) -> Vec<Goal> {
         match (&self.goal[..], self.variants.first()) {
             ([], Some(first)) => first.scenario.usual_goals(),
@@ -80,7 +81,7 @@ impl Experiment {
         }
     }
 
-    /// The variant that the others are compared with: `baseline`, or the first.
+    /// The variant that the others are compared with: the file's `baseline`, or the first.
     pub fn baseline(&self) -> Option<&str> {
         let first = || self.variants.first().map(|v| v.name.as_str());
         self.baseline.as_deref().or_else(first)
@@ -88,15 +89,16 @@ impl Experiment {
 }
 
 impl Scenario {
-    /// What matters to those who use its applications. Who waits for pages or answers looks at times, who has a call or a game
-    /// at delays; what only moves data is judged by how much it moves. A probe looks and changes nothing, unless it is alone.
+    /// The default goals of the scenario's applications: completion times for pages, requests and finite
+    /// transfers, delay for calls and games, goodput for the rest. Probes count only if there is no other
+    /// flow.
     pub fn usual_goals(&self) -> Vec<Goal> {
         let is_probe = |f: &&Flow| matches!(f.app, App::Probe { .. });
         let alone = self.flows.iter().all(|f| is_probe(&f));
         let limits = PathLimits::new(self, None);
         let each = self.flows.iter().zip(&limits.flows).filter(|(f, _)| alone || !is_probe(f));
-        let mut goals: Vec<Goal> = each.map(|(flow, limit)| usual(flow, *limit)).collect();
-        // Traffic without an end is the background of whoever waits.
+        let mut goals: Vec<Goal> = each.map(|(flow, limit)| default_goal(flow, *limit)).collect();
+        // Endless transfers are background traffic when other flows have a time or delay goal.
         if goals.iter().any(|&g| g != Goal::Goodput) {
             goals.retain(|&g| g != Goal::Goodput);
         }
@@ -106,19 +108,20 @@ impl Scenario {
     }
 }
 
-/// Datagrams of up to this share of what their path carries are somebody's call, video or game; more is a load.
+/// Datagram flows of up to this share of the path's rate count as real-time (a call, a video, a game).
 const CALL_SHARE: f64 = 0.5;
-/// The same where what the path carries is not known or changes, Mbit/s: more than a video call takes.
-const MOST_OF_A_CALL: f64 = 20.0;
+/// Datagram flows of up to this rate count as real-time if the path's rate is unknown or changes, Mbit/s. A
+/// video call needs less.
+const MAX_CALL_MBPS: f64 = 20.0;
 
 impl Flow {
-    /// Whether it is a call, a video or a game, for which delay and loss count and not how much it carries. `limit_mbps` is what
-    /// its path carries, if that is known.
+    /// Whether the flow is a call, a video or a game, for which delay and loss matter rather than goodput.
+    /// `limit_mbps` is the rate that its path carries, if known.
     pub fn is_real_time(&self, limit_mbps: Option<f64>) -> bool {
         match self.app {
             App::Voice { .. } => true,
             App::Udp { rate, .. } => {
-                let most = limit_mbps.map_or(MOST_OF_A_CALL, |limit| CALL_SHARE * limit);
+                let most = limit_mbps.map_or(MAX_CALL_MBPS, |limit| CALL_SHARE * limit);
                 rate.as_mbps() * f64::from(self.count.max(1)) <= most
             }
             _ => false,
@@ -126,7 +129,7 @@ impl Flow {
     }
 }
 
-fn usual(flow: &Flow, limit_mbps: Option<f64>) -> Goal {
+fn default_goal(flow: &Flow, limit_mbps: Option<f64>) -> Goal {
     match flow.app {
         App::Bulk { bytes: Some(_), .. } | App::Request { .. } => Goal::Completion,
         App::Probe { .. } => Goal::Delay,
