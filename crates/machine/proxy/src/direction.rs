@@ -1,155 +1,153 @@
-//! One direction of a connection: takes from one socket, gives to the other.
+//! One direction of a connection: reads from one socket, writes to the other.
 //!
-//! What is small is copied through a buffer of the loop's; once a read fills that, the lane splices, by a pipe borrowed for as
-//! long as it holds bytes. At most one pipe full is held: what the receiver does not take stays in the sender's socket, whose
-//! window closes. A lane that waits, and holds nothing, owns neither buffer nor pipe.
+//! Small amounts are copied through the loop's buffer. Once a read fills that buffer, the direction splices,
+//! through a pipe that it borrows while the pipe holds bytes. It holds at most one full pipe: data that the
+//! receiver does not accept stays in the sender's socket, whose receive window closes. A direction that waits
+//! and holds nothing owns neither buffer nor pipe.
 
 use crate::pipes::{PipePool, SplicePipe};
 use linux::socket;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// The buffer of a loop. Reads that fill it begin to splice: below, a copy is cheaper than a pipe's two calls.
+/// Size of a loop's buffer. Reads that fill it start splicing: below that, a copy is cheaper than a pipe's
+/// two calls.
 pub const COPY_BYTES: usize = 8 << 10;
-/// Bytes that a lane moves before others have their turn.
+/// Bytes that a direction moves before others are served.
 pub const TURN_BYTES: usize = 1 << 20;
 
-/// One end of a connection, with what its last events said.
+/// One end of a connection, with its latest readiness events.
 pub struct ProxyEnd {
     /// The socket.
     pub socket: OwnedFd,
-    /// A read may find something.
+    /// Data may be available.
     pub readable: bool,
-    /// A write may find room.
+    /// There may be room to write.
     pub writable: bool,
-    /// Its stream has an end or something urgent in it: a short read is not the last.
+    /// The stream has ended or contains urgent data: a short read is not the last.
     pub ends: bool,
 }
 
 impl ProxyEnd {
-    /// Nothing known yet: the first events will tell.
+    /// An end whose first events have not arrived.
     pub fn new(socket: OwnedFd) -> ProxyEnd {
         ProxyEnd { socket, readable: false, writable: false, ends: false }
     }
 }
 
-/// What a lane needs of its loop.
-pub struct LaneTools<'a> {
-    /// Of [`COPY_BYTES`].
+/// Resources of the loop that a direction uses.
+pub struct DirectionContext<'a> {
+    /// A buffer of [`COPY_BYTES`].
     pub buffer: &'a mut [u8],
-    /// Of the loop.
     pub pipes: &'a mut PipePool,
-    /// Milliseconds since the proxy began.
+    /// Milliseconds since the proxy started.
     pub now_ms: u64,
-    /// The other direction is done: closing the sockets ends this one's stream too.
+    /// The other direction is done, so closing the sockets also ends this direction's stream.
     pub is_last: bool,
 }
 
-/// How a lane stands after its turn.
+/// State of a direction after its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LaneState {
+pub enum DirectionState {
     /// Waits for an event of either socket.
     Waits,
-    /// Has more to do; others first.
+    /// Has more to do in its next turn.
     HasMore,
-    /// The stream has ended and all of it was handed on.
+    /// The stream has ended and all bytes were forwarded.
     Done,
 }
 
-/// Which socket failed.
+/// The socket that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LaneFault {
-    /// The one that sends.
+pub enum DirectionFault {
     Source,
-    /// The one that receives.
     Sink,
 }
 
-/// A direction.
 #[derive(Default)]
-pub struct Lane {
+pub struct Direction {
     pipe: Option<SplicePipe>,
     held: Vec<u8>,
-    splices: bool,
-    ended: bool,
-    shut: bool,
+    is_splicing: bool,
+    has_ended: bool,
+    is_shut: bool,
     moved: u64,
     blocked_ms: u64,
     blocked_since: Option<u64>,
 }
 
-impl Lane {
-    /// One that begins with bytes of its own.
-    pub fn beginning_with(bytes: Vec<u8>) -> Lane {
-        Lane { held: bytes, ..Lane::default() }
+impl Direction {
+    /// A direction that first sends `bytes` of its own.
+    pub fn starting_with(bytes: Vec<u8>) -> Direction {
+        Direction { held: bytes, ..Direction::default() }
     }
 
-    /// Bytes handed on, those it began with among them.
+    /// Bytes forwarded, including its own first bytes.
     pub fn moved(&self) -> u64 {
         self.moved
     }
 
-    /// How long it has waited for its sink, milliseconds.
+    /// Time that it has waited for its sink, milliseconds.
     pub fn blocked_ms(&self, now_ms: u64) -> u64 {
         self.blocked_ms + self.blocked_since.map_or(0, |since| now_ms.saturating_sub(since))
     }
 
-    /// Whether the stream has ended and all of it was handed on.
+    /// Whether the stream has ended and all bytes were forwarded.
     pub fn is_done(&self) -> bool {
-        self.shut
+        self.is_shut
     }
 
-    /// Bytes taken and not handed on.
+    /// Bytes read and not yet forwarded.
     pub fn holds(&self) -> usize {
         self.held.len() + self.pipe.as_ref().map_or(0, SplicePipe::held)
     }
 
-    /// Gives its pipe back, whatever is in it.
-    pub fn let_go(&mut self, pipes: &mut PipePool) {
+    /// Returns its pipe, whatever it contains.
+    pub fn release_pipe(&mut self, pipes: &mut PipePool) {
         self.pipe.take().into_iter().for_each(|pipe| pipes.give_back(pipe));
     }
 
-    /// Moves what can be moved.
+    /// Forwards as many bytes as possible.
     ///
     /// # Errors
-    /// Which socket failed; nothing more is to be had of it.
+    /// Fails with the socket that failed; nothing more can be read or written there.
     pub fn pump(
         &mut self,
         source: &mut ProxyEnd,
         sink: &mut ProxyEnd,
-        tools: &mut LaneTools<'_>,
-    ) -> Result<LaneState, LaneFault> {
+        context: &mut DirectionContext<'_>,
+    ) -> Result<DirectionState, DirectionFault> {
         let end = self.moved + TURN_BYTES as u64;
         loop {
-            // The end of the stream is told only once the pipe is empty.
-            if self.holds() > 0 && !self.hand_on(sink).map_err(|_| LaneFault::Sink)? {
-                self.blocked_since.get_or_insert(tools.now_ms);
-                return Ok(LaneState::Waits);
+            // The end of the stream is forwarded only once the pipe is empty.
+            if self.holds() > 0 && !self.forward_held(sink).map_err(|_| DirectionFault::Sink)? {
+                self.blocked_since.get_or_insert(context.now_ms);
+                return Ok(DirectionState::Waits);
             }
             if let Some(since) = self.blocked_since.take() {
-                self.blocked_ms += tools.now_ms.saturating_sub(since);
+                self.blocked_ms += context.now_ms.saturating_sub(since);
             }
-            if self.ended {
-                self.let_go(tools.pipes);
-                if !self.shut && !tools.is_last {
-                    socket::end_stream(sink.socket.as_fd()).map_err(|_| LaneFault::Sink)?;
+            if self.has_ended {
+                self.release_pipe(context.pipes);
+                if !self.is_shut && !context.is_last {
+                    socket::end_stream(sink.socket.as_fd()).map_err(|_| DirectionFault::Sink)?;
                 }
-                self.shut = true;
-                return Ok(LaneState::Done);
+                self.is_shut = true;
+                return Ok(DirectionState::Done);
             }
             if !source.readable {
-                self.let_go(tools.pipes);
-                return Ok(LaneState::Waits);
+                self.release_pipe(context.pipes);
+                return Ok(DirectionState::Waits);
             }
             if self.moved >= end {
-                return Ok(LaneState::HasMore);
+                return Ok(DirectionState::HasMore);
             }
-            self.take(source, sink, tools)?;
+            self.read_once(source, sink, context)?;
         }
     }
 
-    /// Hands on what is held; whether that was all.
-    fn hand_on(&mut self, sink: &mut ProxyEnd) -> io::Result<bool> {
+    /// Forwards the held bytes. Returns whether all were accepted.
+    fn forward_held(&mut self, sink: &mut ProxyEnd) -> io::Result<bool> {
         while self.holds() > 0 {
             if !sink.writable {
                 return Ok(false);
@@ -171,53 +169,53 @@ impl Lane {
                 Err(e) => return Err(e),
             }
         }
-        // Not kept for the next time: most lanes never wait again.
+        // Release the memory: most directions never wait again.
         self.held = Vec::new();
         Ok(true)
     }
 
-    /// Takes once, by copy or by pipe.
-    fn take(
+    /// Reads once, by copy or by pipe.
+    fn read_once(
         &mut self,
         source: &mut ProxyEnd,
         sink: &mut ProxyEnd,
-        tools: &mut LaneTools<'_>,
-    ) -> Result<(), LaneFault> {
-        if self.splices && self.pipe.is_none() {
-            self.pipe = tools.pipes.borrow();
+        context: &mut DirectionContext<'_>,
+    ) -> Result<(), DirectionFault> {
+        if self.is_splicing && self.pipe.is_none() {
+            self.pipe = context.pipes.borrow();
         }
         let taken = match &mut self.pipe {
-            Some(pipe) if self.splices => pipe.fill(&source.socket),
-            _ => socket::receive(source.socket.as_fd(), tools.buffer, false),
+            Some(pipe) if self.is_splicing => pipe.fill(&source.socket),
+            _ => socket::receive(source.socket.as_fd(), context.buffer, false),
         };
         let n = match taken {
             Ok(0) => {
-                self.ended = true;
+                self.has_ended = true;
                 return Ok(());
             }
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 source.readable = false;
-                self.splices = false;
+                self.is_splicing = false;
                 return Ok(());
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(()),
-            Err(_) => return Err(LaneFault::Source),
+            Err(_) => return Err(DirectionFault::Source),
         };
         if self.pipe.as_ref().is_some_and(|pipe| pipe.held() > 0) {
             return Ok(());
         }
-        if n == tools.buffer.len() {
-            self.splices = true;
+        if n == context.buffer.len() {
+            self.is_splicing = true;
         } else if !source.ends {
-            // A short read took all there was (epoll(7), "edge-triggered"); what comes is told anew.
+            // A short read emptied the socket (epoll(7), "edge-triggered"); new data triggers an event.
             source.readable = false;
         }
-        self.copy_on(sink, &tools.buffer[..n]).map_err(|_| LaneFault::Sink)
+        self.forward_copied(sink, &context.buffer[..n]).map_err(|_| DirectionFault::Sink)
     }
 
-    /// Sends what was read, and holds what the sink does not take.
-    fn copy_on(&mut self, sink: &mut ProxyEnd, mut bytes: &[u8]) -> io::Result<()> {
+    /// Sends what was read, and holds what the sink does not accept.
+    fn forward_copied(&mut self, sink: &mut ProxyEnd, mut bytes: &[u8]) -> io::Result<()> {
         while sink.writable && !bytes.is_empty() {
             match socket::send(sink.socket.as_fd(), bytes) {
                 Ok(n) => {

@@ -1,43 +1,44 @@
-//! What connections have to say: looked at once a second, and when they end.
+//! Samples connections: once a second, and when they end.
 
 use super::ProxyLoop;
 use crate::address::IpNetwork;
 use crate::session::{Session, SessionStage};
 
-/// Connections looked at in one second; of more, those that moved bytes are looked at in turn. Two calls each.
-const MOST: usize = 2000;
+/// Connections sampled per second; with more, the active ones take turns. Each sample needs two system calls.
+const MAX_SAMPLES: usize = 2000;
 
 impl ProxyLoop {
-    /// Looks at connections on which something moved or waits since the last second.
-    pub(super) fn look_at_sessions(&mut self) {
-        let since = self.now_ms.saturating_sub(super::LOOK_MS + 100);
-        let moves = |s: &Session| s.moved_ms >= since || s.up.holds() + s.down.holds() > 0;
+    /// Samples connections that have moved or held bytes since the last second.
+    pub(super) fn sample_sessions(&mut self) {
+        let since = self.now_ms.saturating_sub(super::SAMPLE_MS + 100);
+        let is_active = |s: &Session| s.moved_ms >= since || s.up.holds() + s.down.holds() > 0;
         let open = |s: &Session| s.stage == SessionStage::Open && s.server.is_some();
         let count = self.sessions.len();
-        let begin = if count == 0 { 0 } else { (self.now_ms / super::LOOK_MS) as usize * MOST % count };
+        let begin =
+            if count == 0 { 0 } else { (self.now_ms / super::SAMPLE_MS) as usize * MAX_SAMPLES % count };
         let chosen: Vec<usize> = (begin..count)
             .chain(0..begin)
-            .filter(|&i| self.sessions[i].as_deref().is_some_and(|s| open(s) && moves(s)))
-            .take(MOST)
+            .filter(|&i| self.sessions[i].as_deref().is_some_and(|s| open(s) && is_active(s)))
+            .take(MAX_SAMPLES)
             .collect();
         for i in chosen {
             if let Some(mut session) = self.sessions[i].take() {
-                self.look_at(&mut session);
+                self.sample_session(&mut session);
                 self.sessions[i] = Some(session);
             }
         }
     }
 
-    /// Looks at one.
-    pub(super) fn look_at(&self, session: &mut Session) {
+    /// Samples one connection.
+    pub(super) fn sample_session(&self, session: &mut Session) {
         let Some(server) = &session.server else { return };
-        let mut look = session.look.take().unwrap_or_default();
+        let mut sample = session.sample.take().unwrap_or_default();
         let network = IpNetwork::of_site(session.client_address.ip());
         let sockets = [&session.client.socket, &server.socket];
-        let lanes = [&session.down, &session.up];
+        let directions = [&session.down, &session.up];
         self.shared.paths.update(network, session.upstream_name(), |path| {
-            look.look(self.now_ms, session.began_ms, sockets, lanes, path);
+            sample.update(self.now_ms, session.began_ms, sockets, directions, path);
         });
-        session.look = Some(look);
+        session.sample = Some(sample);
     }
 }
