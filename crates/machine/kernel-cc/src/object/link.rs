@@ -1,53 +1,53 @@
-//! A function and all that it calls, as one program: the kernel takes no others.
+//! Links a function and its callees into one program, the only form that the kernel loads.
 
 use super::Opened;
 use super::elf::{FUNC, Symbol};
 use super::instruction::{Instruction, SIZE};
-use super::relocate::{At, Code};
+use super::relocate::{Code, CodeOffset};
 use crate::ControlError;
 
-/// What the kernel checks and runs.
+/// A program for the kernel.
 #[derive(Debug)]
-pub struct JoinedProgram {
-    /// The instructions.
+pub struct LinkedProgram {
     pub code: Vec<u8>,
-    /// The source line of each (`struct bpf_line_info`).
+    /// Source lines of the instructions (`struct bpf_line_info`).
     pub lines: Vec<u8>,
 }
 
-/// A function in its place in the program.
-struct PlacedSection<'o, 'a> {
+/// A function and its position in the program.
+struct PlacedFunction<'o, 'a> {
     function: &'o Symbol<'a>,
-    /// Bytes from the start of the program.
+    /// Offset in the program, bytes.
     start: usize,
 }
 
-/// The longest program that the kernel takes, in bytes (`BPF_COMPLEXITY_LIMIT_INSNS`).
-const LONGEST: usize = 1_000_000 * SIZE;
+/// Longest program that the kernel accepts, bytes (`BPF_COMPLEXITY_LIMIT_INSNS`).
+const MAX_PROGRAM_BYTES: usize = 1_000_000 * SIZE;
 
-/// Joins the function at this place with those that it calls, in the order of their calls.
+/// Links the function at an offset with its callees, in the order of their calls.
 ///
 /// # Errors
-/// [`ControlError::Object`].
-pub fn join(object: &Opened<'_>, code: &Code, first: At) -> Result<JoinedProgram, ControlError> {
-    let mut placed = vec![PlacedSection { function: function(object, first)?, start: 0 }];
-    let mut program = JoinedProgram { code: Vec::new(), lines: Vec::new() };
+/// Fails with [`ControlError::Object`].
+pub fn link(object: &Opened<'_>, code: &Code, first: CodeOffset) -> Result<LinkedProgram, ControlError> {
+    let mut placed = vec![PlacedFunction { function: function(object, first)?, start: 0 }];
+    let mut program = LinkedProgram { code: Vec::new(), lines: Vec::new() };
     let mut next = 0;
     while next < placed.len() {
-        let PlacedSection { function, start } = placed[next];
+        let PlacedFunction { function, start } = placed[next];
         let (from, to) = (function.start, function.start.wrapping_add(function.size));
-        let piece = code.sections.get(function.section).and_then(|s| s.get(from..to));
-        let piece = piece.ok_or_else(|| ControlError::object("a function is not where its symbol says"))?;
-        let end = start + piece.len();
-        if piece.len() % SIZE != 0 || end > LONGEST {
-            return Err(ControlError::object("a function is no list of instructions"));
+        let code_bytes = code.sections.get(function.section).and_then(|s| s.get(from..to));
+        let code_bytes = code_bytes
+            .ok_or_else(|| ControlError::object("the symbol of a function points outside its section"))?;
+        let end = start + code_bytes.len();
+        if code_bytes.len() % SIZE != 0 || end > MAX_PROGRAM_BYTES {
+            return Err(ControlError::object("a function is not a sequence of instructions"));
         }
-        program.code.extend_from_slice(piece);
+        program.code.extend_from_slice(code_bytes);
         program.add_lines(object, function, start);
         for (_, &target) in code.calls.range((function.section, from)..(function.section, to)) {
             if !placed.iter().any(|p| (p.function.section, p.function.start) == target) {
-                // Where it will be is known when all before it are there.
-                placed.push(PlacedSection { function: self::function(object, target)?, start: usize::MAX });
+                // Its offset is known once all functions before it are placed.
+                placed.push(PlacedFunction { function: self::function(object, target)?, start: usize::MAX });
             }
         }
         next += 1;
@@ -59,15 +59,13 @@ pub fn join(object: &Opened<'_>, code: &Code, first: At) -> Result<JoinedProgram
     Ok(program)
 }
 
-fn function<'o, 'a>(object: &'o Opened<'a>, at: At) -> Result<&'o Symbol<'a>, ControlError> {
+fn function<'o, 'a>(object: &'o Opened<'a>, at: CodeOffset) -> Result<&'o Symbol<'a>, ControlError> {
     let mut symbols = object.elf.symbols.iter();
     let found = symbols.find(|s| s.kind == FUNC && (s.section, s.start) == at);
-    found
-        .filter(|s| s.size > 0)
-        .ok_or_else(|| ControlError::object("it calls a function that it does not have"))
+    found.filter(|s| s.size > 0).ok_or_else(|| ControlError::object("it calls an undefined function"))
 }
 
-impl JoinedProgram {
+impl LinkedProgram {
     fn add_lines(&mut self, object: &Opened<'_>, function: &Symbol<'_>, start: usize) {
         let within = |at: usize| at.checked_sub(function.start).filter(|n| *n < function.size);
         for line in object.ext.lines.iter().filter(|l| l.section == function.section) {
@@ -78,9 +76,9 @@ impl JoinedProgram {
         }
     }
 
-    /// Calls count instructions from the one behind them.
-    fn fill_calls(&mut self, code: &Code, placed: &[PlacedSection<'_, '_>]) -> Result<(), ControlError> {
-        for PlacedSection { function, start } in placed {
+    /// Fills in the distances of calls, in instructions after the call.
+    fn fill_calls(&mut self, code: &Code, placed: &[PlacedFunction<'_, '_>]) -> Result<(), ControlError> {
+        for PlacedFunction { function, start } in placed {
             let section = function.section;
             let calls =
                 code.calls.range((section, function.start)..(section, function.start + function.size));
@@ -90,7 +88,7 @@ impl JoinedProgram {
                 let to = to.map_or(0, |p| p.start);
                 let distance = (to as i64 - (at + SIZE) as i64) / SIZE as i64;
                 let mut call = Instruction::at(&mut self.code, at)
-                    .ok_or_else(|| ControlError::object("a call is no instruction"))?;
+                    .ok_or_else(|| ControlError::object("a call is not an instruction"))?;
                 call.set_number(distance as i32 as u32);
             }
         }
