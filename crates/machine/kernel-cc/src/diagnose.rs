@@ -28,7 +28,7 @@ pub fn unknown_types() -> ControlError {
 }
 
 /// Returns the cause of a failure if it is known, otherwise the failure itself.
-pub fn why(failure: ControlError, kernel: &Btf<'_>) -> ControlError {
+pub fn explain(failure: ControlError, kernel: &Btf<'_>) -> ControlError {
     if !matches!(failure, ControlError::Kernel { .. } | ControlError::Rejected { .. }) {
         return failure;
     }

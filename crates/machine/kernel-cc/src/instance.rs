@@ -21,14 +21,18 @@ impl Loaded {
     /// # Errors
     /// Fails if something is missing or unknown, or the kernel rejects the program.
     pub fn load(name: &str, parameters: &[(&str, u64)]) -> Result<Loaded, ControlError> {
-        Loaded::of(name, object_of(name)?, parameters)
+        Loaded::load_object(name, object_of(name)?, parameters)
     }
 
     /// Loads an object file that is not in the registry; otherwise as [`Loaded::load`].
     ///
     /// # Errors
     /// Fails as [`Loaded::load`] does.
-    pub fn of(name: &str, object: &[u8], parameters: &[(&str, u64)]) -> Result<Loaded, ControlError> {
+    pub fn load_object(
+        name: &str,
+        object: &[u8],
+        parameters: &[(&str, u64)],
+    ) -> Result<Loaded, ControlError> {
         let mut opened = Opened::new(name, object)?;
         opened.set(parameters)?;
         let mut from = 0;

@@ -32,7 +32,7 @@ impl Opened<'_> {
         capabilities::check()?;
         let types = fs::read(diagnose::TYPES).map_err(|e| diagnose::without_types(&e))?;
         let kernel = Btf::read(&types).ok_or_else(diagnose::unknown_types)?;
-        self.load_on(&kernel, kernel_name).map_err(|failure| diagnose::why(failure, &kernel))
+        self.load_on(&kernel, kernel_name).map_err(|failure| diagnose::explain(failure, &kernel))
     }
 
     fn load_on(&self, kernel: &Btf<'_>, kernel_name: &str) -> Result<VerifiedControl, ControlError> {

@@ -78,7 +78,9 @@ fn every_program_loads_carries_data_and_unloads() {
 
 #[test]
 fn two_instances_have_their_own_parameters() {
-    let load = |window| Loaded::of("steady", STEADY, &[("window", window)]).unwrap_or_else(|e| panic!("{e}"));
+    let load = |window| {
+        Loaded::load_object("steady", STEADY, &[("window", window)]).unwrap_or_else(|e| panic!("{e}"))
+    };
     let (a, b) = (load(7), load(31));
     assert_ne!(a.kernel_name(), b.kernel_name());
     assert_eq!(transfer(a.kernel_name()), 7);
@@ -94,7 +96,7 @@ fn two_instances_have_their_own_parameters() {
 /// `tcp_allowed_congestion_control` lists it.
 #[test]
 fn unprivileged_programs_may_choose_a_loaded_control() {
-    let loaded = Loaded::of("steady", STEADY, &[("window", 5)]).unwrap();
+    let loaded = Loaded::load_object("steady", STEADY, &[("window", 5)]).unwrap();
     let name = loaded.kernel_name().to_string();
     let chosen = std::thread::spawn(move || {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -114,7 +116,7 @@ fn unprivileged_programs_may_choose_a_loaded_control() {
 fn sockets_keep_an_unloaded_control() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let loaded = Loaded::of("steady", STEADY, &[("window", 5)]).unwrap();
+    let loaded = Loaded::load_object("steady", STEADY, &[("window", 5)]).unwrap();
     let name = loaded.kernel_name().to_string();
     set_control(&socket, &name).unwrap();
     drop(loaded);
@@ -128,9 +130,9 @@ fn sockets_keep_an_unloaded_control() {
 
 #[test]
 fn invalid_parameters_are_rejected_by_name() {
-    let e = Loaded::of("steady", STEADY, &[("wind", 7)]).unwrap_err().to_string();
+    let e = Loaded::load_object("steady", STEADY, &[("wind", 7)]).unwrap_err().to_string();
     assert!(e.contains("`wind`") && e.contains("window, pacing_rate"), "{e}");
-    let e = Loaded::of("steady", STEADY, &[("window", 1 << 32)]).unwrap_err().to_string();
+    let e = Loaded::load_object("steady", STEADY, &[("window", 1 << 32)]).unwrap_err().to_string();
     assert!(e.contains("at most 4294967295"), "{e}");
 }
 
@@ -140,7 +142,7 @@ fn threads_that_load_concurrently_get_different_names() {
     let start = std::sync::Barrier::new(6);
     let load = || {
         start.wait();
-        Loaded::of("steady", STEADY, &[]).unwrap_or_else(|e| panic!("{e}"))
+        Loaded::load_object("steady", STEADY, &[]).unwrap_or_else(|e| panic!("{e}"))
     };
     let loaded: Vec<Loaded> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..6).map(|_| scope.spawn(load)).collect();
@@ -159,7 +161,7 @@ fn a_rejected_program_is_reported_with_the_verifiers_reasons() {
     let mut object = STEADY.to_vec();
     let name = object.windows(10).position(|w| w == b"\0snd_cwnd\0").unwrap(); // `cong_control` sets it
     object[name + 1] = b'X';
-    let e = Loaded::of("steady", &object, &[]).unwrap_err().to_string();
+    let e = Loaded::load_object("steady", &object, &[]).unwrap_err().to_string();
     assert!(e.contains("the kernel rejected the eBPF program of steady: cong_control: "), "{e}");
     assert!(e.contains("; ") && e.contains("tp->snd_cwnd"), "{e}");
     assert!(e.contains("this kernel has no tcp_sock.Xnd_cwnd"), "{e}");
@@ -171,7 +173,7 @@ fn hold_an_instance() {
     if std::env::var_os("HOLD_AN_INSTANCE").is_none() {
         return;
     }
-    let loaded = Loaded::of("steady", STEADY, &[]).unwrap();
+    let loaded = Loaded::load_object("steady", STEADY, &[]).unwrap();
     println!("\nholding {}", loaded.kernel_name());
     io::stdout().flush().unwrap();
     std::thread::sleep(Duration::from_secs(600));

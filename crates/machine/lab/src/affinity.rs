@@ -15,8 +15,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// Packets per 10 ms window that are too many for one CPU to forward, send and receive.
 const MAX_PACKETS_ON_ONE_CPU: u32 = 300;
-/// The threads return to one CPU after this many consecutive windows with less than half of [`MAX_PACKETS_ON_ONE_CPU`]
-/// packets. That is longer than any round trip, and each round trip may bring a burst.
+/// The threads return to one CPU after this many consecutive windows with less than half of
+/// [`MAX_PACKETS_ON_ONE_CPU`] packets. That is longer than any round trip, and each round trip may bring a
+/// burst.
 const CALM_WINDOWS: u32 = 100;
 
 /// The threads of a run that send and receive TCP traffic.

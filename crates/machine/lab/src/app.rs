@@ -90,7 +90,7 @@ pub struct AskingApp {
 
 impl AskingApp {
     /// Returns the requesting end of a flow, or `None` if the flow has no requests.
-    pub fn of(flow: &PlannedFlow) -> Option<AskingApp> {
+    pub fn for_flow(flow: &PlannedFlow) -> Option<AskingApp> {
         let asking = flow.asking()?;
         let connections = vec![None; asking.connections as usize];
         Some(AskingApp { asker: Asker::new(asking), asks: VecDeque::new(), connections })

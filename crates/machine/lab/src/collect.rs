@@ -51,7 +51,7 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
         cc: f.cc.clone(),
         delivered_bytes: f.delivered.load(Relaxed),
         start: f.start,
-        done: f.done(end),
+        done: f.finished_at(end),
         active: f.active(end),
         rtt_ms,
         rtt_acks_ms,

@@ -219,8 +219,8 @@ impl<'a> Daemons<'a> {
     pub fn command(&mut self, host: usize, command: &str) -> Result<(i32, String), LabError> {
         let scenario = self.scenario;
         let console = &mut self.consoles.get_mut(&host).ok_or(LabError::Killed)?.console;
-        let asked = console.send(command).and_then(|()| console.answer(COMMAND_TIMEOUT));
-        asked.map_err(failed(scenario, host, "querying its daemons"))
+        let answer = console.send(command).and_then(|()| console.answer(COMMAND_TIMEOUT));
+        answer.map_err(failed(scenario, host, "querying its daemons"))
     }
 
     /// Applies the scenario's faults of tunnels, sessions and hosts until `end`, and records daemons that end

@@ -224,7 +224,8 @@ impl<'a> Engine<'a> {
         self
     }
 
-    /// Forwards packets until the end, or until `stop` is set. `threads` are the threads that send and receive.
+    /// Forwards packets until the end, or until `stop` is set. `threads` are the threads that send and
+    /// receive.
     pub fn run(mut self, stop: &AtomicBool, threads: &TrafficThreads) -> io::Result<EngineReport> {
         self.punctuality.real_time = schedule::be_punctual(Some(REAL_TIME_PRIORITY));
         let mut placement = CpuPlacement::new(threads, self.punctuality.real_time);
@@ -333,8 +334,8 @@ impl<'a> Engine<'a> {
             self.note_sent(now, host, &batch);
             for packet in batch.drain(..) {
                 self.bursts.enter(now, host, packet.id, waited);
-                self.fragment_loss.note(&packet);
-                self.inner.note(now, direction, &packet);
+                self.fragment_loss.record(&packet);
+                self.inner.record_entry(now, direction, &packet);
                 self.directions[direction].path.chain.handle_packet(now, packet, &mut self.outbox);
             }
             self.batch = batch;
@@ -421,7 +422,7 @@ impl<'a> Engine<'a> {
             } else {
                 p.refused += u64::from(file::write(w.to, frame).is_err());
             }
-            self.pool.give(packet.body);
+            self.pool.recycle(packet.body);
         }
         if joins {
             let last = self.joiner.finish();
@@ -436,7 +437,7 @@ impl<'a> Engine<'a> {
             } else if let Some(flow) = self.fragment_loss.ports(&packet).and_then(|p| self.plan.flow_of(p)) {
                 flow.note_drop(packet.body.ip());
             }
-            self.pool.give(packet.body);
+            self.pool.recycle(packet.body);
         }
         for (_, packet, mtu) in self.outbox.bounced.drain(..) {
             if let Some(icmp) = wire::too_big(packet.body.ip(), mtu) {
@@ -445,7 +446,7 @@ impl<'a> Engine<'a> {
                     recorder.host(now, w.path.hosts[0], &icmp[VIRTIO..]);
                 }
             }
-            self.pool.give(packet.body);
+            self.pool.recycle(packet.body);
         }
     }
 

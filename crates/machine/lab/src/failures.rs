@@ -2,7 +2,7 @@
 //!
 //! | component | checked by, interval | when its end is a failure |
 //! |---|---|---|
-//! | a host's daemons and the process that started them | `Daemons::play`, 20 ms: their first process reports each exit ([`crate::launch`]) | always, except for daemons that a fault of the scenario kills |
+//! | a host's daemons and the process that started them | `Daemons::apply_faults`, 20 ms: their first process reports each exit ([`crate::launch`]) | always, except for daemons that a fault of the scenario kills |
 //! | nginx, HAProxy, the threads of a `longfat` relay | `Relays::run`, 10 ms | always |
 //! | a program of a flow | `Tools::run`, 2 ms | when a signal ended it; for iperf3, and for a server that its client still needs, also when its exit code is not 0 |
 //! | a server of a shell | the shell's loop, 50 ms | when a signal ended it |

@@ -31,7 +31,7 @@ impl FragmentedPackets {
 
     /// Records a whole packet that enters a link.
     #[inline]
-    pub fn note(&mut self, packet: &Packet<Wire>) {
+    pub fn record(&mut self, packet: &Packet<Wire>) {
         if !self.has_fragments {
             return;
         }
@@ -79,7 +79,7 @@ mod tests {
         };
         assert!(piece(1).body.ip().is_empty() && piece(0).body.ip().len() > VIRTIO);
         let mut lost = FragmentedPackets { has_fragments: true, ..FragmentedPackets::default() };
-        lost.note(&whole);
+        lost.record(&whole);
         assert_eq!(lost.ports(&piece(1)), Some([0x0102, 0x0304]));
         assert_eq!(lost.ports(&piece(0)), None);
         assert_eq!(lost.ports(&whole), Some([0x0102, 0x0304]));

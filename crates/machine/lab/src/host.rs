@@ -82,7 +82,7 @@ impl Owner {
         };
         kind << 32 | i as u64
     }
-    fn of(token: u64) -> Owner {
+    fn from_token(token: u64) -> Owner {
         let i = (token & 0xffff_ffff) as usize;
         match token >> 32 {
             0 => Owner::Connection(i),
@@ -267,7 +267,7 @@ impl<'a> LabHost<'a> {
                 .wait_exactly(&mut events, Some(timeout))
                 .map_err(LabError::system("waiting for sockets"))?;
             for &Readiness { token, readable: read, writable: write, .. } in &events {
-                match Owner::of(token) {
+                match Owner::from_token(token) {
                     Owner::Connection(i) => self.handle_socket(i, read, write),
                     Owner::Listener(i) => self.handle_listener(i),
                     Owner::Sink(i) => {
@@ -381,7 +381,7 @@ impl<'a> LabHost<'a> {
         if leg.first {
             let (of, connection) = (leg.flow, leg.connection);
             if connection == 0
-                && let Some(asking) = AskingApp::of(flow)
+                && let Some(asking) = AskingApp::for_flow(flow)
             {
                 self.askers.insert(of, asking);
                 self.ask(of, |asking| asking.asker.start(due, &mut asking.asks));

@@ -85,7 +85,7 @@ impl Identity {
     ///
     /// # Errors
     /// Fails if the user does not exist, or if this process cannot switch users.
-    pub(crate) fn of(user: Option<&str>) -> Result<Identity, LabError> {
+    pub(crate) fn resolve(user: Option<&str>) -> Result<Identity, LabError> {
         let is_root = user::effective_ids().0 == 0;
         let outer_ids = outside_ids();
         let plain = Identity { account: None, outer_ids, confined: false, is_default: false };
@@ -194,7 +194,7 @@ pub struct Guards {
 
 /// Detects the restrictions that this machine supports.
 pub fn guards() -> Guards {
-    let identity = Identity::of(None).ok().filter(|identity| identity.is_default);
+    let identity = Identity::resolve(None).ok().filter(|identity| identity.is_default);
     let refusal = identity.zip(std::env::current_dir().ok()).and_then(|(identity, folder)| {
         identity.grants(Author::User, &folder, &[]).err().map(|e| format!("{}: {}", e.path.display(), e.why))
     });

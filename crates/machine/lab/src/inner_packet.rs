@@ -161,7 +161,7 @@ impl InnerPackets {
 
     /// Records a packet that enters a direction of a link.
     #[inline]
-    pub fn note(&mut self, now: Time, direction: usize, packet: &Packet<Wire>) {
+    pub fn record_entry(&mut self, now: Time, direction: usize, packet: &Packet<Wire>) {
         let Some(tap) = self.taps.get_mut(&direction) else { return };
         if !wire::is_esp(packet.body.ip(), tap.port) {
             return;

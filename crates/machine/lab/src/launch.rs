@@ -1,9 +1,9 @@
 //! Starts a user's program inside a host, without any rights over the lab.
 //!
 //! The program gets the host's network namespace, a mount namespace in which `/etc/hosts` has the scenario's
-//! names, and a process-id namespace. The first process of that namespace ([`InitSetup`]) kills every descendant
-//! when the program ends, when [`Running`] is dropped, or when this process is gone for any reason. Files,
-//! working directory and terminal are the caller's.
+//! names, and a process-id namespace. The first process of that namespace ([`InitSetup`]) kills every
+//! descendant when the program ends, when [`Running`] is dropped, or when this process is gone for any
+//! reason. Files, working directory and terminal are the caller's.
 //!
 //! [`crate::identity`] determines the user that it runs as. Neither the program nor its children can regain
 //! privileges (`no_new_privs`, an empty bounding set): sudo, su and the like do not work inside.
@@ -295,7 +295,7 @@ fn launch_error(
 impl Running {
     /// Returns the exit code if the command has ended.
     pub(crate) fn try_wait(&mut self) -> io::Result<Option<i32>> {
-        self.take(Wait::Look)
+        self.reap(Wait::Look)
     }
 
     /// Returns the next orphaned process of a privileged command that has ended: its process id inside, and
@@ -319,7 +319,7 @@ impl Running {
     /// Waits until the command ends. Returns its exit code.
     pub(crate) fn wait(&mut self) -> io::Result<i32> {
         // The lifeline may be full of unread messages; that blocks nothing.
-        self.take(Wait::Block).map(|code| code.unwrap_or(128 + signal::SIGKILL))
+        self.reap(Wait::Block).map(|code| code.unwrap_or(128 + signal::SIGKILL))
     }
 
     /// Waits up to `timeout` for a change.
@@ -353,7 +353,7 @@ impl Running {
         }
     }
 
-    fn take(&mut self, wait: Wait) -> io::Result<Option<i32>> {
+    fn reap(&mut self, wait: Wait) -> io::Result<Option<i32>> {
         if self.ended.is_none() {
             self.ended = process::wait_for(self.pid, wait)?;
         }

@@ -187,8 +187,8 @@ impl Netlink {
 
     /// Adds a route, or replaces an existing one.
     pub fn route(&self, route: &DeviceRoute<'_>) -> io::Result<()> {
-        // rtmsg: family, lengths of destination and source, tos, table unspecified (its number may need more than a byte),
-        // protocol static, scope link, type unicast, flags.
+        // rtmsg: family, lengths of destination and source, tos, table unspecified (its number may need more
+        // than a byte), protocol static, scope link, type unicast, flags.
         let DeviceRoute { to, index, from, table, window, cc } = *route;
         let (family, destination) = family_and_bytes(to.address);
         let m = [family, to.bits, 0, 0, 0, 4, 253, 1, 0, 0, 0, 0];

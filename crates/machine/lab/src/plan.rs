@@ -149,7 +149,7 @@ impl PlannedFlow {
     }
     /// Returns when the flow finished before the run's `end`: when the receiving application had read its
     /// last byte.
-    pub fn done(&self, end: Time) -> Option<Time> {
+    pub fn finished_at(&self, end: Time) -> Option<Time> {
         let last_read = || Time::from_nanos(self.last_read.load(Relaxed));
         match self.app {
             _ if self.tool.is_some() => PlannedFlow::time(&self.finished),
@@ -165,7 +165,7 @@ impl PlannedFlow {
     /// Returns the duration of the flow, at most until the run's `end`.
     pub fn active(&self, end: Time) -> Span {
         let from = PlannedFlow::time(&self.established).unwrap_or(self.start);
-        self.done(end).unwrap_or(end).since(from)
+        self.finished_at(end).unwrap_or(end).since(from)
     }
 }
 

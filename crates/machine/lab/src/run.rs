@@ -92,7 +92,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Ou
         None => &mut |_| (),
     };
     if user.is_some() {
-        Identity::of(user)?;
+        Identity::resolve(user)?;
     }
     let never = AtomicBool::new(false);
     let cancel = stop.unwrap_or(&never);
@@ -160,7 +160,7 @@ impl LabJob<'_> {
         let network = LabNetwork::build(scenario)?;
         let mut daemons = Daemons::bring_up(scenario, &network, seed, cancel)?;
         script::run(scenario, &network, scripts)?;
-        let identity = Identity::of(user)?;
+        let identity = Identity::resolve(user)?;
         let relays = Relays::prepare(scenario, plan, &network, &identity)?;
         let tools = Tools::prepare(scenario, plan, &network, identity)?;
         let pcap = pcap.map(pcap::open).transpose().map_err(LabError::system("captures"))?;

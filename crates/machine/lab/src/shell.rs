@@ -100,7 +100,7 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError
         None => &mut |_| (),
     };
     if user.is_some() {
-        Identity::of(user.as_deref())?;
+        Identity::resolve(user.as_deref())?;
     }
     let no_controls = Controls::default();
     // Keep the loaded programs until the end. If no flow is run, commands can use another congestion control.
@@ -196,7 +196,7 @@ impl ShellJob<'_> {
         let mut daemons = Daemons::bring_up(self.scenario, &network, self.seed, &AtomicBool::new(false))?;
         self.set_defaults(&network, report)?;
         let hosts_file = network::hosts_file(self.scenario);
-        let identity = Identity::of(self.user.as_deref())?;
+        let identity = Identity::resolve(self.user.as_deref())?;
         let tools = Tools::prepare(self.scenario, self.plan, &network, identity.clone())?;
         let relays = Relays::prepare(self.scenario, self.plan, &network, &identity)?;
         let identity = self.own_identity(identity, report)?;

@@ -229,7 +229,7 @@ impl Pool {
         self.0.pop().unwrap_or_else(|| Vec::with_capacity(2048))
     }
     /// Returns a packet's buffer to the pool.
-    pub fn give(&mut self, wire: Wire) {
+    pub fn recycle(&mut self, wire: Wire) {
         if self.0.len() < 1024 && wire.0.capacity() > 0 {
             self.0.push(wire.0);
         }

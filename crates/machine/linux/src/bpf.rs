@@ -56,7 +56,8 @@ struct Addresses<'a>([u8; ARGUMENTS], PhantomData<&'a mut [u8]>);
 /// Addresses in the arguments must be valid for what the command reads and writes there.
 unsafe fn call(mut arguments: [u8; ARGUMENTS], command: i32) -> io::Result<i32> {
     let (at, len) = (arguments.as_mut_ptr(), ARGUMENTS as u32);
-    // SAFETY: the kernel reads and writes at most `len` bytes of the arguments; for the addresses in them, as the caller promises.
+    // SAFETY: the kernel reads and writes at most `len` bytes of the arguments; for the addresses in them, as
+    // the caller promises.
     check(unsafe { libc::syscall(libc::SYS_bpf, command, at, len) })
 }
 
@@ -108,13 +109,15 @@ impl Numbers {
 
     /// Runs a command without addresses.
     fn call(self, command: i32) -> io::Result<i32> {
-        // SAFETY: descriptors, numbers, flags and names; every address is zero, which the commands take for absent.
+        // SAFETY: descriptors, numbers, flags and names; every address is zero, which the commands take for
+        // absent.
         unsafe { call(self.0, command) }
     }
 
     /// Runs a command without addresses that returns a new descriptor.
     fn open(self, command: i32) -> io::Result<OwnedFd> {
-        // SAFETY: as of `Numbers::call`; MAP_CREATE, LINK_CREATE and the commands that find by number return descriptors.
+        // SAFETY: as of `Numbers::call`; MAP_CREATE, LINK_CREATE and the commands that find by number return
+        // descriptors.
         unsafe { open(self.0, command) }
     }
 }
@@ -171,8 +174,8 @@ pub fn set(map: BorrowedFd<'_>, value: &[u8]) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let arguments = Numbers::new().fd(0, map).reads(8, &ONLY_KEY).reads(16, value);
-    // SAFETY: the maps of this module have keys of four bytes, and the kernel reads as many bytes of the value as the map's
-    // values have, which is as many as there are.
+    // SAFETY: the maps of this module have keys of four bytes, and the kernel reads as many bytes of the
+    // value as the map's values have, which is as many as there are.
     unsafe { call(arguments.0, MAP_UPDATE_ELEM) }.map(drop)
 }
 
@@ -227,8 +230,8 @@ pub fn load_program(program: &ProgramLoad<'_>) -> Result<OwnedFd, Refused> {
         let numbers = if log.is_empty() { numbers } else { numbers.word(24, 1).word(28, log.len() as u32) };
         let arguments = numbers.text(16, &licence).reads(8, program.code).reads(96, program.lines);
         let arguments = if log.is_empty() { arguments } else { arguments.writes(32, log) };
-        // SAFETY: the kernel reads whole instructions and lines, as many as there are, and the licence to its final zero; it
-        // writes at most as many bytes to the log as it has. PROG_LOAD returns a descriptor.
+        // SAFETY: the kernel reads whole instructions and lines, as many as there are, and the licence to its
+        // final zero; it writes at most as many bytes to the log as it has. PROG_LOAD returns a descriptor.
         unsafe { open(arguments.0, PROG_LOAD) }
     };
     let mut error = io::Error::other("not tried");
@@ -299,8 +302,8 @@ fn info(object: BorrowedFd<'_>) -> io::Result<Info> {
 unsafe fn detailed_info(object: BorrowedFd<'_>, question: [u8; ARGUMENTS]) -> io::Result<Info> {
     let mut info_bytes = question;
     let arguments = Numbers::new().fd(0, object).word(4, ARGUMENTS as u32).writes(8, &mut info_bytes);
-    // SAFETY: the kernel reads and writes at most as many bytes of `info_bytes` as it has; for the addresses in it, as the caller
-    // promises.
+    // SAFETY: the kernel reads and writes at most as many bytes of `info_bytes` as it has; for the addresses
+    // in it, as the caller promises.
     unsafe { call(arguments.0, OBJ_GET_INFO_BY_FD) }?;
     Ok(Info(info_bytes))
 }

@@ -60,8 +60,8 @@ pub fn receive_marked(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usiz
 fn address(from: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
     match from.ss_family as i32 {
         libc::AF_INET => {
-            // SAFETY: the storage is as large as either kind of address and aligned for both; the family says that the kernel
-            // wrote this one, which holds numbers only.
+            // SAFETY: the storage is as large as either kind of address and aligned for both; the family says
+            // that the kernel wrote this one, which holds numbers only.
             let a = unsafe { &*(&raw const *from).cast::<libc::sockaddr_in>() };
             let ip = Ipv4Addr::from(a.sin_addr.s_addr.to_ne_bytes());
             Ok(SocketAddr::new(ip.into(), u16::from_be(a.sin_port)))
@@ -81,9 +81,10 @@ fn mark_of(head: &libc::msghdr) -> u8 {
     // SAFETY: the kernel has written whole control messages, `msg_controllen` bytes of them.
     let mut at = unsafe { libc::CMSG_FIRSTHDR(head) };
     while !at.is_null() {
-        // SAFETY: where it is not null, it points to a whole header within the control messages, aligned as those are; the value
-        // that the kernel writes behind it is one byte of IPv4 (`ip_cmsg_recv_tos`) and an integer of IPv6
-        // (`ip6_datagram_recv_specific_ctl`), and the next step stays within `msg_controllen`.
+        // SAFETY: where it is not null, it points to a whole header within the control messages, aligned as
+        // those are; the value that the kernel writes behind it is one byte of IPv4 (`ip_cmsg_recv_tos`) and
+        // an integer of IPv6 (`ip6_datagram_recv_specific_ctl`), and the next step stays within
+        // `msg_controllen`.
         unsafe {
             match ((*at).cmsg_level, (*at).cmsg_type) {
                 (libc::SOL_IP, libc::IP_TOS) => return *libc::CMSG_DATA(at) & ECN,

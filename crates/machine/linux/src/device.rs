@@ -34,7 +34,8 @@ enum Value {
 impl Request {
     /// Returns `None` if the name is too long for a device.
     fn new(device: &str, value: Value) -> Option<Request> {
-        // SAFETY: all zeros is a value of `ifreq`: a name without letters and a union of numbers and pointers.
+        // SAFETY: all zeros is a value of `ifreq`: a name without letters and a union of numbers and
+        // pointers.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         // The name must end with zero.
         if device.len() >= request.ifr_name.len() {
@@ -64,8 +65,8 @@ impl Request {
     /// The request's value must be the one that the kernel reads or writes for this request number; if it is
     /// an address, its memory must have the size that the kernel expects and live until the call returns.
     unsafe fn send(&mut self, to: BorrowedFd<'_>, number: u64) -> io::Result<()> {
-        // SAFETY: the kernel reads and writes the `ifreq` that it is given, which outlives the call; the rest is the caller's
-        // promise.
+        // SAFETY: the kernel reads and writes the `ifreq` that it is given, which outlives the call; the rest
+        // is the caller's promise.
         check(unsafe { libc::ioctl(to.as_raw_fd(), number as _, &raw mut self.0) }.into()).map(drop)
     }
 }
@@ -127,8 +128,9 @@ pub fn ethtool_value(device: &str, command: EthtoolQuestion) -> Option<u32> {
     let mut request = Request::new(device, Value::None)?;
     let mut value: [u32; 2] = [command as u32, 0];
     request.0.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: SIOCETHTOOL follows `ifru_data`. The commands of `EthtoolQuestion` read and write an `ethtool_value` there, which
-    // is two 32-bit numbers (`ethtool_get_value`, net/ethtool/ioctl.c); they outlive the call.
+    // SAFETY: SIOCETHTOOL follows `ifru_data`. The commands of `EthtoolQuestion` read and write an
+    // `ethtool_value` there, which is two 32-bit numbers (`ethtool_get_value`, net/ethtool/ioctl.c); they
+    // outlive the call.
     unsafe { request.send(socket.as_fd(), SIOCETHTOOL).ok()? };
     Some(value[1])
 }

@@ -24,8 +24,8 @@ pub fn catch_interrupts() {
         }
         action.sa_sigaction = store_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
         action.sa_flags = libc::SA_RESTART | libc::SA_RESETHAND;
-        // SAFETY: `action` outlives the call. The handler does nothing but store a number in an atomic, which is safe at any
-        // moment (signal-safety(7)), and takes one argument, as SA_SIGINFO is not set.
+        // SAFETY: `action` outlives the call. The handler does nothing but store a number in an atomic, which
+        // is safe at any moment (signal-safety(7)), and takes one argument, as SA_SIGINFO is not set.
         unsafe { libc::sigaction(signal, &action, null_mut()) };
     }
 }

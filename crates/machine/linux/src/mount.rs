@@ -94,8 +94,8 @@ fn set_attributes(
     to: MountAttributes,
 ) -> io::Result<()> {
     let folder = folder.map_or(libc::AT_FDCWD, |fd| fd.as_raw_fd());
-    // SAFETY: the path ends with zero; the kernel reads as many bytes of the structure as it is told, and has one of the same
-    // layout.
+    // SAFETY: the path ends with zero; the kernel reads the given number of bytes of the structure, and has
+    // one of the same layout.
     let code = unsafe {
         let size = size_of::<MountAttributes>();
         libc::syscall(libc::SYS_mount_setattr, folder, path.as_ptr(), flags, &raw const to, size)

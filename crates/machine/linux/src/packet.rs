@@ -43,8 +43,8 @@ impl PacketSocket {
         let mut from: libc::sockaddr_ll = unsafe { zeroed() };
         let mut size = size_of_val(&from) as libc::socklen_t;
         let (at, len) = (buffer.as_mut_ptr().cast(), buffer.len());
-        // SAFETY: the kernel writes at most `len` bytes to the buffer, and at most `size` bytes of an address to `from`; a packet
-        // socket's address is a `sockaddr_ll`.
+        // SAFETY: the kernel writes at most `len` bytes to the buffer, and at most `size` bytes of an address
+        // to `from`; a packet socket's address is a `sockaddr_ll`.
         check_size(unsafe {
             libc::recvfrom(self.0.as_raw_fd(), at, len, 0, (&raw mut from).cast(), &mut size)
         })?;
@@ -67,8 +67,8 @@ pub(crate) fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> io::Result<()> 
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
     let (at, size) = ((&raw const program).cast(), size_of_val(&program) as libc::socklen_t);
-    // SAFETY: the kernel reads the structure, whose size is given, and copies as many instructions as it says, which is as many
-    // as there are; it writes to neither.
+    // SAFETY: the kernel reads the structure, whose size is given, and copies as many instructions as it
+    // says, which is as many as there are; it writes to neither.
     check(
         unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, at, size) }
             .into(),

@@ -60,7 +60,8 @@ pub struct PacketRing {
     drops: u64,
 }
 
-// SAFETY: the memory belongs to this value alone, as a `Box` would; the kernel does not care which thread reads it.
+// SAFETY: the memory belongs to this value alone, as a `Box` would; the kernel does not care which thread
+// reads it.
 unsafe impl Send for PacketRing {}
 
 impl PacketRing {
@@ -103,15 +104,17 @@ impl PacketRing {
     /// the kernel. Returns `false` if there is none.
     pub fn next_block(&mut self, read: &mut dyn FnMut(&[u8])) -> bool {
         let offset = self.next as usize * self.size.block as usize;
-        // SAFETY: `next` is below the number of blocks, so the block lies within the mapping, which lives as long as `self`.
+        // SAFETY: `next` is below the number of blocks, so the block lies within the mapping, which lives as
+        // long as `self`.
         let block = unsafe { self.memory.add(offset) };
-        // SAFETY: the status lies in the block, whose begin is that of a page, so it is aligned; both sides access it as an atomic.
+        // SAFETY: the status lies in the block, whose begin is that of a page, so it is aligned; both sides
+        // access it as an atomic.
         let status = unsafe { AtomicU32::from_ptr(block.add(STATUS).as_ptr().cast()) };
         if status.load(Ordering::Acquire) & TO_USER == 0 {
             return false;
         }
-        // SAFETY: a block with this status belongs to this process: the kernel writes nothing to it until the status is changed
-        // below, and no other reference to it exists.
+        // SAFETY: a block with this status belongs to this process: the kernel writes nothing to it until the
+        // status is changed below, and no other reference to it exists.
         read(unsafe { std::slice::from_raw_parts(block.as_ptr(), self.size.block as usize) });
         status.store(TO_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.size.blocks;
@@ -153,7 +156,8 @@ fn bytes(size: RingSize) -> usize {
 
 fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
     let (at, size) = ((&raw const *value).cast(), size_of::<T>() as libc::socklen_t);
-    // SAFETY: the kernel reads at most `size` bytes of the value, which outlives the call; no value here holds an address.
+    // SAFETY: the kernel reads at most `size` bytes of the value, which outlives the call; no value here
+    // holds an address.
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, at, size) }.into())
         .map(drop)
 }

@@ -236,8 +236,8 @@ impl<'a> TextList<'a> {
 /// Executes a program in this process (execve(2)). Returns only on failure, with the error. May be called
 /// between `clone` and `execve`.
 pub fn execute(program: &CStr, arguments: &TextList<'_>, environment: &TextList<'_>) -> io::Error {
-    // SAFETY: `TextList` borrows the texts that its addresses are of, each ends with zero, and each list ends with null. On
-    // success nothing of this program is left that could be used wrongly.
+    // SAFETY: `TextList` borrows the texts that its addresses are of, each ends with zero, and each list ends
+    // with null. On success nothing of this program is left that could be used wrongly.
     unsafe {
         libc::execve(program.as_ptr(), arguments.pointers.as_ptr(), environment.pointers.as_ptr());
     }

@@ -12,7 +12,8 @@ use std::ptr::null;
 /// Whether this kernel can reject system calls with an error by a filter (SECCOMP_RET_ERRNO).
 pub fn filters_calls() -> bool {
     let refuse = libc::SECCOMP_RET_ERRNO;
-    // SAFETY: the kernel reads the number whose address it is given, which outlives the call, and changes nothing.
+    // SAFETY: the kernel reads the number whose address it is given, which outlives the call, and changes
+    // nothing.
     let code =
         unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0u32, &raw const refuse) };
     code == 0
@@ -23,8 +24,9 @@ pub fn filters_calls() -> bool {
 pub fn filter_calls(filter: &[libc::sock_filter]) -> io::Result<()> {
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: the kernel copies as many instructions as `program` says, which is as many as there are, and writes to none. A
-    // filter makes calls fail or ends the process: it cannot change what a call does to memory.
+    // SAFETY: the kernel copies as many instructions as `program` says, which is as many as there are, and
+    // writes to none. A filter makes calls fail or ends the process: it cannot change what a call does to
+    // memory.
     let code = unsafe {
         let (mode, unused) = (libc::SECCOMP_MODE_FILTER as libc::c_ulong, 0 as libc::c_ulong);
         libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program, unused, unused)
@@ -91,7 +93,7 @@ pub fn limit_writes(writable: Option<&[&CStr]>) -> io::Result<()> {
 fn create(attributes: &RulesetAttributes) -> io::Result<OwnedFd> {
     // Older kernels know fewer fields, and accept more if those are 0.
     let size = size_of::<RulesetAttributes>();
-    // SAFETY: the kernel reads as many bytes of the structure as it is told.
+    // SAFETY: the kernel reads the given number of bytes of the structure.
     let fd = check(unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, &raw const *attributes, size, 0u32)
     })?;

@@ -15,12 +15,14 @@ pub fn exact_timers() {
 pub fn be_punctual(priority: Option<i32>) -> bool {
     exact_timers();
     let Some(priority) = priority else { return true };
-    // SAFETY: all zeros is a value of `sched_param`, which holds numbers only (musl's has more of them than glibc's).
+    // SAFETY: all zeros is a value of `sched_param`, which holds numbers only (musl's has more of them than
+    // glibc's).
     let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
     parameter.sched_priority = priority;
     // Called by number, because musl's function always fails; 0 is the calling thread.
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the kernel reads the parameter, whose first field is all of its `sched_param`, and keeps no address of it.
+    // SAFETY: the kernel reads the parameter, whose first field is all of its `sched_param`, and keeps no
+    // address of it.
     unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const parameter) == 0 }
 }
 

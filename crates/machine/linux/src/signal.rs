@@ -19,8 +19,8 @@ impl Disposition {
 
     /// Sets the action. Returns the previous one if the signal can be changed.
     fn set(self, signal: i32) -> Option<Disposition> {
-        // SAFETY: the fields of `Disposition` are SIG_DFL, SIG_IGN or what this call has returned earlier: a handler that was
-        // installed in this program, whose code stays where it is.
+        // SAFETY: the fields of `Disposition` are SIG_DFL, SIG_IGN or what this call has returned earlier: a
+        // handler that was installed in this program, whose code stays where it is.
         let before = unsafe { libc::signal(signal, self.0) };
         (before != libc::SIG_ERR).then_some(Disposition(before))
     }
@@ -65,7 +65,8 @@ pub fn suspend() {
 
 /// Builds a set of signals.
 fn set_of(signals: &[i32]) -> libc::sigset_t {
-    // SAFETY: all zeros is a value of `sigset_t`, an array of numbers; the calls write to the one they are given.
+    // SAFETY: all zeros is a value of `sigset_t`, an array of numbers; the calls write to the one they are
+    // given.
     unsafe {
         let mut set: libc::sigset_t = zeroed();
         libc::sigemptyset(&mut set);

@@ -123,7 +123,7 @@ impl Diag {
 
     /// Queries one socket; `None` if it is gone. This costs one lookup, whereas a dump walks the kernel's
     /// table.
-    pub fn again(&mut self, sock: &Sock) -> io::Result<Option<Sock>> {
+    pub fn query(&mut self, sock: &Sock) -> io::Result<Option<Sock>> {
         self.requests.send(&socket_request(sock))?;
         let n = self.requests.recv(&mut self.buffer)?;
         let mut found = Vec::new();

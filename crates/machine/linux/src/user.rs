@@ -50,8 +50,8 @@ fn look_up(key: &Key) -> Option<UserAccount> {
     let mut found = std::ptr::null_mut();
     // SAFETY: all zeros is a value of `passwd`: numbers and null pointers.
     let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
-    // SAFETY: the calls read a name that ends with zero, and write to the entry, to at most `length` bytes of the buffer, and to
-    // `found`; all of them outlive the call.
+    // SAFETY: the calls read a name that ends with zero, and write to the entry, to at most `length` bytes of
+    // the buffer, and to `found`; all of them outlive the call.
     unsafe {
         match key {
             Key::Number(uid) => libc::getpwuid_r(*uid, &mut entry, texts, length, &mut found),
@@ -63,8 +63,8 @@ fn look_up(key: &Key) -> Option<UserAccount> {
     }
     let text = |at: *const c_char| match at.is_null() {
         true => OsString::new(),
-        // SAFETY: a user was found: the entry's texts lie in `buffer`, which lives until the end of this function, and end with
-        // zero.
+        // SAFETY: a user was found: the entry's texts lie in `buffer`, which lives until the end of this
+        // function, and end with zero.
         false => OsString::from_vec(unsafe { CStr::from_ptr(at) }.to_bytes().to_vec()),
     };
     let (name, home, shell) = (text(entry.pw_name), text(entry.pw_dir), text(entry.pw_shell));

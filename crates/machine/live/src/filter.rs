@@ -1,5 +1,5 @@
-//! Compiles `--filter 'parse_host 10.0.0.1 port 443'` to a classic BPF program for packet sockets without link
-//! header.
+//! Compiles `--filter 'parse_host 10.0.0.1 port 443'` to a classic BPF program for packet sockets without
+//! link header.
 
 use capture::SNAPLEN;
 use linux::packet::{

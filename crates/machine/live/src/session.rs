@@ -302,7 +302,7 @@ impl LiveCapture {
         let _ = self.diag.ended(&mut ended);
         let at = now();
         for sock in &ended {
-            if let Some(ends) = self.table.end(sock, at) {
+            if let Some(ends) = self.table.record_end(sock, at) {
                 self.ended_connections.push_back((Instant::now(), ends));
             }
         }
@@ -326,7 +326,7 @@ impl LiveCapture {
         let at = now();
         let open: Vec<Sock> = self.table.open().cloned().collect();
         for sock in open {
-            match self.diag.again(&sock) {
+            match self.diag.query(&sock) {
                 Ok(Some(again)) => _ = self.table.update(&again, at),
                 Ok(None) => self
                     .ended_connections

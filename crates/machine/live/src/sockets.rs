@@ -115,7 +115,7 @@ impl SocketTable {
     }
 
     /// Adds a socket's final report. Returns its ends if it was tracked.
-    pub fn end(&mut self, sock: &Sock, now: Time) -> Option<(SocketAddr, SocketAddr)> {
+    pub fn record_end(&mut self, sock: &Sock, now: Time) -> Option<(SocketAddr, SocketAddr)> {
         if !self.open.contains_key(&sock.cookie) {
             return None;
         }
@@ -187,8 +187,8 @@ mod tests {
             cc: String::new(),
             ..sock(7, 0)
         };
-        assert!(table.end(&last, Time::from_nanos(10_000)).is_some());
-        assert!(table.end(&last, Time::ZERO).is_none(), "it ended");
+        assert!(table.record_end(&last, Time::from_nanos(10_000)).is_some());
+        assert!(table.record_end(&last, Time::ZERO).is_none(), "it ended");
         let (lives, forgotten) = table.finish();
         let samples = &lives[0].samples;
         assert!((MOST_SAMPLES / 2..=MOST_SAMPLES).contains(&samples.len()), "{}", samples.len());

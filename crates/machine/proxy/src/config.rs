@@ -62,7 +62,8 @@ pub struct ListenerConfig {
     /// Upstream for connections that match no pattern of `sni`; without it they are reset.
     #[serde(default)]
     pub upstream: Option<String>,
-    /// Upstreams by the server name of a TLS ClientHello: `"www.example.com"`, `"*.example.com"`. The longest pattern wins.
+    /// Upstreams by the server name of a TLS ClientHello: `"www.example.com"`, `"*.example.com"`. The longest
+    /// pattern wins.
     #[serde(default)]
     pub sni: BTreeMap<String, String>,
     /// Transparent mode (TPROXY, IP_TRANSPARENT, ip(7)): connections go to their original destination if it

@@ -49,7 +49,7 @@ impl StatusView {
                 connections: server.connections.load(Relaxed),
             }));
         }
-        let paths = shared.paths.all().into_iter();
+        let paths = shared.paths.snapshot().into_iter();
         StatusView {
             uptime_s: shared.now().as_secs_f64(),
             counters: COUNTERS.iter().map(|(counter, ..)| sum(*counter)).collect(),

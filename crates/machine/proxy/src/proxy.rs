@@ -182,7 +182,7 @@ impl Proxy {
 
     /// Returns the statistics of client networks (as text) and upstreams.
     pub fn paths(&self) -> Vec<(String, String, PathStats)> {
-        let all = self.shared.paths.all();
+        let all = self.shared.paths.snapshot();
         all.into_iter().map(|((network, upstream), path)| (network.to_string(), upstream, path)).collect()
     }
 }

@@ -56,7 +56,7 @@ impl LoopStats {
     }
 
     /// Increases a counter by one.
-    pub fn one(&self, counter: ProxyCounter) {
+    pub fn increment(&self, counter: ProxyCounter) {
         self.add(counter, 1);
     }
 
@@ -122,7 +122,7 @@ impl PathTable {
     }
 
     /// Returns a copy of all statistics.
-    pub fn all(&self) -> BTreeMap<PathKey, PathStats> {
+    pub fn snapshot(&self) -> BTreeMap<PathKey, PathStats> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -145,7 +145,7 @@ mod tests {
             let network = IpNetwork::of_site(Ipv4Addr::from_bits(n << 8).into());
             table.update(network, "dc", |path| path.connections += 1);
         }
-        let all = table.all();
+        let all = table.snapshot();
         assert_eq!(all.len(), MAX_PATHS + 1);
         assert_eq!(all.values().map(|p| p.connections).sum::<u64>(), 3000);
         assert_eq!(all.iter().find(|(k, _)| k.1 == OTHERS).map(|(_, p)| p.connections), Some(2000));

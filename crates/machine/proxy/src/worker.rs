@@ -55,7 +55,7 @@ impl TokenOwner {
         }
     }
 
-    fn of(token: u64) -> TokenOwner {
+    fn from_token(token: u64) -> TokenOwner {
         let i = (token & 0xffff_ffff) as usize;
         match token >> 60 {
             0 => TokenOwner::Wake,
@@ -190,7 +190,7 @@ impl ProxyLoop {
     }
 
     fn handle(&mut self, event: Readiness) {
-        match TokenOwner::of(event.token) {
+        match TokenOwner::from_token(event.token) {
             TokenOwner::Wake => take_wakes(self.shared.wakes[self.index].as_fd()),
             TokenOwner::Listener(i) => self.accept_some(i),
             TokenOwner::Session(i, generation, which) => {
@@ -216,7 +216,7 @@ impl ProxyLoop {
         match (session.stage, which) {
             (SessionStage::Open, _) => self.pump(i, failed),
             (_, ConnectionEnd::Client) if failed == Some(ConnectionEnd::Client) => {
-                self.end(i, Ending::Reset(ProxyCounter::ClientReset));
+                self.close_session(i, Ending::Reset(ProxyCounter::ClientReset));
             }
             (SessionStage::Hello, ConnectionEnd::Client) => self.read_hello(i),
             (SessionStage::Connecting, ConnectionEnd::Server) => self.handle_connected(i),
@@ -237,9 +237,9 @@ impl ProxyLoop {
         self.count(ProxyCounter::BytesUp, moved.0);
         self.count(ProxyCounter::BytesDown, moved.1);
         match (pumped, failed) {
-            (Err(which), _) => self.end(i, reset_by(which)),
-            (Ok(()), _) if up_done && down_done => self.end(i, Ending::Finished),
-            (Ok(()), Some(which)) => self.end(i, reset_by(which)),
+            (Err(which), _) => self.close_session(i, reset_by(which)),
+            (Ok(()), _) if up_done && down_done => self.close_session(i, Ending::Finished),
+            (Ok(()), Some(which)) => self.close_session(i, reset_by(which)),
             (Ok(()), None) => {
                 if has_more && !had_more {
                     self.again.push(i);
@@ -281,10 +281,10 @@ impl ProxyLoop {
                 continue;
             };
             match session.stage {
-                SessionStage::Hello => self.end(i, Ending::Reset(ProxyCounter::HelloTimeout)),
+                SessionStage::Hello => self.close_session(i, Ending::Reset(ProxyCounter::HelloTimeout)),
                 SessionStage::Connecting => self.handle_connect_failure(i, "timed out"),
                 SessionStage::Open if session.idle_deadline_ms() <= self.now_ms => {
-                    self.end(i, Ending::Reset(ProxyCounter::Idle));
+                    self.close_session(i, Ending::Reset(ProxyCounter::Idle));
                 }
                 SessionStage::Open => self.arm_idle(i),
             }
@@ -292,7 +292,7 @@ impl ProxyLoop {
     }
 
     /// Ends a connection and releases its resources.
-    fn end(&mut self, i: usize, ending: Ending) {
+    fn close_session(&mut self, i: usize, ending: Ending) {
         let Some(mut session) = self.sessions[i].take() else { return };
         self.deadlines.remove(&(session.deadline_ms, i));
         if session.sample.is_some() {
@@ -340,7 +340,7 @@ impl ProxyLoop {
     /// Resets the remaining connections at the end of a drain.
     fn reset_all(&mut self) {
         for i in 0..self.sessions.len() {
-            self.end(i, Ending::Reset(ProxyCounter::Drained));
+            self.close_session(i, Ending::Reset(ProxyCounter::Drained));
         }
     }
 
@@ -377,7 +377,7 @@ mod tests {
             TokenOwner::Session(0xffff_ffff, GENERATIONS - 1, ConnectionEnd::Server),
             TokenOwner::Session(5, 9, ConnectionEnd::Client),
         ] {
-            assert_eq!(TokenOwner::of(owner.token()), owner);
+            assert_eq!(TokenOwner::from_token(owner.token()), owner);
         }
     }
 }

@@ -63,7 +63,7 @@ pub struct Member<'a> {
 }
 
 /// Returns the number of bytes after a type's fixed twelve.
-fn rest(kind: u8, count: usize) -> Option<usize> {
+fn trailing_bytes(kind: u8, count: usize) -> Option<usize> {
     Some(match kind {
         INT | VAR | DECL_TAG => 4,
         ARRAY => 12,
@@ -102,7 +102,7 @@ impl<'a> Btf<'a> {
             count,
             has_bits: info >> 31 == 1,
             word: u32(self.types, at + 8)?,
-            rest: part(self.types, at + 12, rest(kind, count)?)?,
+            rest: part(self.types, at + 12, trailing_bytes(kind, count)?)?,
         })
     }
 

@@ -71,7 +71,7 @@ impl DaemonConsole {
     pub fn answer(&mut self, timeout: Duration) -> io::Result<(i32, String)> {
         let until = Instant::now() + timeout;
         loop {
-            if let Some(done) = self.take() {
+            if let Some(done) = self.take_answer() {
                 return Ok(done);
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -94,7 +94,7 @@ impl DaemonConsole {
     }
 
     /// Removes a complete answer from the output read so far.
-    fn take(&mut self) -> Option<(i32, String)> {
+    fn take_answer(&mut self) -> Option<(i32, String)> {
         let text = String::from_utf8_lossy(&self.output_text).into_owned();
         let (output_text, rest) = text.split_once(MARK)?;
         let (code, rest) = rest.split_once('\n')?;

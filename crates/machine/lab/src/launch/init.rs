@@ -118,9 +118,9 @@ impl InitSetup<'_> {
     /// Starts the first process.
     #[allow(unsafe_code)]
     pub fn start(self) -> io::Result<Pid> {
-        // SAFETY: the child never leaves `first`, which ends the process, and calls only what this module calls: functions of
-        // `linux` that may be called between `clone` and `execve`, and no allocator. What it works on was laid out before, and
-        // is not given back: `exit_now` and `execve` drop nothing.
+        // SAFETY: the child never leaves `first`, which ends the process, and calls only what this module
+        // calls: functions of `linux` that may be called between `clone` and `execve`, and no allocator. What
+        // it works on was laid out before, and is not given back: `exit_now` and `execve` drop nothing.
         match unsafe { process::clone(CloneInto::NewPidAndMount) }? {
             Forked::Child => first(self),
             Forked::Parent(pid) => Ok(pid),
@@ -175,8 +175,8 @@ fn prepare(o: &InitSetup<'_>) -> Result<(), Failed> {
         }
     }
     if let Some(errors) = &o.errors {
-        // SAFETY: of the descriptors of the starting process, which this copy of it still has, the first process uses these two
-        // alone; it ends by `exit_now`, which drops no owner of the others.
+        // SAFETY: of the descriptors of the starting process, which this copy of it still has, the first
+        // process uses these two alone; it ends by `exit_now`, which drops no owner of the others.
         unsafe { close_all_but([o.lifeline, errors.as_fd()]) }.at(LaunchStep::Descriptors)?;
     }
     if let Some(maps) = o.outer_ids {

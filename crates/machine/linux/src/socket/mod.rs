@@ -115,8 +115,8 @@ pub fn send(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
 
 /// Discards up to `limit` bytes of a TCP stream.
 pub fn discard(fd: BorrowedFd<'_>, limit: usize) -> io::Result<usize> {
-    // SAFETY: with MSG_TRUNC the kernel drops TCP data and writes none (tcp(7)); of other sockets it would write to the null
-    // pointer, which it refuses (EFAULT).
+    // SAFETY: with MSG_TRUNC the kernel drops TCP data and writes none (tcp(7)); of other sockets it would
+    // write to the null pointer, which it refuses (EFAULT).
     check_size(unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), limit, libc::MSG_TRUNC) })
 }
 

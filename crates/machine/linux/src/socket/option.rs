@@ -54,8 +54,8 @@ pub fn set_option(fd: BorrowedFd<'_>, option: SocketOption, value: i32) -> io::R
 /// Sets an option to bytes (setsockopt(2)).
 pub fn set_bytes(fd: BorrowedFd<'_>, option: SocketOption, value: &[u8]) -> io::Result<()> {
     let (at, len) = (value.as_ptr().cast(), value.len() as libc::socklen_t);
-    // SAFETY: the kernel reads at most `len` bytes of the slice, and finds no address in them: no option of `SocketOption`
-    // takes one.
+    // SAFETY: the kernel reads at most `len` bytes of the slice, and finds no address in them: no option of
+    // `SocketOption` takes one.
     check(unsafe { libc::setsockopt(fd.as_raw_fd(), option.level, option.name, at, len) }.into()).map(drop)
 }
 
@@ -63,8 +63,8 @@ pub fn set_bytes(fd: BorrowedFd<'_>, option: SocketOption, value: &[u8]) -> io::
 pub fn get_bytes(fd: BorrowedFd<'_>, option: SocketOption, value: &mut [u8]) -> io::Result<usize> {
     let mut len = value.len() as libc::socklen_t;
     let at = value.as_mut_ptr().cast();
-    // SAFETY: the kernel writes at most `len` bytes to the slice, and how many to `len`; both outlive the call. It reads no
-    // address from the slice, as no option of `SocketOption` holds one.
+    // SAFETY: the kernel writes at most `len` bytes to the slice, and how many to `len`; both outlive the
+    // call. It reads no address from the slice, as no option of `SocketOption` holds one.
     check_size(unsafe { libc::getsockopt(fd.as_raw_fd(), option.level, option.name, at, &mut len) } as isize)?;
     Ok((len as usize).min(value.len()))
 }

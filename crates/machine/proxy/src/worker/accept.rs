@@ -232,13 +232,13 @@ impl ProxyLoop {
     pub(super) fn admit_after_header(&mut self, i: usize) -> bool {
         let Some(session) = self.sessions[i].as_deref_mut() else { return false };
         if !is_allowed(&session.listener, session.client_address) {
-            self.end(i, Ending::Reset(ProxyCounter::NotAllowed));
+            self.close_session(i, Ending::Reset(ProxyCounter::NotAllowed));
             return false;
         }
         if let Some(most) = session.listener.config.max_connections_per_client {
             session.place = self.shared.clients.take(session.client_address.ip(), most);
             if session.place.is_none() {
-                self.end(i, Ending::Reset(ProxyCounter::TooMany));
+                self.close_session(i, Ending::Reset(ProxyCounter::TooMany));
                 return false;
             }
         }

@@ -35,14 +35,14 @@ impl ProxyLoop {
             let to = to.filter(|to| is_permitted(to) && !is_loop(to));
             match to {
                 Some(to) => (session.destination, session.route) = (Some(to), Route::Transparent),
-                None => return self.end(i, Ending::Reset(ProxyCounter::NotAllowed)),
+                None => return self.close_session(i, Ending::Reset(ProxyCounter::NotAllowed)),
             }
         } else {
             let by_name = name.and_then(|name| listener.routes.find(name));
             let upstream = by_name.or(listener.upstream.as_ref());
             match upstream {
                 Some(upstream) => session.route = Route::Upstream(upstream.clone()),
-                None => return self.end(i, Ending::Reset(ProxyCounter::BadHello)),
+                None => return self.close_session(i, Ending::Reset(ProxyCounter::BadHello)),
             }
         }
         session.stage = SessionStage::Connecting;
@@ -64,9 +64,9 @@ impl ProxyLoop {
                 }
                 _ => (None, Span::ZERO),
             };
-            let Some(to) = to else { return self.end(i, Ending::Reset(ProxyCounter::NoServer)) };
+            let Some(to) = to else { return self.close_session(i, Ending::Reset(ProxyCounter::NoServer)) };
             if !session.tried.is_empty() {
-                self.shared.loops[self.index].one(ProxyCounter::Retried);
+                self.shared.loops[self.index].increment(ProxyCounter::Retried);
             }
             match start_connecting(session, to) {
                 Ok(socket) => {

@@ -20,7 +20,7 @@ impl ProxyLoop {
                     }
                 }
                 FirstStep::Route(name) => return self.route(i, name.as_deref()),
-                FirstStep::Refuse => return self.end(i, Ending::Reset(ProxyCounter::BadHello)),
+                FirstStep::Refuse => return self.close_session(i, Ending::Reset(ProxyCounter::BadHello)),
             }
         }
     }
