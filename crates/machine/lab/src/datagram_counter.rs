@@ -12,7 +12,7 @@ use units::Time;
 
 const UDP: u32 = 17;
 const UDP_HEADER: u64 = 8;
-/// Smaller datagrams are greetings before the measurement.
+/// Smaller datagrams belong to the handshake before the measurement.
 const MIN_PAYLOAD: u64 = 16;
 /// Bytes of an IP header with every option and a UDP header.
 const HEADERS: usize = 68;

@@ -8,7 +8,7 @@
 //! than the one it knows (its issue 22; older kernels send such), does not know the fields of newer ones, and
 //! lacks the destroy group.
 
-use crate::netlink::{NetlinkSocket, Service, attributes, messages, question, question_of_one, text, u32_at};
+use crate::netlink::{NetlinkSocket, Service, attributes, get_request, messages, question, text, u32_at};
 use crate::socket::{SocketOption, set_option};
 use crate::tcp_info::{BbrInfo, TcpInfo};
 use std::collections::BTreeMap;
@@ -192,7 +192,7 @@ fn socket_request(sock: &Sock) -> Vec<u8> {
     }
     body[48..52].copy_from_slice(&(sock.cookie as u32).to_ne_bytes());
     body[52..56].copy_from_slice(&((sock.cookie >> 32) as u32).to_ne_bytes());
-    question_of_one(SOCK_DIAG_BY_FAMILY, &body)
+    get_request(SOCK_DIAG_BY_FAMILY, &body)
 }
 
 /// Reads the messages of one datagram. Returns whether the dump is complete.

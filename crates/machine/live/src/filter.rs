@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 /// Maximum number of hosts and ports in a filter.
-pub const MOST_TERMS: usize = 16;
+pub const MAX_TERMS: usize = 16;
 
 /// `SKF_AD_OFF + SKF_AD_PROTOCOL`: the packet's EtherType (linux/filter.h).
 const ETHERTYPE: u32 = -0x1000i32 as u32;
@@ -61,8 +61,8 @@ impl FromStr for LiveFilter {
                 }
             }
         }
-        if filter.hosts.len() + filter.ports.len() > MOST_TERMS {
-            return Err(format!("more than {MOST_TERMS} hosts and ports"));
+        if filter.hosts.len() + filter.ports.len() > MAX_TERMS {
+            return Err(format!("more than {MAX_TERMS} hosts and ports"));
         }
         Ok(filter)
     }
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn the_longest_program_fits() {
-        let hosts: String = (1..=MOST_TERMS).map(|i| format!("host 2001:db8::{i:x} ")).collect();
+        let hosts: String = (1..=MAX_TERMS).map(|i| format!("host 2001:db8::{i:x} ")).collect();
         let longest = hosts.parse::<LiveFilter>().unwrap().program();
         assert!(longest.len() < 4096, "BPF_MAXINSNS: {}", longest.len());
         assert_eq!(hosts.parse::<LiveFilter>().unwrap().to_string(), hosts.trim());

@@ -17,8 +17,8 @@ mod processes;
 mod session;
 mod sockets;
 
-pub use filter::{LiveFilter, MOST_TERMS};
+pub use filter::{LiveFilter, MAX_TERMS};
 pub use linux::privilege::keep_only_looking;
 pub use linux::process::terminate;
 pub use session::{LiveAccount, LiveCapture, LiveError, LiveOptions, LiveTarget, PacketSource};
-pub use sockets::{MOST_SAMPLES, MOST_SOCKETS, SocketLife};
+pub use sockets::{MAX_ENDED_SOCKETS, MOST_SAMPLES, SocketLife};

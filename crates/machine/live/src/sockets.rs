@@ -15,7 +15,7 @@ const MIN_SAMPLES: usize = 16;
 /// Maximum of samples of all sockets: some 10 MB.
 const MAX_TOTAL_SAMPLES: usize = 1 << 17;
 /// Maximum of ended sockets that are kept.
-pub const MOST_SOCKETS: usize = 4096;
+pub const MAX_ENDED_SOCKETS: usize = 4096;
 
 /// Converts a socket's report to a sample. The send buffer counts as full by the kernel's rule: the
 /// application may write again when a third of the queued data would fit (`sk_stream_min_wspace`,
@@ -129,10 +129,10 @@ impl SocketTable {
         life.ended = true;
         let ends = (life.local, life.remote);
         self.ended.push(life);
-        if self.ended.len() > MOST_SOCKETS + MOST_SOCKETS / 4 {
-            self.ended.select_nth_unstable_by_key(MOST_SOCKETS, |life| std::cmp::Reverse(life.bytes()));
-            self.forgotten += (self.ended.len() - MOST_SOCKETS) as u64;
-            self.ended.truncate(MOST_SOCKETS);
+        if self.ended.len() > MAX_ENDED_SOCKETS + MAX_ENDED_SOCKETS / 4 {
+            self.ended.select_nth_unstable_by_key(MAX_ENDED_SOCKETS, |life| std::cmp::Reverse(life.bytes()));
+            self.forgotten += (self.ended.len() - MAX_ENDED_SOCKETS) as u64;
+            self.ended.truncate(MAX_ENDED_SOCKETS);
         }
         Some(ends)
     }
@@ -213,16 +213,17 @@ mod tests {
     #[test]
     fn the_sockets_with_the_most_bytes_are_kept() {
         let mut table = SocketTable::default();
-        let all = 3 * MOST_SOCKETS as u64;
+        let all = 3 * MAX_ENDED_SOCKETS as u64;
         for i in 1..=all {
             table.update(&sock(i, i), Time::ZERO);
             table.remove(i);
         }
         let (lives, forgotten) = table.finish();
-        assert!(lives.len() <= MOST_SOCKETS + MOST_SOCKETS / 4);
+        assert!(lives.len() <= MAX_ENDED_SOCKETS + MAX_ENDED_SOCKETS / 4);
         assert_eq!(lives.len() as u64 + forgotten, all);
         assert!(
-            lives.iter().any(|l| l.bytes() == all) && lives.iter().all(|l| l.bytes() > MOST_SOCKETS as u64)
+            lives.iter().any(|l| l.bytes() == all)
+                && lives.iter().all(|l| l.bytes() > MAX_ENDED_SOCKETS as u64)
         );
     }
 }

@@ -27,7 +27,7 @@ pub fn question(kind: u16, body: &[u8]) -> Vec<u8> {
 }
 
 /// Builds a request for one object.
-pub fn question_of_one(kind: u16, body: &[u8]) -> Vec<u8> {
+pub fn get_request(kind: u16, body: &[u8]) -> Vec<u8> {
     request(kind, NLM_F_REQUEST, body)
 }
 
