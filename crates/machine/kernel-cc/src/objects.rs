@@ -99,11 +99,11 @@ fn bless(compiler: &str) {
 /// Returns what is out of date according to this compiler. For code from another major version only the
 /// interface is compared.
 fn stale(compiler: &str) -> Option<String> {
-    let by = fs::read_to_string(crate_path(COMPILED)).unwrap_or_default();
-    if by.lines().nth(2) != Some(source_hash().as_str()) {
+    let compiled = fs::read_to_string(crate_path(COMPILED)).unwrap_or_default();
+    if compiled.lines().nth(2) != Some(source_hash().as_str()) {
         return Some("bpf/ has changed".into());
     }
-    let is_same = major(compiler) == by.lines().nth(1).and_then(major);
+    let is_same = major(compiler) == compiled.lines().nth(1).and_then(major);
     if !is_same {
         eprintln!("this is {compiler}: only interfaces are compared, not code");
     }
@@ -132,8 +132,8 @@ fn sources_have_not_changed_since_the_objects_were_compiled() {
     if xtask::is_blessing() {
         return;
     }
-    let by = fs::read_to_string(crate_path(COMPILED)).expect(COMPILED);
-    assert_eq!(by.lines().nth(2), Some(source_hash().as_str()), "bpf/ has changed; {}", xtask::HINT);
+    let compiled = fs::read_to_string(crate_path(COMPILED)).expect(COMPILED);
+    assert_eq!(compiled.lines().nth(2), Some(source_hash().as_str()), "bpf/ has changed; {}", xtask::HINT);
 }
 
 /// A source without a registry line would otherwise go unnoticed.

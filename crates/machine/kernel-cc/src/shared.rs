@@ -29,13 +29,13 @@ pub fn load_object_for_all(
 ) -> Result<Done, ControlError> {
     let mut opened = Opened::new(name, object)?;
     opened.set(parameters)?;
-    let wanted = values(&opened.parameters());
+    let requested = values(&opened.parameters());
     let kernel_name = kernel_name(name);
     crate::capabilities::check()?;
     let mut before = Before::Nothing;
     if pins::is_pinned(&kernel_name) {
         before = Before::Other;
-        if parameters_of(&kernel_name).is_some_and(|p| values(&p) == wanted) {
+        if parameters_of(&kernel_name).is_some_and(|p| values(&p) == requested) {
             return Ok(Done { mounted: false, before: Before::Same });
         }
     }

@@ -77,11 +77,11 @@ impl<'a> CpuPlacement<'a> {
     /// Updates the placement at the end of a window in which `packets` left.
     pub fn end_window(&mut self, packets: u32) {
         self.calm = if packets < MAX_PACKETS_ON_ONE_CPU / 2 { self.calm + 1 } else { 0 };
-        let gather = self.calm > CALM_WINDOWS || self.on_one_cpu && packets < MAX_PACKETS_ON_ONE_CPU;
-        if gather == self.on_one_cpu {
+        let to_one_cpu = self.calm > CALM_WINDOWS || self.on_one_cpu && packets < MAX_PACKETS_ON_ONE_CPU;
+        if to_one_cpu == self.on_one_cpu {
             return;
         }
-        self.on_one_cpu = gather;
+        self.on_one_cpu = to_one_cpu;
         match (&self.threads.all, self.on_one_cpu) {
             (_, true) => self.threads.assign(&schedule::own_cpu()),
             (Some(all), false) => self.threads.assign(all),

@@ -127,11 +127,11 @@ impl<'a> Daemons<'a> {
         }
         for (&host, daemons) in &mut this.consoles {
             let answer = daemons.console.answer(COMMAND_TIMEOUT);
-            let (code, said) = answer.map_err(failed(scenario, host, "its daemons"))?;
+            let (code, output) = answer.map_err(failed(scenario, host, "its daemons"))?;
             if code != 0 {
-                return Err(not_up(scenario, host, "its daemons did not start", &said));
+                return Err(not_up(scenario, host, "its daemons did not start", &output));
             }
-            daemons.running = config::daemons(scenario, &said).into_iter().collect();
+            daemons.running = config::daemons(scenario, &output).into_iter().collect();
             install_tunnel_routes(scenario, network, host)?;
         }
         this.with_packets(seed, |this| this.connect(begun + STARTUP_TIMEOUT, cancel))?;
@@ -142,12 +142,12 @@ impl<'a> Daemons<'a> {
     /// Restarts the daemons of a host after a fault and sets up its tunnels again.
     fn restart(&mut self, host: usize) -> Result<(), LabError> {
         let start = config::start(self.scenario, host, &self.secret);
-        let (code, said) = self.command(host, &start)?;
+        let (code, output) = self.command(host, &start)?;
         if code != 0 {
-            return Err(not_up(self.scenario, host, "its daemons did not start again", &said));
+            return Err(not_up(self.scenario, host, "its daemons did not start again", &output));
         }
         if let Some(daemons) = self.consoles.get_mut(&host) {
-            daemons.running = config::daemons(self.scenario, &said).into_iter().collect();
+            daemons.running = config::daemons(self.scenario, &output).into_iter().collect();
         }
         install_tunnel_routes(self.scenario, self.network, host)?;
         // If a tunnel is not up at once, charon keeps trying.
@@ -190,24 +190,24 @@ impl<'a> Daemons<'a> {
             let hosts: Vec<usize> = self.consoles.keys().copied().collect();
             let mut pending: Vec<(usize, String)> = Vec::new();
             for host in hosts {
-                let todo = match step {
+                let commands = match step {
                     UpStep::Tunnels => config::initiate_tunnels(self.scenario, host),
                     UpStep::Sessions => config::sessions_established(self.scenario, host),
                     UpStep::Routes => check_learned_routes(self.scenario, host),
                 };
-                pending.extend(todo.map(|command| (host, command)));
+                pending.extend(commands.map(|command| (host, command)));
             }
             while let Some((host, command)) = pending.last() {
                 if cancel.load(Relaxed) {
                     return Err(LabError::Stopped);
                 }
-                let (code, said) = self.command(*host, command)?;
+                let (code, output) = self.command(*host, command)?;
                 if code == 0 {
                     pending.pop();
                     continue;
                 }
                 if Instant::now() > until {
-                    return Err(not_up(self.scenario, *host, step.failure(), &said));
+                    return Err(not_up(self.scenario, *host, step.failure(), &output));
                 }
                 thread::sleep(STARTUP_POLL);
             }
@@ -319,8 +319,8 @@ enum FaultAction {
 
 /// Installs a host's routes into its tunnels. The tunnels' devices must exist.
 fn install_tunnel_routes(scenario: &Scenario, network: &LabNetwork, host: usize) -> Result<(), LabError> {
-    let into = || Netlink::new().and_then(|netlink| install(scenario, host, &netlink, true));
-    let done = namespace::within(network.namespaces[host].as_fd(), into).and_then(|done| done);
+    let install_routes = || Netlink::new().and_then(|netlink| install(scenario, host, &netlink, true));
+    let done = namespace::within(network.namespaces[host].as_fd(), install_routes).and_then(|done| done);
     done.map_err(failed(scenario, host, "routes into its tunnels"))
 }
 
@@ -346,9 +346,9 @@ fn failed(scenario: &Scenario, host: usize, what: &str) -> impl FnOnce(std::io::
 }
 
 /// An error that names the host, what is missing, and the last lines of output.
-fn not_up(scenario: &Scenario, host: usize, what: &str, said: &str) -> LabError {
+fn not_up(scenario: &Scenario, host: usize, what: &str, output: &str) -> LabError {
     const LINES: usize = 6;
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(LINES)..].join(" / ");
     let plain = print::without_unseen(&last);
     let what = format!("{what} within {} s: {plain}", STARTUP_TIMEOUT.as_secs());

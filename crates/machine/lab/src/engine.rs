@@ -349,12 +349,16 @@ impl<'a> Engine<'a> {
 
     /// Records packets that `host` sent or forwarded.
     fn note_sent(&mut self, now: Time, host: usize, batch: &[Packet<Wire>]) {
-        let own = self.plan.addresses[host];
-        for ip in batch.iter().map(|p| p.body.ip()).filter(|ip| wire::is_from(ip, own)) {
+        let address = self.plan.addresses[host];
+        for ip in batch.iter().map(|p| p.body.ip()).filter(|ip| wire::is_from(ip, address)) {
             self.punctuality.sent += 1;
-            let got = std::mem::take(&mut self.unanswered[host]);
-            let held = if got.packets > MAX_RECEIVE_SEGMENTS { now.since(got.since) } else { Span::ZERO };
-            self.punctuality.held.record_many(held, got.packets);
+            let unanswered = std::mem::take(&mut self.unanswered[host]);
+            let held = if unanswered.packets > MAX_RECEIVE_SEGMENTS {
+                now.since(unanswered.since)
+            } else {
+                Span::ZERO
+            };
+            self.punctuality.held.record_many(held, unanswered.packets);
             if let Some(recorder) = &mut self.recorder {
                 recorder.host(now, host, ip);
             }
@@ -399,11 +403,11 @@ impl<'a> Engine<'a> {
             wire::write_marks(&mut packet);
             let host = w.path.hosts[1];
             if wire::is_data_to(packet.body.ip(), self.plan.addresses[host]) {
-                let got = &mut self.unanswered[host];
-                if got.packets == 0 {
-                    got.since = now;
+                let unanswered = &mut self.unanswered[host];
+                if unanswered.packets == 0 {
+                    unanswered.since = now;
                 }
-                got.packets += 1;
+                unanswered.packets += 1;
             }
             if let Some(recorder) = &mut self.recorder {
                 recorder.host(now, w.path.hosts[1], packet.body.ip());

@@ -81,18 +81,18 @@ mod tests {
 
     #[test]
     fn joining_cut_segments_restores_the_super_packet() {
-        let whole = super_packet(2500, 1000);
+        let frame = super_packet(2500, 1000);
         let mut joiner = Joiner::default();
-        receive(&whole, &mut Pool::default(), &mut 0, |p| assert!(joiner.add(&p.body.0)));
-        let join_thread = joiner.finish();
+        receive(&frame, &mut Pool::default(), &mut 0, |p| assert!(joiner.add(&p.body.0)));
+        let joined = joiner.finish();
         // Everything is equal but the checksums, which the joiner writes.
         let ip = VIRTIO;
-        assert_eq!(join_thread.len(), whole.len());
-        assert_eq!(join_thread[ip..ip + 8], whole[ip..ip + 8]);
-        assert_eq!(crate::wire::checksum(&join_thread[ip..ip + 20]), 0);
-        assert_eq!(join_thread[ip + 20..ip + 36], whole[ip + 20..ip + 36]);
-        assert_eq!(join_thread[ip + 40..], whole[ip + 40..]);
-        assert_eq!((join_thread[1], join_thread[4..6].to_vec()), (1, 1000u16.to_ne_bytes().to_vec()));
+        assert_eq!(joined.len(), frame.len());
+        assert_eq!(joined[ip..ip + 8], frame[ip..ip + 8]);
+        assert_eq!(crate::wire::checksum(&joined[ip..ip + 20]), 0);
+        assert_eq!(joined[ip + 20..ip + 36], frame[ip + 20..ip + 36]);
+        assert_eq!(joined[ip + 40..], frame[ip + 40..]);
+        assert_eq!((joined[1], joined[4..6].to_vec()), (1, 1000u16.to_ne_bytes().to_vec()));
     }
 
     #[test]

@@ -583,18 +583,18 @@ impl<'a> LabHost<'a> {
     fn sample(&mut self, t: Time) {
         for (flow, s) in &mut self.series {
             let f = &self.plan.flows[*flow];
-            let mine = |c: &&Connection| {
+            let is_of_flow = |c: &&Connection| {
                 let leg = &self.plan.legs[c.leg];
                 leg.flow == *flow && leg.is_outer(c.is_opener) && c.is_sender && c.is_up
             };
-            let mine = || self.connections.iter().filter(mine);
+            let flow_connections = || self.connections.iter().filter(is_of_flow);
             // The connection with the most bytes; the first of equals.
             let more = |a: &Connection, b: &Connection| b.info.bytes_acked > a.info.bytes_acked;
-            let c = mine().reduce(|a, b| if more(a, b) { b } else { a });
+            let c = flow_connections().reduce(|a, b| if more(a, b) { b } else { a });
             let stack = &self.scenario.hosts[self.host].stack;
             let point = Point {
                 delivered: f.delivered.load(Relaxed),
-                retransmitted: mine().map(|c| u64::from(c.info.total_retrans)).sum(),
+                retransmitted: flow_connections().map(|c| u64::from(c.info.total_retrans)).sum(),
                 info: c.map(|c| c.info),
                 opened: c.is_some_and(|c| c.is_opener),
                 paced: c.is_some_and(|c| is_paced(stack, f, &self.plan.legs[c.leg], c.is_opener)),

@@ -160,10 +160,10 @@ impl Identity {
             covers.sort_by_key(|(path, _)| path.components().count());
         }
         let grant = |(path, mapped): (PathBuf, bool)| {
-            let to = self.account.as_ref().filter(|_| mapped && !self.may_write(&path));
-            let made = idmap::folder_for(&path, to.map(|a| (a.uid, a.gid)));
+            let mapped_user = self.account.as_ref().filter(|_| mapped && !self.may_write(&path));
+            let made = idmap::folder_for(&path, mapped_user.map(|a| (a.uid, a.gid)));
             // A user who was chosen explicitly gets the folder unmapped if mapping fails.
-            let plain = to.is_some() && !self.is_default;
+            let plain = mapped_user.is_some() && !self.is_default;
             match made.or_else(|e| if plain { idmap::folder_for(&path, None) } else { Err(e) }) {
                 Ok(tree) => Ok(FolderGrant { path, tree }),
                 Err(e) => Err(GrantError { path, why: e.to_string() }),
@@ -219,28 +219,28 @@ fn mode_allows(file: &fs::Metadata, user: &UserAccount, what: u32) -> bool {
 
 /// Returns the outermost parent folder that the user cannot traverse.
 fn untraversable_parent(folder: &Path, user: &UserAccount) -> Option<PathBuf> {
-    let mut around: Vec<&Path> = folder.ancestors().skip(1).filter(|path| path.parent().is_some()).collect();
-    around.reverse();
+    let mut parents: Vec<&Path> = folder.ancestors().skip(1).filter(|path| path.parent().is_some()).collect();
+    parents.reverse();
     let closed = |path: &&&Path| fs::metadata(path).is_ok_and(|m| !mode_allows(&m, user, 0o1));
-    around.iter().find(closed).map(|path| path.to_path_buf())
+    parents.iter().find(closed).map(|path| path.to_path_buf())
 }
 
 /// Resolves `NAME` or `UID`, either optionally followed by `:GID`.
 fn resolve_user(text: &str) -> Result<UserAccount, LabError> {
     let (who, group) = text.split_once(':').map_or((text, None), |(who, group)| (who, Some(group)));
-    let wrong = |what: String| LabError::User(format!("--user {text}: {what}"));
+    let error = |what: String| LabError::User(format!("--user {text}: {what}"));
     let account = match who.parse::<u32>() {
         // u32::MAX is never a user: setresuid(2) takes it for "unchanged".
-        Ok(u32::MAX) => return Err(wrong("no user has this number".into())),
+        Ok(u32::MAX) => return Err(error("no user has this number".into())),
         Ok(uid) => user::account(uid).unwrap_or_else(|| unnamed_account(uid, uid)),
         Err(_) => {
-            user::account_named(who).ok_or_else(|| wrong(format!("this machine has no user `{who}`")))?
+            user::account_named(who).ok_or_else(|| error(format!("this machine has no user `{who}`")))?
         }
     };
     let Some(group) = group else { return Ok(account) };
     match group.parse::<u32>() {
         Ok(gid) if gid != u32::MAX => Ok(UserAccount { gid, ..account }),
-        _ => Err(wrong(format!("`{group}` is not the number of a group"))),
+        _ => Err(error(format!("`{group}` is not the number of a group"))),
     }
 }
 
@@ -297,8 +297,8 @@ mod tests {
     fn users_are_given_by_name_or_number() {
         let root = resolve_user("root").unwrap();
         assert_eq!((root.uid, resolve_user("0").unwrap().name), (0, "root".into()));
-        let some = resolve_user("4000123:77").unwrap();
-        assert_eq!((some.uid, some.gid, some.home), (4_000_123, 77, "/".into()));
+        let unnamed = resolve_user("4000123:77").unwrap();
+        assert_eq!((unnamed.uid, unnamed.gid, unnamed.home), (4_000_123, 77, "/".into()));
         for wrong in ["no-such-user-here", "", "4294967295", "0:users", "0:4294967295", "-1"] {
             let error = resolve_user(wrong).unwrap_err().to_string();
             assert!(error.starts_with(&format!("--user {wrong}: ")), "{error}");

@@ -275,8 +275,8 @@ fn launch_error(
     let what = match step {
         LaunchStep::Exec => {
             // The file may be in a folder that only root can enter.
-            let there = |path: &CString| Path::new(OsStr::from_bytes(path.as_bytes())).is_file();
-            let hint = identity.account.as_ref().filter(|_| identity.is_default && tried.iter().any(there));
+            let is_file = |path: &CString| Path::new(OsStr::from_bytes(path.as_bytes())).is_file();
+            let hint = identity.account.as_ref().filter(|_| identity.is_default && tried.iter().any(is_file));
             let hint = hint
                 .map(|who| format!("as {}; use --user root if only root can access it", who.name.display()));
             return LabError::Command { name: program.to_string_lossy().into(), source, hint };
@@ -373,11 +373,11 @@ mod tests {
 
     #[test]
     fn a_command_is_looked_up_in_path_as_in_shells() {
-        let of = |program: &str, path: &str| candidates(program.as_ref(), path.as_ref());
-        assert_eq!(of("ping", "/bin:/usr/bin"), ["/bin/ping", "/usr/bin/ping"]);
-        assert_eq!(of("./ping", "/bin"), ["./ping"]);
-        assert_eq!(of("ping", "/bin:"), ["/bin/ping", "ping"]);
-        assert!(of("", "/bin").is_empty());
+        let paths = |program: &str, path: &str| candidates(program.as_ref(), path.as_ref());
+        assert_eq!(paths("ping", "/bin:/usr/bin"), ["/bin/ping", "/usr/bin/ping"]);
+        assert_eq!(paths("./ping", "/bin"), ["./ping"]);
+        assert_eq!(paths("ping", "/bin:"), ["/bin/ping", "ping"]);
+        assert!(paths("", "/bin").is_empty());
     }
 
     #[test]

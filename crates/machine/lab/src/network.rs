@@ -55,8 +55,8 @@ impl LabNetwork {
         let mut ends: Vec<[Option<OwnedFd>; 2]> = scenario.links.iter().map(|_| [None, None]).collect();
         for host in 0..scenario.hosts.len() {
             // A separate thread, so that this one does not change its namespace.
-            let made = std::thread::scope(|s| s.spawn(|| make_host(scenario, host)).join());
-            let (namespace, devices) = made.unwrap_or(Err(LabError::Killed))?;
+            let created = std::thread::scope(|s| s.spawn(|| make_host(scenario, host)).join());
+            let (namespace, devices) = created.unwrap_or(Err(LabError::Killed))?;
             namespaces.push(namespace);
             for (link, side, fd) in devices {
                 ends[link][side] = Some(fd);

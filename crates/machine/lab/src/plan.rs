@@ -195,8 +195,8 @@ impl FlowPlan {
 
     /// Returns the flows of longfat's own that start or end at a host.
     fn own_flows(&self, host: usize) -> impl Iterator<Item = &PlannedFlow> {
-        let own = move |l: &&Leg| l.first && l.from == host || l.last && l.to == host;
-        let legs = self.legs.iter().filter(own);
+        let is_own = move |l: &&Leg| l.first && l.from == host || l.last && l.to == host;
+        let legs = self.legs.iter().filter(is_own);
         legs.map(|l| &self.flows[l.flow]).filter(|f| f.tool.is_none())
     }
 

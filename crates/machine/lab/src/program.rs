@@ -161,9 +161,9 @@ impl RunningProgram {
         let failed = || LabError::system(format!("starting {name}"));
         let (stderr, writing) = pipe::pipe().map_err(failed())?;
         file::set_nonblocking(stderr.as_fd()).map_err(failed())?;
-        let nowhere = File::options().write(true).open("/dev/null").map_err(failed())?;
+        let null = File::options().write(true).open("/dev/null").map_err(failed())?;
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
-        let output = Output::Split { stdin, stdout: nowhere.into(), stderr: writing };
+        let output = Output::Split { stdin, stdout: null.into(), stderr: writing };
         let author = Author::Scenario;
         let launch =
             Launch { namespace, hosts_file, argv: &argv, env: &[], identity, author, writable: &[], output };

@@ -284,11 +284,11 @@ impl<'a> Relays<'a> {
                 next_dump = now + DUMP_INTERVAL;
             }
             let n = self.ends.len();
-            let most = if now >= end { n } else { n.min(READS_PER_INTERVAL) };
-            for k in 0..most {
+            let reads = if now >= end { n } else { n.min(READS_PER_INTERVAL) };
+            for k in 0..reads {
                 self.read_counters((self.next_read + k) % n, now)?;
             }
-            self.next_read = (self.next_read + most) % n.max(1);
+            self.next_read = (self.next_read + reads) % n.max(1);
             if now >= end || stop.load(Relaxed) {
                 return Ok(());
             }
@@ -309,12 +309,12 @@ impl<'a> Relays<'a> {
             diag.dump(&mut socks)?;
             for end in self.ends.iter_mut().filter(|e| e.host == host && missing(e)) {
                 let port = plan.legs[end.leg].port;
-                let mine = |s: &&Sock| {
-                    let own = if end.is_opener { s.remote.port() } else { s.local.port() };
+                let is_this_end = |s: &&Sock| {
+                    let leg_port = if end.is_opener { s.remote.port() } else { s.local.port() };
                     // The kernel reports no congestion control before the handshake is complete.
-                    own == port && !s.listens() && s.remote.port() != 0 && !s.cc.is_empty()
+                    leg_port == port && !s.listens() && s.remote.port() != 0 && !s.cc.is_empty()
                 };
-                end.sock = socks.iter().find(mine).cloned();
+                end.sock = socks.iter().find(is_this_end).cloned();
             }
         }
         Ok(())
@@ -338,11 +338,11 @@ impl<'a> Relays<'a> {
     /// Returns a notice if an end used another congestion control than planned.
     fn control_mismatch(&self, end: &RelayEnd) -> Option<String> {
         let leg = &self.plan.legs[end.leg];
-        let wanted = &leg.cc[usize::from(!end.is_opener)].name;
-        let used = end.sock.as_ref().map(|s| &s.cc).filter(|used| *used != wanted)?;
+        let planned = &leg.cc[usize::from(!end.is_opener)].name;
+        let used = end.sock.as_ref().map(|s| &s.cc).filter(|used| *used != planned)?;
         let (peer, flow) = (if end.is_opener { leg.to } else { leg.from }, &self.plan.flows[leg.flow].name);
         let [host, peer] = [end.host, peer].map(|h| &self.scenario.hosts[h].name);
-        Some(format!("flow {flow}: towards {peer} the relay at {host} used {used}, not {wanted}"))
+        Some(format!("flow {flow}: towards {peer} the relay at {host} used {used}, not {planned}"))
     }
 
     /// Adds an end's counters to its flow.

@@ -78,10 +78,10 @@ impl RetransmissionTracker {
             }
             streams.sort_by_key(|stream| std::cmp::Reverse(stream.sent));
             let numbered = streams.into_iter().zip(0..);
-            let of = |(stream, sender): (SegmentStream, u32)| {
+            let with_sender = |(stream, sender): (SegmentStream, u32)| {
                 stream.resent.into_iter().map(move |r| Resent { sender, ..r })
             };
-            let mut all: Vec<Resent> = numbered.flat_map(of).collect();
+            let mut all: Vec<Resent> = numbered.flat_map(with_sender).collect();
             all.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
             (flow, all)
         };

@@ -145,8 +145,8 @@ fn keep_end(mut from: File, kept: &Mutex<VecDeque<u8>>) {
             Ok(n) => {
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 kept.extend(&buffer[..n]);
-                let spare = kept.len().saturating_sub(MAX_OUTPUT);
-                kept.drain(..spare);
+                let excess = kept.len().saturating_sub(MAX_OUTPUT);
+                kept.drain(..excess);
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => break,

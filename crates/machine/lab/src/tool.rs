@@ -208,10 +208,10 @@ impl<'a> Tools<'a> {
         command: &[String],
     ) -> Result<RunningProgram, LabError> {
         let listening = |socks: &[Sock]| {
-            let mine = |s: &&Sock| {
+            let is_server = |s: &&Sock| {
                 s.listens() && (sockets.socket_match() != SocketMatch::Port(port) || s.local.port() == port)
             };
-            socks.iter().filter(mine).count()
+            socks.iter().filter(is_server).count()
         };
         // iperf3's server waits for a TCP control connection.
         let by_datagrams = flow.is_udp() && flow.tool != Some(Tool::Iperf3);

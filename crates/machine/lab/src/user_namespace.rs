@@ -266,7 +266,7 @@ mod tests {
         element.push(ElementPoint { dropped: 3, tokens_bytes: Some(1500.0), ..ElementPoint::default() });
         o.element_series.push(element);
         let error = LabError::Congestion { who: "flow f".into(), wanted: "bbr3".into(), why: "no".into() };
-        let said = error.to_string();
+        let text = error.to_string();
         for m in [
             Message::Progress(Time::from_nanos(7)),
             Message::Notice("n".into()),
@@ -279,7 +279,7 @@ mod tests {
         }
         assert!(matches!(receive(&mut reading), Ok(Message::Progress(t)) if t.as_nanos() == 7));
         assert!(matches!(receive(&mut reading), Ok(Message::Notice(t)) if t == "n"));
-        assert!(matches!(receive(&mut reading), Ok(Message::Failed(e)) if e.to_string() == said));
+        assert!(matches!(receive(&mut reading), Ok(Message::Failed(e)) if e.to_string() == text));
         assert!(matches!(receive(&mut reading), Ok(Message::Suspend)));
         assert!(matches!(receive(&mut reading), Ok(Message::Ended(143))));
         assert!(matches!(receive(&mut reading), Ok(Message::Done(got)) if *got == o));

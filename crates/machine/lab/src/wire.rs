@@ -54,8 +54,8 @@ fn put16(b: &mut [u8], at: usize, v: u16) {
 
 fn sum(bytes: &[u8]) -> u32 {
     let pairs = bytes.chunks_exact(2);
-    let odd = pairs.remainder().first().map_or(0, |&b| (b as u32) << 8);
-    odd + pairs.map(|p| u16::from_be_bytes([p[0], p[1]]) as u32).sum::<u32>()
+    let last_byte = pairs.remainder().first().map_or(0, |&b| (b as u32) << 8);
+    last_byte + pairs.map(|p| u16::from_be_bytes([p[0], p[1]]) as u32).sum::<u32>()
 }
 
 fn fold(mut sum: u32) -> u16 {
@@ -149,10 +149,10 @@ fn ends_at(ip: &[u8], host: IpAddr, end: usize) -> bool {
         return false;
     }
     let all = addresses(ip);
-    let own = &all[end * all.len() / 2..][..all.len() / 2];
+    let address = &all[end * all.len() / 2..][..all.len() / 2];
     match host {
-        IpAddr::V4(a) => own == a.octets(),
-        IpAddr::V6(a) => own == a.octets(),
+        IpAddr::V4(a) => address == a.octets(),
+        IpAddr::V6(a) => address == a.octets(),
     }
 }
 

@@ -49,11 +49,11 @@ fn exchanging_namespace(uid: u32, gid: u32) -> io::Result<OwnedFd> {
             let entered = status.read_exact(&mut message).is_ok() && message == [1];
             let number = pid.as_raw_pid();
             let set = |file: &str, id: u32| fs::write(format!("/proc/{number}/{file}"), exchange(id));
-            let made = match entered {
+            let mapped = match entered {
                 false => Err(io::Error::from_raw_os_error(libc::EPERM)),
                 true => set("uid_map", uid).and_then(|()| set("gid_map", gid)),
             };
-            let opened = made.and_then(|()| File::open(format!("/proc/{number}/ns/user")));
+            let opened = mapped.and_then(|()| File::open(format!("/proc/{number}/ns/user")));
             reap(pid);
             opened.map(OwnedFd::from)
         }

@@ -113,21 +113,21 @@ pub fn make_read_only(at: &CStr, all: bool, devices: bool) -> io::Result<()> {
 
 /// Makes one mount writable.
 pub fn make_writable(at: &CStr) -> io::Result<()> {
-    let to = MountAttributes { clear: MOUNT_ATTR_RDONLY, ..MountAttributes::default() };
-    set_attributes(None, at, 0, to)
+    let attributes = MountAttributes { clear: MOUNT_ATTR_RDONLY, ..MountAttributes::default() };
+    set_attributes(None, at, 0, attributes)
 }
 
 /// Ignores set-user-id bits and capabilities of files on all mounts.
 pub fn ignore_file_privileges() -> io::Result<()> {
-    let to = MountAttributes { set: MOUNT_ATTR_NOSUID, ..MountAttributes::default() };
-    set_attributes(None, c"/", libc::AT_RECURSIVE, to)
+    let attributes = MountAttributes { set: MOUNT_ATTR_NOSUID, ..MountAttributes::default() };
+    set_attributes(None, c"/", libc::AT_RECURSIVE, attributes)
 }
 
 /// Maps the owners of a detached mount's files by a user namespace (mount_setattr(2), MOUNT_ATTR_IDMAP).
 pub(crate) fn map_owners(tree: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
     let user_namespace = users.as_raw_fd() as u64;
-    let to = MountAttributes { set: MOUNT_ATTR_IDMAP, user_namespace, ..MountAttributes::default() };
-    set_attributes(Some(tree), c"", libc::AT_EMPTY_PATH, to)
+    let attributes = MountAttributes { set: MOUNT_ATTR_IDMAP, user_namespace, ..MountAttributes::default() };
+    set_attributes(Some(tree), c"", libc::AT_EMPTY_PATH, attributes)
 }
 
 /// `BPF_FS_MAGIC` (linux/magic.h).

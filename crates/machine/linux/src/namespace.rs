@@ -44,8 +44,8 @@ pub fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
 /// # Errors
 /// Fails if the namespace may not be entered (CAP_SYS_ADMIN), or if `work` panicked.
 pub fn within<T: Send>(namespace: BorrowedFd<'_>, work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    let there = || enter_network(namespace).map(|()| work());
-    let done = std::thread::scope(|s| s.spawn(there).join());
+    let enter_and_work = || enter_network(namespace).map(|()| work());
+    let done = std::thread::scope(|s| s.spawn(enter_and_work).join());
     done.unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace panicked")))
 }
 

@@ -13,11 +13,11 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 /// this user may have that (pipe(7), `pipe-user-pages-soft`).
 pub fn sized_pipe(size: usize) -> io::Result<(OwnedFd, OwnedFd, usize)> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-    let got = match fcntl_setpipe_size(&write, size) {
+    let size = match fcntl_setpipe_size(&write, size) {
         Ok(n) if n > 0 => n,
         _ => fcntl_getpipe_size(&write)?,
     };
-    Ok((read, write, got))
+    Ok((read, write, size))
 }
 
 /// Moves up to `limit` bytes from a socket to a pipe or from a pipe to a socket. Never sets SPLICE_F_MORE:

@@ -98,12 +98,12 @@ pub mod tests {
 
     #[test]
     fn packets_keep_their_order_and_loopback_packets_appear_once() {
-        let made = block(&[
+        let bytes = block(&[
             (1_700_000_000_000_000_007, 1, OUTGOING, b"first", 1500),
             (1_700_000_000_000_000_008, LOOPBACK, OUTGOING, b"leaves", 60),
             (1_700_000_000_000_000_009, LOOPBACK, 0, b"arrives", 60),
         ]);
-        let seen: Vec<RingPacket> = packets(&made).collect();
+        let seen: Vec<RingPacket> = packets(&bytes).collect();
         let shown: Vec<(u64, &[u8], u32)> =
             seen.iter().map(|p| (p.time.as_nanos(), p.bytes, p.length)).collect();
         let expected: [(u64, &[u8], u32); 2] =
@@ -113,14 +113,14 @@ pub mod tests {
 
     #[test]
     fn an_invalid_block_ends_without_a_panic() {
-        let made = block(&[(1, 1, 0, b"first", 1500), (2, 1, 0, b"second", 1500)]);
-        for n in 0..made.len().min(400) {
-            packets(&made[..n]).count();
+        let bytes = block(&[(1, 1, 0, b"first", 1500), (2, 1, 0, b"second", 1500)]);
+        for n in 0..bytes.len().min(400) {
+            packets(&bytes[..n]).count();
         }
         for (at, value) in
             [(PACKET_COUNT, u32::MAX), (FIRST_PACKET, u32::MAX), (48, u32::MAX), (48 + 12, u32::MAX)]
         {
-            let mut bad = made.clone();
+            let mut bad = bytes.clone();
             bad[at..at + 4].copy_from_slice(&value.to_ne_bytes());
             assert!(packets(&bad).count() <= 2);
         }

@@ -57,11 +57,11 @@ mod tests {
         assert!(first.is_some() && second.is_some() && take("192.0.2.1").is_none());
         assert!(take("192.0.2.2").is_some(), "another client");
         drop(first);
-        let again = take("192.0.2.1");
-        assert!(again.is_some() && take("192.0.2.1").is_none());
+        let replacement = take("192.0.2.1");
+        assert!(replacement.is_some() && take("192.0.2.1").is_none());
         let of_one = [take("2001:db8::1"), take("2001:db8::2")];
         assert!(of_one.iter().all(Option::is_some) && take("2001:db8::3").is_none(), "one /64 is one client");
-        drop((second, again, of_one));
+        drop((second, replacement, of_one));
         assert!(places.lock().is_empty(), "clients without connections are forgotten");
     }
 }

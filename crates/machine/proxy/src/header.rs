@@ -74,14 +74,14 @@ fn version_1(bytes: &[u8]) -> Result<HeaderRead, BadHeader> {
     let line = std::str::from_utf8(line).map_err(|_| BadHeader("the line is not text"))?;
     let mut words = line.split(' ').skip(1);
     let family = words.next().unwrap_or_default();
-    let whole = |between| Ok(HeaderRead::Whole { length: end + 1, version: ProxyVersion::V1, between });
+    let complete = |between| Ok(HeaderRead::Whole { length: end + 1, version: ProxyVersion::V1, between });
     if family == "UNKNOWN" {
-        return whole(None);
+        return complete(None);
     }
-    let wrong = BadHeader("invalid address");
-    let mut address = || words.next().and_then(|w| w.parse::<IpAddr>().ok()).ok_or(wrong);
+    let invalid = BadHeader("invalid address");
+    let mut address = || words.next().and_then(|w| w.parse::<IpAddr>().ok()).ok_or(invalid);
     let (from, to) = (address()?, address()?);
-    let is_right = match family {
+    let matches_family = match family {
         "TCP4" => from.is_ipv4() && to.is_ipv4(),
         "TCP6" => from.is_ipv6() && to.is_ipv6(),
         _ => return Err(BadHeader("the family is not TCP4, TCP6 or UNKNOWN")),
@@ -92,10 +92,10 @@ fn version_1(bytes: &[u8]) -> Result<HeaderRead, BadHeader> {
     };
     let mut port = || words.next().filter(fit).and_then(|w| w.parse::<u16>().ok());
     let ports = port().zip(port()).ok_or(BadHeader("invalid port"))?;
-    if !is_right || words.next().is_some() {
-        return Err(wrong);
+    if !matches_family || words.next().is_some() {
+        return Err(invalid);
     }
-    whole(Some((SocketAddr::new(from, ports.0), SocketAddr::new(to, ports.1))))
+    complete(Some((SocketAddr::new(from, ports.0), SocketAddr::new(to, ports.1))))
 }
 
 fn version_2(bytes: &[u8]) -> Result<HeaderRead, BadHeader> {

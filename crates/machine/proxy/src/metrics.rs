@@ -190,12 +190,12 @@ pub fn metrics_text(view: &StatusView) -> String {
 
 /// Returns, for each direction with enough recent evidence: its name, the slow side, the cause.
 fn slow_directions(path: &PathStats) -> Vec<(&'static str, &'static str, &'static str)> {
-    let one = |(to, direction): (usize, &'static str)| {
+    let line = |(to, direction): (usize, &'static str)| {
         let (end, cause) = slow_end(&path.recent[to])?;
         let side = if end == SlowEnd::Sink { to } else { 1 - to };
         Some((direction, SIDES[side], cause.name()))
     };
-    [(0, "down"), (1, "up")].into_iter().filter_map(one).collect()
+    [(0, "down"), (1, "up")].into_iter().filter_map(line).collect()
 }
 
 fn evidence(e: &DirectionEvidence) -> Value {

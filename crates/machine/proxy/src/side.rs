@@ -39,9 +39,9 @@ impl ProxyControls {
         }
         let refuse = |why: String| ProxyError::Setting { key: key.into(), why };
         if kernel_cc::find(name).is_none() {
-            let has = kernel.available.join(", ");
+            let available = kernel.available.join(", ");
             return Err(refuse(format!(
-                "this kernel has no `{name}` (available: {has}; try modprobe tcp_{name})"
+                "this kernel has no `{name}` (available: {available}; try modprobe tcp_{name})"
             )));
         }
         let loaded = Loaded::load(name, &[]).map_err(|e| refuse(e.to_string()))?;

@@ -61,8 +61,8 @@ impl TokenOwner {
             0 => TokenOwner::Wake,
             1 => TokenOwner::Listener(i),
             _ => {
-                let which = if token >> 32 & 1 == 1 { ConnectionEnd::Server } else { ConnectionEnd::Client };
-                TokenOwner::Session(i, (token >> 33) as u32 % GENERATIONS, which)
+                let side = if token >> 32 & 1 == 1 { ConnectionEnd::Server } else { ConnectionEnd::Client };
+                TokenOwner::Session(i, (token >> 33) as u32 % GENERATIONS, side)
             }
         }
     }

@@ -86,9 +86,9 @@ impl<'a> Btf<'a> {
         let mut btf = Btf { types, texts, starts: Vec::with_capacity(types.len() / 24) };
         let mut at = 0;
         while at < types.len() {
-            let one = btf.at(at)?;
+            let entry = btf.at(at)?;
             btf.starts.push(at as u32);
-            at += 12 + one.rest.len();
+            at += 12 + entry.rest.len();
         }
         Some(btf)
     }
@@ -119,12 +119,12 @@ impl<'a> Btf<'a> {
 
     /// Returns the ids of all types of this name and kind.
     pub fn all(&self, name: &str, kind: u8) -> impl Iterator<Item = u32> {
-        let is_it = move |t: &Type<'_>| {
+        let has_name = move |t: &Type<'_>| {
             let found = self.texts.get(t.name as usize..);
             found.and_then(|t| t.strip_prefix(name.as_bytes())).is_some_and(|end| end.first() == Some(&0))
         };
         let numbers = 1..=self.starts.len() as u32;
-        numbers.filter(move |&n| self.get(n).is_some_and(|t| t.kind == kind && is_it(&t)))
+        numbers.filter(move |&n| self.get(n).is_some_and(|t| t.kind == kind && has_name(&t)))
     }
 
     /// Returns the id of the first type of this name and kind.
@@ -151,10 +151,10 @@ impl<'a> Btf<'a> {
     pub fn resolved(&self, number: u32) -> Option<(u32, Type<'a>)> {
         let mut number = number;
         for _ in 0..MAX_CHAIN {
-            let it = self.get(number)?;
-            match it.kind {
-                TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => number = it.word,
-                _ => return Some((number, it)),
+            let found = self.get(number)?;
+            match found.kind {
+                TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => number = found.word,
+                _ => return Some((number, found)),
             }
         }
         None

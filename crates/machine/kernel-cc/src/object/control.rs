@@ -105,14 +105,14 @@ fn control_members<'a>(object: &Opened<'a>) -> Result<Vec<Member<'a>>, ControlEr
 
 /// Returns the offset of a struct's member, bytes.
 fn offset(types: &Btf<'_>, of: u32, name: &str) -> Option<usize> {
-    let whole = types.get(of)?;
-    let member = types.members(&whole).find(|m| m.name == name)?;
+    let container = types.get(of)?;
+    let member = types.members(&container).find(|m| m.name == name)?;
     usize::try_from(member.bits / 8).ok()
 }
 
 fn find(kernel: &Btf<'_>, control: u32, start: usize, name: &str) -> Option<KernelMember> {
-    let whole = kernel.get(control)?;
-    let (number, member) = kernel.members(&whole).enumerate().find(|(_, m)| m.name == name)?;
+    let container = kernel.get(control)?;
+    let (number, member) = kernel.members(&container).enumerate().find(|(_, m)| m.name == name)?;
     Some(KernelMember {
         number: number as u32,
         start: start.checked_add(usize::try_from(member.bits / 8).ok()?)?,

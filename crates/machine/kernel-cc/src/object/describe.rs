@@ -33,8 +33,8 @@ pub fn describe(texts: &[u8], size: usize, parameters: &[Parameter]) -> Descript
         types.extend([text(&format!("u{}", 8 * size)), info(INT, 0), size as u32, 8 * size as u32]);
     }
     for parameter in parameters {
-        let of = SIZES.iter().position(|size| *size == parameter.place.1).map_or(0, |n| n as u32 + 1);
-        types.extend([text(&parameter.name), info(VAR, 0), of, 1]); // 1: global
+        let type_id = SIZES.iter().position(|size| *size == parameter.place.1).map_or(0, |n| n as u32 + 1);
+        types.extend([text(&parameter.name), info(VAR, 0), type_id, 1]); // 1: global
     }
     let first = SIZES.len() as u32 + 1;
     let constants = (!parameters.is_empty()).then_some(first + parameters.len() as u32);

@@ -85,9 +85,9 @@ impl<'a> Opened<'a> {
     /// Returns the parameters, in the order of the constants.
     pub fn parameters(&self) -> Vec<Parameter> {
         let symbols = self.elf.symbols.iter();
-        let ours = symbols.filter(|s| self.is_constants(s.section) && s.kind == OBJECT && s.is_global);
+        let constants = symbols.filter(|s| self.is_constants(s.section) && s.kind == OBJECT && s.is_global);
         let mut all: Vec<Parameter> =
-            ours.filter_map(|s| Parameter::read(s.name, s.start, s.size, &self.constants)).collect();
+            constants.filter_map(|s| Parameter::read(s.name, s.start, s.size, &self.constants)).collect();
         all.sort_by_key(|p| p.place);
         all
     }

@@ -45,14 +45,14 @@ pub fn secret() -> io::Result<String> {
 
 /// Returns the links with a tunnel that ends at a host, in order.
 pub fn tunnels(scenario: &Scenario, host: usize) -> impl Iterator<Item = usize> + '_ {
-    let own = move |&l: &usize| scenario.links[l].between.contains(&host) && scenario.is_tunnel(l);
-    (0..scenario.links.len()).filter(own)
+    let ends_here = move |&l: &usize| scenario.links[l].between.contains(&host) && scenario.is_tunnel(l);
+    (0..scenario.links.len()).filter(ends_here)
 }
 
 /// Returns the links over which a host has a BGP session.
 fn sessions(scenario: &Scenario, host: usize) -> impl Iterator<Item = usize> + '_ {
-    let own = move |&l: &usize| scenario.links[l].between.contains(&host) && scenario.has_session(l);
-    (0..scenario.links.len()).filter(own)
+    let has_session = move |&l: &usize| scenario.links[l].between.contains(&host) && scenario.has_session(l);
+    (0..scenario.links.len()).filter(has_session)
 }
 
 /// Returns a host's address on a link and its neighbour's; `inside` the tunnel, or outside.
@@ -169,17 +169,17 @@ fn bird(scenario: &Scenario, host: usize) -> String {
         let [own, peer] = ends(scenario, host, link, scenario.is_tunnel(link));
         let other = scenario.links[link].between[usize::from(scenario.links[link].between[0] == host)];
         let (peer_as, _) = scenario.speaker(other).unwrap_or_default();
-        let of = bird_table(scenario, customer);
+        let table = bird_table(scenario, customer);
         if !customers.contains(&customer) {
             customers.push(customer);
-            text += &bird_tables(scenario, host, customer, &of);
+            text += &bird_tables(scenario, host, customer, &table);
         }
         let reflects = if peer_as == own_as { " rr client;\n" } else { "" };
         let _ = write!(
             text,
             "protocol bgp {} {{\n description \"{}\";\n local {own} as {own_as};\n neighbor {peer} as {peer_as};\n direct;\n{reflects} \
              hold time {};\n keepalive time {};\n connect delay time 1;\n connect retry time 1;\n error wait time 1, 1;\n \
-             ipv4 {{\n  table {of};\n  import all;\n  export where source = RTS_STATIC || source = RTS_BGP;\n  next hop self;\n  gateway direct;\n }};\n}}\n",
+             ipv4 {{\n  table {table};\n  import all;\n  export where source = RTS_STATIC || source = RTS_BGP;\n  next hop self;\n  gateway direct;\n }};\n}}\n",
             session(scenario, link),
             scenario.links[link].name,
             seconds(hold),
@@ -206,9 +206,9 @@ fn bird_tables(scenario: &Scenario, host: usize, customer: Option<&str>, name: &
     if customer.is_some() {
         let _ = writeln!(text, "ipv4 table {name};");
     }
-    let of = customer.or(scenario.hosts[host].customer.as_deref());
+    let announced_by = customer.or(scenario.hosts[host].customer.as_deref());
     let _ = write!(text, "protocol static own_{name} {{\n ipv4 {{ table {name}; }};\n");
-    for prefix in scenario.announced(host, of).iter().filter(|p| p.address.is_ipv4()) {
+    for prefix in scenario.announced(host, announced_by).iter().filter(|p| p.address.is_ipv4()) {
         let _ = writeln!(text, " route {prefix} blackhole;");
     }
     let number = table(scenario, host, customer);
@@ -253,11 +253,11 @@ fn kill() -> String {
 /// down.
 pub fn initiate_tunnels(scenario: &Scenario, host: usize) -> Option<String> {
     let first = tunnels(scenario, host).filter(|&l| scenario.links[l].between[0] == host);
-    let one = |link| {
+    let initiate = |link| {
         let list = swanctl(link, "--list-sas");
         format!("{{ {list} | grep -q INSTALLED; }} || {}", initiate_tunnel(link))
     };
-    let all: Vec<String> = first.map(one).collect();
+    let all: Vec<String> = first.map(initiate).collect();
     (!all.is_empty()).then(|| all.join(" && "))
 }
 

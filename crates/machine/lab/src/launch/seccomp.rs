@@ -123,28 +123,28 @@ pub fn filter() -> Option<&'static [FilterStep]> {
 }
 
 fn build() -> Result<Vec<FilterStep>, seccompiler::Error> {
-    let when = |argument, op, value: u64| SeccompCondition::new(argument, Dword, op, value);
-    let has = |argument, bits: u64| when(argument, SeccompCmpOp::MaskedEq(bits), bits);
+    let compare = |argument, op, value: u64| SeccompCondition::new(argument, Dword, op, value);
+    let has_bits = |argument, bits: u64| compare(argument, SeccompCmpOp::MaskedEq(bits), bits);
     let all = |conditions: Vec<SeccompCondition>| SeccompRule::new(conditions);
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|n| (*n, Vec::new())).collect();
     let mut add = |number: libc::c_long, rule| rules.entry(number).or_default().push(rule);
     for flag in NEW_NAMESPACES {
-        add(libc::SYS_clone, all(vec![has(0, flag as u32 as u64)?])?);
+        add(libc::SYS_clone, all(vec![has_bits(0, flag as u32 as u64)?])?);
     }
     for request in PRETEND_INPUT {
-        add(libc::SYS_ioctl, all(vec![when(1, SeccompCmpOp::Eq, request)?])?);
+        add(libc::SYS_ioctl, all(vec![compare(1, SeccompCmpOp::Eq, request)?])?);
     }
     let known = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_PACKET];
-    let other = known.map(|family| when(0, SeccompCmpOp::Ne, family as u64));
+    let other = known.map(|family| compare(0, SeccompCmpOp::Ne, family as u64));
     add(libc::SYS_socket, all(other.into_iter().collect::<Result<_, _>>()?)?);
     for &(number, mode, flags) in MODE_CALLS {
         for bit in SET_ID {
             match flags {
-                None => add(number, all(vec![has(mode, bit.into())?])?),
+                None => add(number, all(vec![has_bits(mode, bit.into())?])?),
                 // Without one of these the mode is whatever stood in the register.
                 Some(flags) => {
                     for makes in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
-                        add(number, all(vec![has(flags, makes as u64)?, has(mode, bit.into())?])?);
+                        add(number, all(vec![has_bits(flags, makes as u64)?, has_bits(mode, bit.into())?])?);
                     }
                 }
             }
@@ -217,32 +217,32 @@ mod tests {
 
     #[test]
     fn calls_are_judged_by_their_arguments() {
-        let of = |number: libc::c_long, args: &[u64]| {
+        let verdict_of = |number: libc::c_long, args: &[u64]| {
             let mut all = [0xdead_beef_0000_0000; 6];
             all.iter_mut().zip(args).for_each(|(to, from)| *to = *from);
             verdict(number as u32, all)
         };
-        assert_eq!(of(libc::SYS_read, &[0]), ALLOW);
-        assert_eq!(of(libc::SYS_mount, &[]), EPERM);
+        assert_eq!(verdict_of(libc::SYS_read, &[0]), ALLOW);
+        assert_eq!(verdict_of(libc::SYS_mount, &[]), EPERM);
         // A thread, and a namespace.
-        assert_eq!(of(libc::SYS_clone, &[0x003d_0f00]), ALLOW);
-        assert_eq!(of(libc::SYS_clone, &[0x1000_0011]), EPERM);
-        assert_eq!(of(libc::SYS_clone3, &[]), 0x0005_0000 | libc::ENOSYS as u32);
+        assert_eq!(verdict_of(libc::SYS_clone, &[0x003d_0f00]), ALLOW);
+        assert_eq!(verdict_of(libc::SYS_clone, &[0x1000_0011]), EPERM);
+        assert_eq!(verdict_of(libc::SYS_clone3, &[]), 0x0005_0000 | libc::ENOSYS as u32);
         // The kernel uses only 32 bits of a request.
-        assert_eq!(of(libc::SYS_ioctl, &[0, PRETEND_INPUT[0] | 1 << 40]), EPERM);
-        assert_eq!(of(libc::SYS_ioctl, &[0, libc::TIOCGWINSZ as _]), ALLOW);
+        assert_eq!(verdict_of(libc::SYS_ioctl, &[0, PRETEND_INPUT[0] | 1 << 40]), EPERM);
+        assert_eq!(verdict_of(libc::SYS_ioctl, &[0, libc::TIOCGWINSZ as _]), ALLOW);
         for (family, allowed) in
             [(1, true), (2, true), (10, true), (16, true), (17, true), (40, false), (38, false)]
         {
-            assert_eq!(of(libc::SYS_socket, &[family]) == ALLOW, allowed, "{family}");
+            assert_eq!(verdict_of(libc::SYS_socket, &[family]) == ALLOW, allowed, "{family}");
         }
-        assert_eq!(of(libc::SYS_fchmodat, &[0, 0, 0o755]), ALLOW);
-        assert_eq!(of(libc::SYS_fchmodat, &[0, 0, 0o4755]), EPERM);
+        assert_eq!(verdict_of(libc::SYS_fchmodat, &[0, 0, 0o755]), ALLOW);
+        assert_eq!(verdict_of(libc::SYS_fchmodat, &[0, 0, 0o4755]), EPERM);
         let (create, read) = (libc::O_CREAT as u64 | 1, 0);
-        assert_eq!(of(libc::SYS_openat, &[0, 0, create, 0o2755]), EPERM);
-        assert_eq!(of(libc::SYS_openat, &[0, 0, create, 0o644]), ALLOW);
-        assert_eq!(of(libc::SYS_openat, &[0, 0, read, 0o4755]), ALLOW);
+        assert_eq!(verdict_of(libc::SYS_openat, &[0, 0, create, 0o2755]), EPERM);
+        assert_eq!(verdict_of(libc::SYS_openat, &[0, 0, create, 0o644]), ALLOW);
+        assert_eq!(verdict_of(libc::SYS_openat, &[0, 0, read, 0o4755]), ALLOW);
         #[cfg(target_arch = "x86_64")]
-        assert_eq!(of(libc::SYS_mount + 0x4000_0000, &[]), 0x0005_0000 | libc::ENOSYS as u32);
+        assert_eq!(verdict_of(libc::SYS_mount + 0x4000_0000, &[]), 0x0005_0000 | libc::ENOSYS as u32);
     }
 }

@@ -138,7 +138,8 @@ fn killed_daemons_are_named() {
 #[test]
 fn a_hosts_daemons_die_together() {
     let Some(o) = run(NETWORK, &["vsftpd"], true) else { return };
-    let wanted = "host gw: the process that holds charon (IPsec over link access), BIRD (BGP), vsftpd (FTP)";
+    let expected =
+        "host gw: the process that holds charon (IPsec over link access), BIRD (BGP), vsftpd (FTP)";
     let died = &o.variant.trust.as_ref().expect("a verdict").died;
     assert_eq!(died.len(), 1, "{died:?}");
     let words = |text: &str| {
@@ -147,7 +148,7 @@ fn a_hosts_daemons_die_together() {
         all.sort();
         all
     };
-    assert_eq!(words(&died[0].component), words(wanted));
+    assert_eq!(words(&died[0].component), words(expected));
 }
 
 /// Daemons that a fault of the scenario kills are not reported.

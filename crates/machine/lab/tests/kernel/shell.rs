@@ -161,8 +161,8 @@ fn commands_cannot_regain_privileges_or_leave_the_namespace() {
     let output = OutputFile::new("caps");
     let inspect = "cat /proc/self/status; ls -l /proc/self/fd; ls /sys/class/net";
     let ours = fs::read_link("/proc/self/ns/net").expect("a namespace").display().to_string();
-    let back = "nsenter --net=/proc/1/ns/net true && echo escaped; readlink /proc/self/ns/net";
-    let Some(_) = run(&format!("exec > {} 2>/dev/null; {inspect}; {back}", output.path())) else { return };
+    let command = "nsenter --net=/proc/1/ns/net true && echo escaped; readlink /proc/self/ns/net";
+    let Some(_) = run(&format!("exec > {} 2>/dev/null; {inspect}; {command}", output.path())) else { return };
     let text = output.text();
     let field = |key: &str| text.lines().find_map(|l| l.strip_prefix(key)).map(str::trim);
     for set in ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"] {

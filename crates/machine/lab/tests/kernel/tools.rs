@@ -99,12 +99,12 @@ fn results_agree_with_iperf3s_report() {
         assert_eq!(o.variant.flows.len(), 1, "one flow, however many connections");
         let f = &o.variant.flows[0];
         let rate = end["sum_received"]["bits_per_second"].as_f64().unwrap() / 1e6;
-        let own = end["sum_sent"]["retransmits"].as_u64().unwrap();
-        eprintln!("  {count}: {rate:.3} and {:.3} Mbit/s, retransmitted {own}", f.own_goodput_mbps());
+        let reported = end["sum_sent"]["retransmits"].as_u64().unwrap();
+        eprintln!("  {count}: {rate:.3} and {:.3} Mbit/s, retransmitted {reported}", f.own_goodput_mbps());
         near(f.own_goodput_mbps(), rate, 0.01);
         near(f.delivered_bytes as f64, end["sum_received"]["bytes"].as_f64().unwrap(), 0.001);
-        assert_eq!(f.retransmitted_packets, own);
-        assert_eq!((own, f.lost_packets, f.timeouts), (4, Some(4), 0));
+        assert_eq!(f.retransmitted_packets, reported);
+        assert_eq!((reported, f.lost_packets, f.timeouts), (4, Some(4), 0));
         assert_eq!(end["sender_tcp_congestion"].as_str(), Some("cubic"));
         assert!(f.rtt_ms.min >= 20.0 && f.rtt_ms.min < 21.0, "{:?}", f.rtt_ms);
         let s = &o.flow_series[0];
@@ -264,8 +264,8 @@ fn short_connections_are_counted() {
     let Some((o, notices)) = run(&text) else { return };
     assert_eq!(notices.len(), 1, "{notices:?}");
     // Python's server closes after each answer: 200 times the file and some 200 bytes of header.
-    let each = o.variant.flows[0].delivered_bytes as f64 / 200.0;
-    assert!(each > 10_150.0 && each < 10_300.0 && each.fract() == 0.0, "{each}");
+    let datagrams = o.variant.flows[0].delivered_bytes as f64 / 200.0;
+    assert!(datagrams > 10_150.0 && datagrams < 10_300.0 && datagrams.fract() == 0.0, "{datagrams}");
 }
 
 #[test]
@@ -273,9 +273,9 @@ fn missing_programs_are_named_before_anything_starts() {
     let with = |keys: &str| format!("{PATH}\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n{keys}");
     let Some(missing) = try_run(&with("tool = \"iperf4 -c {to}\"")) else { return };
     let missing = missing.unwrap_err().to_string();
-    let wanted = "nothing was started: the scenario needs programs that are not installed\n  \
+    let expected = "nothing was started: the scenario needs programs that are not installed\n  \
                   flows.f.tool: program `iperf4` is not installed";
-    assert_eq!(missing, wanted);
+    assert_eq!(missing, expected);
     let failing = "tool = \"curl {to}\"\nserver = \"sh -c 'echo out; echo no such day >&2; exit 3'\"";
     let failing = try_run(&with(failing)).unwrap().unwrap_err().to_string();
     assert_eq!(failing, "flow f: sh ended before it listened: exit code 3: no such day");

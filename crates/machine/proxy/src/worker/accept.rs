@@ -129,14 +129,14 @@ impl ProxyLoop {
         let Some(burst) = self.listeners.get(i).map(|l| l.burst) else { return };
         let before = self.shared.loops[self.index].get(ProxyCounter::Accepted);
         self.accept_all(i, burst);
-        let taken = self.shared.loops[self.index].get(ProxyCounter::Accepted) - before;
+        let accepted = self.shared.loops[self.index].get(ProxyCounter::Accepted) - before;
         if let Some(listener) = self.listeners.get_mut(i) {
-            let (all, is_next) = (taken as usize >= burst, listener.turn + 1 == self.turn);
+            let (all, is_next) = (accepted as usize >= burst, listener.turn + 1 == self.turn);
             listener.turn = self.turn;
             listener.burst = match (all, is_next) {
                 (true, true) => (burst * 2).min(MAX_BURST),
                 (true, false) => burst,
-                (false, _) => (taken as usize).max(1),
+                (false, _) => (accepted as usize).max(1),
             };
         }
     }
@@ -181,8 +181,8 @@ impl ProxyLoop {
         if !awaits_header && !is_allowed(&listener, peer) {
             return refuse(self, &socket, ProxyCounter::NotAllowed);
         }
-        let most = config.max_connections_per_client.filter(|_| !awaits_header);
-        let place = most.map(|most| self.shared.clients.take(peer.ip(), most));
+        let limit = config.max_connections_per_client.filter(|_| !awaits_header);
+        let place = limit.map(|limit| self.shared.clients.take(peer.ip(), limit));
         if matches!(place, Some(None)) {
             return refuse(self, &socket, ProxyCounter::TooMany);
         }

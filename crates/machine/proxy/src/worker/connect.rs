@@ -110,8 +110,8 @@ impl ProxyLoop {
                 self.shared.log_event("server-up", details);
             }
             if let Some(version) = upstream.config.proxy_protocol {
-                let own = || socket::local_address(session.client.socket.as_fd()).map(plain);
-                let to = session.destination.or_else(|| own().ok()).unwrap_or(session.peer);
+                let local = || socket::local_address(session.client.socket.as_fd()).map(plain);
+                let to = session.destination.or_else(|| local().ok()).unwrap_or(session.peer);
                 session.up = Direction::starting_with(version.write(session.client_address, to));
             }
         }

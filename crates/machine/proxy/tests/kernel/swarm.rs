@@ -282,10 +282,10 @@ impl Member {
             return Some(End::Killed);
         }
         if self.sent < self.total {
-            let most =
+            let length =
                 (self.dies_at.map_or(self.total, |at| at.max(1)) - self.sent).min(PIECE as u64) as usize;
-            fill(self.key, self.sent, &mut buffers[0][..most]);
-            match self.stream.write(&buffers[0][..most]) {
+            fill(self.key, self.sent, &mut buffers[0][..length]);
+            match self.stream.write(&buffers[0][..length]) {
                 Ok(n) => self.sent += n as u64,
                 Err(e) if would_block(&e) => {}
                 Err(_) => return Some(End::Reset),
@@ -296,9 +296,9 @@ impl Member {
                 return Some(End::Reset);
             }
         }
-        let most = if self.slow { SLOW_READ } else { PIECE };
+        let length = if self.slow { SLOW_READ } else { PIECE };
         let [sent, got] = buffers;
-        match self.stream.read(&mut got[..most]) {
+        match self.stream.read(&mut got[..length]) {
             Ok(0) if self.got == self.total => Some(End::Finished),
             Ok(0) => Some(End::Short),
             Ok(n) => {

@@ -75,8 +75,8 @@ fn listener(pair: &PairConfig, name: &str, l: &PairListenerConfig) -> Result<(),
     if let Some((key, _)) = tcp_only.iter().find(|(_, is_set)| l.udp && *is_set) {
         return Err(conflict(&under(key), "only for TCP connections, not with `udp`"));
     }
-    let most = l.max_connections_per_client.unwrap_or(1).into();
-    range(&under("max_connections_per_client"), most, 1, 1 << 24)?;
+    let limit = l.max_connections_per_client.unwrap_or(1).into();
+    range(&under("max_connections_per_client"), limit, 1, 1 << 24)?;
     timeout_range(&under("hello_timeout"), l.hello_timeout, Span::from_millis(1))?;
     timeout_range(&under("idle_timeout"), l.idle_timeout, Span::from_millis(1))?;
     timeout_range(&under("half_close_timeout"), l.half_close_timeout, Span::from_millis(1))
