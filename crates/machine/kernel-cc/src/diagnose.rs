@@ -15,7 +15,7 @@ fn unsupported(why: &str) -> ControlError {
 }
 
 /// The error for a kernel whose BTF cannot be read.
-pub fn without_types(e: &io::Error) -> ControlError {
+pub fn unreadable_btf(e: &io::Error) -> ControlError {
     if e.kind() == io::ErrorKind::NotFound {
         return unsupported(&format!("it has no BTF, {TYPES} (CONFIG_DEBUG_INFO_BTF)"));
     }
@@ -23,7 +23,7 @@ pub fn without_types(e: &io::Error) -> ControlError {
 }
 
 /// The error for a kernel whose BTF has an unknown format.
-pub fn unknown_types() -> ControlError {
+pub fn unknown_btf_format() -> ControlError {
     unsupported(&format!("its BTF, {TYPES}, has an unknown format"))
 }
 

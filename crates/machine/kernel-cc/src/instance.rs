@@ -2,7 +2,7 @@
 
 use crate::kernel::Kernel;
 use crate::load::Registered;
-use crate::object::Opened;
+use crate::object::ParsedObject;
 use crate::{ControlError, object_of};
 
 /// A congestion control under a name of this process, with its own parameters. It leaves the kernel's list
@@ -33,7 +33,7 @@ impl Loaded {
         object: &[u8],
         parameters: &[(&str, u64)],
     ) -> Result<Loaded, ControlError> {
-        let mut opened = Opened::new(name, object)?;
+        let mut opened = ParsedObject::new(name, object)?;
         opened.set(parameters)?;
         let mut from = 0;
         loop {

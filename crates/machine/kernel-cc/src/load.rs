@@ -1,6 +1,6 @@
 //! Loads and registers a program in the kernel.
 
-use crate::object::{Btf, Code, Opened, Operation, StructOpsPlan, describe, link, plan};
+use crate::object::{Btf, Code, Operation, ParsedObject, StructOpsPlan, describe, link, plan};
 use crate::{ControlError, capabilities, diagnose, names};
 use linux::bpf::{self, Refused};
 use std::fs;
@@ -22,7 +22,7 @@ pub struct Registered {
     pub program: OwnedFd,
 }
 
-impl Opened<'_> {
+impl ParsedObject<'_> {
     /// Loads the programs under the name `kernel_name`, which the caller chooses; any program, also without
     /// privileges, may then use the control.
     ///
@@ -30,8 +30,8 @@ impl Opened<'_> {
     /// Fails if something is missing, or the kernel rejects a program.
     pub fn load(&self, kernel_name: &str) -> Result<VerifiedControl, ControlError> {
         capabilities::check()?;
-        let types = fs::read(diagnose::TYPES).map_err(|e| diagnose::without_types(&e))?;
-        let kernel = Btf::read(&types).ok_or_else(diagnose::unknown_types)?;
+        let types = fs::read(diagnose::TYPES).map_err(|e| diagnose::unreadable_btf(&e))?;
+        let kernel = Btf::read(&types).ok_or_else(diagnose::unknown_btf_format)?;
         self.load_on(&kernel, kernel_name).map_err(|failure| diagnose::explain(failure, &kernel))
     }
 

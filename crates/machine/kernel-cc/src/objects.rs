@@ -1,6 +1,6 @@
 //! Tests whether the committed objects match their sources. `cargo xtask bless objects` compiles them.
 
-use crate::object::{Opened, interface};
+use crate::object::{ParsedObject, interface};
 use crate::{REGISTRY, kernel_name};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -109,7 +109,7 @@ fn stale(compiler: &str) -> Option<String> {
     }
     let is_stale = |(source, object): &(String, String)| {
         let (new, Ok(committed)) = (compile(source), fs::read(crate_path(object))) else { return true };
-        let interface = |bytes: &Vec<u8>| interface(&Opened::new(source, bytes).expect(source));
+        let interface = |bytes: &Vec<u8>| interface(&ParsedObject::new(source, bytes).expect(source));
         is_same && new != committed || interface(&new) != interface(&committed)
     };
     let (source, object) = objects().into_iter().find(is_stale)?;
@@ -158,7 +158,7 @@ fn every_source_has_an_object_and_a_registry_line() {
 fn objects_contain_no_paths_of_the_build_machine() {
     for (_, object) in objects() {
         let bytes = fs::read(crate_path(&object)).expect(&object);
-        let opened = Opened::new(&object, &bytes).expect(&object);
+        let opened = ParsedObject::new(&object, &bytes).expect(&object);
         for text in opened.texts().split(|b| *b == 0) {
             let is_path = text.ends_with(b".c") || text.ends_with(b".h");
             let text = String::from_utf8_lossy(text);

@@ -8,7 +8,7 @@ pub struct Parameter {
     /// Its value: the default, or the value in use.
     pub value: u64,
     /// Largest possible value.
-    pub most: u64,
+    pub max: u64,
     /// Offset and size among the constants, bytes.
     pub(crate) place: (usize, usize),
 }
@@ -21,7 +21,7 @@ impl Parameter {
             return None;
         }
         let value = bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
-        Some(Parameter { name: name.into(), value, most: u64::MAX >> (64 - 8 * size), place: (start, size) })
+        Some(Parameter { name: name.into(), value, max: u64::MAX >> (64 - 8 * size), place: (start, size) })
     }
 
     /// Writes a value to the constants.

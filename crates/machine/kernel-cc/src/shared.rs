@@ -1,7 +1,7 @@
 //! Congestion controls loaded permanently for all users.
 
 use crate::load::Registered;
-use crate::object::{Btf, CONSTANTS, Opened, described};
+use crate::object::{Btf, CONSTANTS, ParsedObject, described};
 use crate::{Before, ControlError, Done, Parameter, kernel_name, object_of, pins};
 use linux::bpf;
 use std::fs;
@@ -27,7 +27,7 @@ pub fn load_object_for_all(
     object: &[u8],
     parameters: &[(&str, u64)],
 ) -> Result<Done, ControlError> {
-    let mut opened = Opened::new(name, object)?;
+    let mut opened = ParsedObject::new(name, object)?;
     opened.set(parameters)?;
     let requested = values(&opened.parameters());
     let kernel_name = kernel_name(name);
@@ -73,7 +73,7 @@ fn pin(registered: Registered, kernel_name: &str) -> Result<(), ControlError> {
 /// # Errors
 /// Fails with [`ControlError::Unknown`].
 pub fn parameters(name: &str) -> Result<Vec<Parameter>, ControlError> {
-    Ok(Opened::new(name, object_of(name)?)?.parameters())
+    Ok(ParsedObject::new(name, object_of(name)?)?.parameters())
 }
 
 /// Returns the parameters of a pinned control; `None` if they cannot be read.

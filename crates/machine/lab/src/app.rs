@@ -80,7 +80,7 @@ impl Client {
 }
 
 /// The end of a flow that sends requests.
-pub struct AskingApp {
+pub struct RequestingApp {
     pub asker: Asker,
     /// Requests that have not been written yet.
     pub asks: VecDeque<Ask>,
@@ -88,11 +88,11 @@ pub struct AskingApp {
     pub connections: Vec<Option<usize>>,
 }
 
-impl AskingApp {
+impl RequestingApp {
     /// Returns the requesting end of a flow, or `None` if the flow has no requests.
-    pub fn for_flow(flow: &PlannedFlow) -> Option<AskingApp> {
+    pub fn for_flow(flow: &PlannedFlow) -> Option<RequestingApp> {
         let asking = flow.asking()?;
         let connections = vec![None; asking.connections as usize];
-        Some(AskingApp { asker: Asker::new(asking), asks: VecDeque::new(), connections })
+        Some(RequestingApp { asker: Asker::new(asking), asks: VecDeque::new(), connections })
     }
 }

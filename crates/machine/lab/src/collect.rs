@@ -1,6 +1,6 @@
 //! Builds the result of a run.
 
-use crate::engine::{self, Punctuality};
+use crate::engine::{self, EngineTiming};
 use crate::host;
 use crate::machine::LostPackets;
 use crate::plan::{FlowPlan, PlannedFlow};
@@ -72,7 +72,7 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
 
 /// Collects the indicators of the run's quality, not judged yet. `shares` of CPU time: idle, stolen.
 pub fn trust(
-    p: &Punctuality,
+    p: &EngineTiming,
     hosts: &[host::HostReport],
     lost: LostPackets,
     shares: Option<[f64; 2]>,
@@ -98,7 +98,7 @@ pub fn trust(
 }
 
 /// Returns messages about the emulation for the user.
-pub fn notices(p: &Punctuality, hosts: &[host::HostReport]) -> Vec<String> {
+pub fn notices(p: &EngineTiming, hosts: &[host::HostReport]) -> Vec<String> {
     let late = RttSummary::of(&p.late);
     let mut list = vec![format!(
         "engine: {} packets, lateness median {:.3} ms, p99 {:.3} ms, max {:.3} ms; {:.2} s of CPU{}",

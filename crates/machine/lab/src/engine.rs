@@ -79,7 +79,7 @@ enum BurstState {
 
 /// Timing and losses of the engine.
 #[derive(Clone, Debug, Default)]
-pub struct Punctuality {
+pub struct EngineTiming {
     /// Time from a packet's scheduled departure to its delivery.
     pub late: Histogram,
     /// Upper bound of the time from sending to reading a packet: since its device was last seen empty.
@@ -104,7 +104,7 @@ pub struct EngineReport {
     pub series: Vec<ElementSeries>,
     /// Retransmissions by flow.
     pub resent: BTreeMap<usize, Vec<Resent>>,
-    pub punctuality: Punctuality,
+    pub timing: EngineTiming,
 }
 
 /// Name of the engine's thread in messages.
@@ -134,7 +134,7 @@ pub struct Engine<'a> {
     receivers_on_this_cpu: bool,
     /// Packets delivered since this thread last slept.
     delivered_since_sleep: u32,
-    punctuality: Punctuality,
+    timing: EngineTiming,
     recorder: Option<Recorder>,
     /// Present if the run records time series.
     watch: Option<RetransmissionTracker>,
@@ -202,7 +202,7 @@ impl<'a> Engine<'a> {
             windows: 0,
             receivers_on_this_cpu: false,
             delivered_since_sleep: 0,
-            punctuality: Punctuality::default(),
+            timing: EngineTiming::default(),
             recorder,
             watch: (!scenario.sample.is_zero()).then(RetransmissionTracker::default),
             fragment_loss: FragmentedPackets::new(scenario),
@@ -227,8 +227,8 @@ impl<'a> Engine<'a> {
     /// Forwards packets until the end, or until `stop` is set. `threads` are the threads that send and
     /// receive.
     pub fn run(mut self, stop: &AtomicBool, threads: &TrafficThreads) -> io::Result<EngineReport> {
-        self.punctuality.real_time = schedule::be_punctual(Some(REAL_TIME_PRIORITY));
-        let mut placement = CpuPlacement::new(threads, self.punctuality.real_time);
+        self.timing.real_time = schedule::be_punctual(Some(REAL_TIME_PRIORITY));
+        let mut placement = CpuPlacement::new(threads, self.timing.real_time);
         let mut windows = self.windows;
         let (cpu, started) = (clock::thread_cpu(), clock::monotonic());
         let mut devices = PollSet::new(self.directions.iter().map(|w| w.from));
@@ -248,7 +248,10 @@ impl<'a> Engine<'a> {
                 placement.iter_mut().for_each(|m| m.end_window(self.window.2));
                 self.receivers_on_this_cpu = placement.as_ref().is_some_and(CpuPlacement::is_on_one_cpu);
             }
-            let spin = SPINS.iter().find(|(most, _)| self.window.2 <= *most).map_or(Duration::ZERO, |s| s.1);
+            let spin = SPINS
+                .iter()
+                .find(|(max_packets, _)| self.window.2 <= *max_packets)
+                .map_or(Duration::ZERO, |s| s.1);
             let wait = wake.map_or(MAX_SLEEP, |t| self.clock.until(t).saturating_sub(spin).min(MAX_SLEEP));
             // A receiver must read the first packet before the rest of the burst arrives, as it would on
             // another core. Linux sizes the receive buffer by what was read in a round trip less what is
@@ -269,7 +272,7 @@ impl<'a> Engine<'a> {
                 self.delivered_since_sleep = 0;
                 self.directions.iter_mut().for_each(|w| w.burst = BurstState::Idle);
             } else if now.since(last_rest) >= MAX_BUSY {
-                schedule::give_way();
+                schedule::yield_cpu();
                 last_rest = now;
             }
             devices.wait(wait)?;
@@ -289,13 +292,13 @@ impl<'a> Engine<'a> {
             self.directions[direction].path.chain.catch_up(self.end.unwrap_or(now), &mut self.outbox);
             self.deliver(direction);
         }
-        self.punctuality.cpu = Span::from_nanos(clock::thread_cpu() - cpu);
-        self.punctuality.ran = Span::from_nanos(clock::monotonic() - started);
-        self.punctuality.bunched = self.bursts.dropped;
+        self.timing.cpu = Span::from_nanos(clock::thread_cpu() - cpu);
+        self.timing.ran = Span::from_nanos(clock::monotonic() - started);
+        self.timing.bunched = self.bursts.dropped;
         let elements = chains::elements(self.directions.iter().map(|w| &w.path));
         let plan = self.plan;
         let resent = self.watch.map(|w| w.finish(|flow| plan.flows[flow].is_iperf3())).unwrap_or_default();
-        Ok(EngineReport { elements, series: self.series, resent, punctuality: self.punctuality })
+        Ok(EngineReport { elements, series: self.series, resent, timing: self.timing })
     }
 
     /// Returns the current time, at most the end.
@@ -327,7 +330,7 @@ impl<'a> Engine<'a> {
             let now = self.now();
             let (waited, host) =
                 (now.since(self.directions[direction].last_empty), self.directions[direction].path.hosts[0]);
-            self.punctuality.waited.record(waited);
+            self.timing.waited.record(waited);
             let batch = &mut self.batch;
             wire::receive(&self.frame[..n], &mut self.pool, &mut self.next_id, |p| batch.push(p));
             let mut batch = std::mem::take(&mut self.batch);
@@ -351,14 +354,14 @@ impl<'a> Engine<'a> {
     fn note_sent(&mut self, now: Time, host: usize, batch: &[Packet<Wire>]) {
         let address = self.plan.addresses[host];
         for ip in batch.iter().map(|p| p.body.ip()).filter(|ip| wire::is_from(ip, address)) {
-            self.punctuality.sent += 1;
+            self.timing.sent += 1;
             let unanswered = std::mem::take(&mut self.unanswered[host]);
             let held = if unanswered.packets > MAX_RECEIVE_SEGMENTS {
                 now.since(unanswered.since)
             } else {
                 Span::ZERO
             };
-            self.punctuality.held.record_many(held, unanswered.packets);
+            self.timing.held.record_many(held, unanswered.packets);
             if let Some(recorder) = &mut self.recorder {
                 recorder.host(now, host, ip);
             }
@@ -382,7 +385,7 @@ impl<'a> Engine<'a> {
         if w.burst == BurstState::Idle {
             w.burst = BurstState::Started;
         }
-        let p = &mut self.punctuality;
+        let p = &mut self.timing;
         let now = self.clock.now();
         self.window.1 += self.outbox.sent.len() as u32;
         if now.since(self.window.0) >= WINDOW {

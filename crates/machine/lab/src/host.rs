@@ -4,7 +4,7 @@
 //! reads `TCP_INFO` every [`TICK`]. Kernel TCP does the rest.
 
 use crate::LabError;
-use crate::app::{AskingApp, Client, Counts};
+use crate::app::{Client, Counts, RequestingApp};
 use crate::clock::WallClock;
 use crate::datagram_endpoints::{DatagramSink, DatagramSource};
 use crate::machine;
@@ -138,7 +138,7 @@ pub struct LabHost<'a> {
     epoll: EventQueue,
     connections: Vec<Connection>,
     /// Requesting ends by flow.
-    askers: BTreeMap<usize, AskingApp>,
+    askers: BTreeMap<usize, RequestingApp>,
     listeners: Vec<(KernelSocket, usize)>,
     sources: Vec<DatagramSource>,
     sinks: Vec<DatagramSink>,
@@ -333,7 +333,7 @@ impl<'a> LabHost<'a> {
     }
 
     /// Runs `act` on a flow's requesting end and writes the requests that it produces.
-    fn ask(&mut self, flow: usize, act: impl FnOnce(&mut AskingApp)) {
+    fn ask(&mut self, flow: usize, act: impl FnOnce(&mut RequestingApp)) {
         let Some(asking) = self.askers.get_mut(&flow) else { return };
         let before = asking.asker.next_wake();
         act(asking);
@@ -381,7 +381,7 @@ impl<'a> LabHost<'a> {
         if leg.first {
             let (of, connection) = (leg.flow, leg.connection);
             if connection == 0
-                && let Some(asking) = AskingApp::for_flow(flow)
+                && let Some(asking) = RequestingApp::for_flow(flow)
             {
                 self.askers.insert(of, asking);
                 self.ask(of, |asking| asking.asker.start(due, &mut asking.asks));

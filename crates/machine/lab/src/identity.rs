@@ -127,15 +127,15 @@ impl Identity {
         if !self.confined {
             return Ok(None);
         }
-        let roots_home = PathBuf::from(user::account(0).map_or_else(|| "/root".into(), |a| a.home));
-        let roots_home = Some(roots_home).filter(|home| home.parent().is_some() && home.is_dir());
+        let root_home = PathBuf::from(user::account(0).map_or_else(|| "/root".into(), |a| a.home));
+        let root_home = Some(root_home).filter(|home| home.parent().is_some() && home.is_dir());
         let mut list: Vec<(PathBuf, bool)> = PUBLIC.iter().map(|p| (PathBuf::from(p), false)).collect();
         let mapped = author == Author::User;
-        if mapped || Some(folder) != roots_home.as_deref() {
+        if mapped || Some(folder) != root_home.as_deref() {
             list.push((folder.into(), mapped));
         }
         if self.account.is_none() {
-            list.extend(roots_home.clone().map(|home| (home, false)));
+            list.extend(root_home.clone().map(|home| (home, false)));
         }
         list.extend(resolve_user.iter().map(|path| (folder.join(path), true)));
         // Never grant `/` as a whole; folders that are mounted read-only stay read-only.
@@ -148,7 +148,7 @@ impl Identity {
         let mut covers = vec![(PathBuf::from(SERVICE_SOCKETS), "mode=755,size=1m".to_string())];
         let mut home = None;
         if let Some(account) = &self.account {
-            let free = roots_home.filter(|home| list.iter().all(|(path, _)| path != home));
+            let free = root_home.filter(|home| list.iter().all(|(path, _)| path != home));
             let options = format!("mode=700,size=256m,uid={},gid={}", account.uid, account.gid);
             covers.extend(free.clone().map(|home| (home, options)));
             home = Some(free.unwrap_or_else(|| SPARE_HOME.into()));

@@ -285,7 +285,7 @@ fn launch_error(
         LaunchStep::Mounts => "a command's mount namespace",
         LaunchStep::HostNames => "mounting a command's /etc/hosts (through a tmpfs)",
         LaunchStep::Descriptors => "a command's input and output",
-        LaunchStep::Guard => "a command's seccomp filter and Landlock rules",
+        LaunchStep::Sandbox => "a command's seccomp filter and Landlock rules",
         LaunchStep::Privileges => "dropping a command's privileges",
         LaunchStep::Fork => "starting a command",
     };

@@ -10,7 +10,7 @@ use crate::plan::FlowPlan;
 use crate::user_namespace::try_in_user_namespace;
 use crate::{packages, relay, tool};
 use congestion::Control;
-use linux::privilege::may_build;
+use linux::privilege::can_create_namespaces;
 use scenario::Scenario;
 
 /// A requirement that this machine does not meet.
@@ -65,7 +65,7 @@ fn missing_needs(scenario: &Scenario, known: &mut Vec<(Control, Option<String>)>
 /// Creates the scenario's network and drops it, in a user namespace if this process lacks the privileges.
 fn check_network(scenario: &Scenario) -> Result<(), LabError> {
     let build = || LabNetwork::build(scenario).map(drop);
-    if may_build() { build() } else { try_in_user_namespace(build) }
+    if can_create_namespaces() { build() } else { try_in_user_namespace(build) }
 }
 
 /// Checks whether the scenario's flows can run at the same time.

@@ -146,7 +146,7 @@ impl RunningProgram {
         command: &[String],
         text: &str,
     ) -> Result<RunningProgram, LabError> {
-        let file = file::nameless_file(text.as_bytes()).map_err(LabError::system("a file in memory"))?;
+        let file = file::memory_file(text.as_bytes()).map_err(LabError::system("a file in memory"))?;
         RunningProgram::with_input(namespace, hosts_file, identity, command, Some(file))
     }
 
@@ -193,7 +193,7 @@ impl RunningProgram {
     }
 
     /// Whether the program has ended with exit code 0.
-    pub fn has_ended_well(&mut self) -> bool {
+    pub fn has_succeeded(&mut self) -> bool {
         self.has_ended() && self.exit_code == Some(0)
     }
 
@@ -210,7 +210,7 @@ impl RunningProgram {
     }
 
     /// Describes how the program ended, with its last lines of output.
-    pub fn last_words(&self) -> String {
+    pub fn last_output(&self) -> String {
         let output_read = String::from_utf8_lossy(&self.output_read);
         let lines: Vec<&str> = output_read.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" / ");

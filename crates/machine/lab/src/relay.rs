@@ -217,7 +217,7 @@ impl<'a> Relays<'a> {
                 return Ok(program);
             }
             if program.has_ended() {
-                let what = format!("{} ended before it listened: {}", program.name(), program.last_words());
+                let what = format!("{} ended before it listened: {}", program.name(), program.last_output());
                 return Err(failed(what));
             }
             thread::sleep(LISTEN_POLL);
@@ -259,7 +259,7 @@ impl<'a> Relays<'a> {
         for relay in self.running.iter_mut().filter(|relay| !relay.is_dead) {
             let ended = match &mut relay.running {
                 RunningRelay::Longfat(proxy) => proxy.is_finished().then(|| "its threads ended".into()),
-                RunningRelay::Program(program) => program.has_ended().then(|| program.last_words()),
+                RunningRelay::Program(program) => program.has_ended().then(|| program.last_output()),
             };
             if let Some(how) = ended {
                 relay.is_dead = true;

@@ -20,7 +20,7 @@ use crate::relay::{self, Relays};
 use crate::script::{self, LabScript};
 use crate::tool::{self, Tools};
 use crate::user_namespace::run_in_user_namespace;
-use linux::privilege::may_build;
+use linux::privilege::can_create_namespaces;
 use result::{FlowKind, Outcome, Trust, VariantResult};
 use scenario::Scenario;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -106,7 +106,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Ou
         Some(shown) => shown,
         None => &mut |_| (),
     };
-    if may_build() {
+    if can_create_namespaces() {
         return job.run(cancel, progress, notice, shown);
     }
     let work = |progress: &mut dyn FnMut(Time), [notices, answers]: &mut [Vec<String>; 2]| {
@@ -219,9 +219,9 @@ impl LabJob<'_> {
                 shown(&daemons.show()?);
             }
         }
-        collect::notices(&engine.punctuality, &hosts).iter().for_each(|text| notice(text));
+        collect::notices(&engine.timing, &hosts).iter().for_each(|text| notice(text));
         let shares = CpuTimes::now().zip(cpu_before).and_then(|(now, cpu_before)| now.since(cpu_before));
-        let trust = collect::trust(&engine.punctuality, &hosts, lost, shares, failures.root_cause_first());
+        let trust = collect::trust(&engine.timing, &hosts, lost, shares, failures.root_cause_first());
         let mut outcome = collect::outcome(variant, scenario, plan, only_flow, engine, hosts);
         let rtt = result::RttsOfRun::of(&outcome.variant.flows);
         let trust = Trust { unexplained_ms: unexplained(&outcome.variant, scenario, plan), ..trust };

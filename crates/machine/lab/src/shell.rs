@@ -23,7 +23,7 @@ use crate::tool::{self, Tools};
 use crate::user_namespace::shell_in_user_namespace;
 use congestion::Control;
 use kernel_cc::Kernel;
-use linux::privilege::may_build;
+use linux::privilege::can_create_namespaces;
 use linux::terminal::Foreground;
 use linux::{namespace, signal};
 use result::DeadComponent;
@@ -143,7 +143,7 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError
             socket_settings.join(", ")
         ));
     }
-    if !may_build() {
+    if !can_create_namespaces() {
         return shell_in_user_namespace(|report| job.run(report), notice);
     }
     job.run(&mut |what| match what {

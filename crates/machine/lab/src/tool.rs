@@ -231,7 +231,7 @@ impl<'a> Tools<'a> {
                 return Ok(server);
             }
             if server.has_ended() {
-                let what = format!("{} ended before it listened: {}", server.name(), server.last_words());
+                let what = format!("{} ended before it listened: {}", server.name(), server.last_output());
                 return Err(LabError::Program { flow: flow.name.clone(), what });
             }
             thread::sleep(LISTEN_POLL);
@@ -336,12 +336,12 @@ impl<'a> Tools<'a> {
     fn watch(&mut self, failures: &FailedComponents) {
         for p in &mut self.programs {
             let flow = &self.plan.flows[p.sockets.flow];
-            let is_over = p.client.as_mut().is_some_and(RunningProgram::has_ended_well);
+            let is_over = p.client.as_mut().is_some_and(RunningProgram::has_succeeded);
             for (program, is_server) in [(&mut p.server, true), (&mut p.client, false)] {
                 let Some(program) = program else { continue };
                 program.has_ended();
                 let Some(code) = program.take_end().filter(|&code| code != 0) else { continue };
-                let (name, words) = (program.name(), program.last_words());
+                let (name, words) = (program.name(), program.last_output());
                 // A nonzero exit code may be a client's normal end (`timeout`, `curl --max-time`).
                 let is_needed = is_server && !is_over || !is_server && flow.tool == Some(Tool::Iperf3);
                 if is_needed || is_signal_exit(code) && !is_server {

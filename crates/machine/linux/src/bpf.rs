@@ -291,16 +291,16 @@ impl Info {
 
 /// Returns information about a program, map or BTF, without lists.
 fn info(object: BorrowedFd<'_>) -> io::Result<Info> {
-    // SAFETY: no address in the question.
+    // SAFETY: the request contains no address.
     unsafe { detailed_info(object, Numbers::new().0) }
 }
 
-/// Returns information about a program, map or BTF; `question` says which lists to write to which memory.
+/// Returns information about a program, map or BTF; `request` says which lists to write to which memory.
 ///
 /// # Safety
-/// Addresses in the question must point to memory of the size that the question states.
-unsafe fn detailed_info(object: BorrowedFd<'_>, question: [u8; ARGUMENTS]) -> io::Result<Info> {
-    let mut info_bytes = question;
+/// Addresses in the request must point to memory of the size that the request states.
+unsafe fn detailed_info(object: BorrowedFd<'_>, request: [u8; ARGUMENTS]) -> io::Result<Info> {
+    let mut info_bytes = request;
     let arguments = Numbers::new().fd(0, object).word(4, ARGUMENTS as u32).writes(8, &mut info_bytes);
     // SAFETY: the kernel reads and writes at most as many bytes of `info_bytes` as it has; for the addresses
     // in it, as the caller promises.
@@ -312,9 +312,9 @@ unsafe fn detailed_info(object: BorrowedFd<'_>, question: [u8; ARGUMENTS]) -> io
 pub fn maps_and_types(program: BorrowedFd<'_>) -> io::Result<(Vec<OwnedFd>, OwnedFd)> {
     let count = info(program)?.word(52);
     let mut ids = vec![0u8; count as usize * size_of::<u32>()];
-    let question = Numbers::new().word(52, count).writes(56, &mut ids);
-    // SAFETY: the list has room for as many numbers of four bytes as the question says.
-    let info_bytes = unsafe { detailed_info(program, question.0) }?;
+    let request = Numbers::new().word(52, count).writes(56, &mut ids);
+    // SAFETY: the list has room for as many numbers of four bytes as the request says.
+    let info_bytes = unsafe { detailed_info(program, request.0) }?;
     let open = |id: u32, command| Numbers::new().word(0, id).open(command);
     let ids = ids.chunks_exact(4).map(|id| u32::from_ne_bytes([id[0], id[1], id[2], id[3]]));
     let maps = ids.map(|id| open(id, MAP_GET_FD_BY_ID)).collect::<io::Result<Vec<_>>>()?;
@@ -345,8 +345,8 @@ pub fn name_and_value(map: BorrowedFd<'_>) -> io::Result<(String, Vec<u8>)> {
 pub fn description(types: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     let size = info(types)?.word(8);
     let mut bytes = vec![0u8; size as usize];
-    let question = Numbers::new().word(8, size).writes(0, &mut bytes);
-    // SAFETY: the description has room for as many bytes as the question says.
-    unsafe { detailed_info(types, question.0) }?;
+    let request = Numbers::new().word(8, size).writes(0, &mut bytes);
+    // SAFETY: the description has room for as many bytes as the request says.
+    unsafe { detailed_info(types, request.0) }?;
     Ok(bytes)
 }

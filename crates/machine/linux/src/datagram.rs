@@ -54,7 +54,7 @@ pub fn receive_marked(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usiz
     head.msg_controllen = size_of_val(&control) as _;
     // SAFETY: address, buffer and control messages outlive the call, each with its length.
     let n = check_size(unsafe { libc::recvmsg(fd.as_raw_fd(), &mut head, 0) })?;
-    Ok((n, address(&from)?, mark_of(&head)))
+    Ok((n, address(&from)?, ecn_field(&head)))
 }
 
 fn address(from: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
@@ -77,7 +77,7 @@ fn address(from: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
 }
 
 /// Returns the ECN field from the control messages.
-fn mark_of(head: &libc::msghdr) -> u8 {
+fn ecn_field(head: &libc::msghdr) -> u8 {
     // SAFETY: the kernel has written whole control messages, `msg_controllen` bytes of them.
     let mut at = unsafe { libc::CMSG_FIRSTHDR(head) };
     while !at.is_null() {

@@ -27,7 +27,7 @@ pub fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
 
 /// Creates a file in memory with these bytes, positioned at its start; it disappears with its last descriptor
 /// (memfd_create(2)).
-pub fn nameless_file(bytes: &[u8]) -> io::Result<OwnedFd> {
+pub fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(rustix::fs::memfd_create(c"longfat", MemfdFlags::CLOEXEC)?);
     io::Write::write_all(&mut file, bytes)?;
     io::Seek::rewind(&mut file)?;

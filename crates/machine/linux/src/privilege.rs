@@ -20,7 +20,7 @@ pub fn has_capability(number: u32) -> bool {
 }
 
 /// Whether this thread may create namespaces and devices.
-pub fn may_build() -> bool {
+pub fn can_create_namespaces() -> bool {
     has_capability(CAP_SYS_ADMIN) && has_capability(CAP_NET_ADMIN)
 }
 

@@ -77,7 +77,7 @@ pub fn die_with_parent() {
 
 /// Prevents other processes from tracing this one until it executes a program (prctl(2), PR_SET_DUMPABLE).
 /// May be called between `clone` and `execve`.
-pub fn be_untraceable() {
+pub fn forbid_tracing() {
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 

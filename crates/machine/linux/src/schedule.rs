@@ -27,7 +27,7 @@ pub fn be_punctual(priority: Option<i32>) -> bool {
 }
 
 /// Lets other threads of the same priority run (sched_yield(2)).
-pub fn give_way() {
+pub fn yield_cpu() {
     rustix::thread::sched_yield();
 }
 

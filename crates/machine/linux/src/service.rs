@@ -17,7 +17,7 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Takes the passed sockets, by name. Call it once, at the start, before other descriptors are opened; later
 /// calls return none.
-pub fn handed_over() -> BTreeMap<String, Vec<OwnedFd>> {
+pub fn passed_sockets() -> BTreeMap<String, Vec<OwnedFd>> {
     let mut all: BTreeMap<String, Vec<OwnedFd>> = BTreeMap::new();
     let number = |name: &str| env::var(name).ok()?.parse::<i64>().ok();
     if number("LISTEN_PID") != Some(std::process::id().into()) || TAKEN.swap(true, Relaxed) {

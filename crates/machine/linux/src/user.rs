@@ -85,7 +85,7 @@ pub fn user(name: &str) -> io::Result<(u32, u32)> {
 
 /// Switches to another user permanently, for all threads; keeps only the capability CAP_NET_ADMIN, if
 /// `net_admin`. Call it while there is one thread: capabilities and `no_new_privs` are per thread.
-pub fn become_user(uid: u32, gid: u32, net_admin: bool) -> io::Result<()> {
+pub fn switch_user(uid: u32, gid: u32, net_admin: bool) -> io::Result<()> {
     if net_admin {
         rustix::thread::set_keep_capabilities(true)?;
     }

@@ -1,4 +1,4 @@
-//! Compiles `--filter 'parse_host 10.0.0.1 port 443'` to a classic BPF program for packet sockets without
+//! Compiles `--filter 'host 10.0.0.1 port 443'` to a classic BPF program for packet sockets without
 //! link header.
 
 use capture::SNAPLEN;
@@ -40,7 +40,7 @@ pub struct LiveFilter {
 impl FromStr for LiveFilter {
     type Err = String;
 
-    /// Parses `parse_host ADDR[/BITS]` and `port N`, in any order, optionally joined by `and`.
+    /// Parses `host ADDR[/BITS]` and `port N`, in any order, optionally joined by `and`.
     fn from_str(text: &str) -> Result<LiveFilter, String> {
         let mut filter = LiveFilter::default();
         let mut words = text.split_whitespace();
@@ -83,8 +83,8 @@ impl LiveFilter {
     /// Whether the filter matches packets between these ends.
     pub fn matches(&self, a: SocketAddr, b: SocketAddr) -> bool {
         let ends = [a, b];
-        let parse_host = |h: &HostTerm| ends.iter().any(|end| h.contains(end.ip()));
-        (self.hosts.is_empty() || self.hosts.iter().any(parse_host))
+        let is_listed = |h: &HostTerm| ends.iter().any(|end| h.contains(end.ip()));
+        (self.hosts.is_empty() || self.hosts.iter().any(is_listed))
             && (self.ports.is_empty() || ends.iter().any(|end| self.ports.contains(&end.port())))
     }
 
@@ -131,11 +131,10 @@ impl LiveFilter {
             return;
         }
         let ports = if v4 { Label::V4Ports } else { Label::V6Ports };
-        for parse_host in self.hosts.iter().filter(|h| h.ip.is_ipv4() == v4) {
+        for host in self.hosts.iter().filter(|h| h.ip.is_ipv4() == v4) {
             for at in if v4 { [12, 16] } else { [8, 24] } {
                 let skip = p.new_label();
-                for (i, (word, mask)) in parse_host.words().into_iter().enumerate().filter(|(_, w)| w.1 != 0)
-                {
+                for (i, (word, mask)) in host.words().into_iter().enumerate().filter(|(_, w)| w.1 != 0) {
                     p.load(BPF_W | BPF_ABS, at + 4 * i as u32);
                     p.push(BPF_ALU | BPF_AND | BPF_K, 0, 0, mask);
                     p.jump_unless(word & mask, skip);

@@ -21,7 +21,7 @@ fn to_128_bits(address: IpAddr) -> u128 {
     }
 }
 
-/// Converts an IPv4-mapped IPv6 address to IPv4: a listener on `[::]` sees IPv4 clients so.
+/// Converts an IPv4-mapped IPv6 address to IPv4. A listener on `[::]` sees IPv4 clients by such addresses.
 pub fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
@@ -46,7 +46,7 @@ impl IpNetwork {
 
     /// Returns the client network for statistics: a /24 of IPv4 or a /48 of IPv6, the common size of one site
     /// (RFC 6177 section 2).
-    pub fn of_site(address: IpAddr) -> IpNetwork {
+    pub fn client_network(address: IpAddr) -> IpNetwork {
         IpNetwork::of(address, if address.is_ipv4() { 24 } else { 48 })
     }
 
@@ -232,8 +232,14 @@ mod tests {
         for (network, address, inside) in cases {
             assert_eq!(net(network).contains(address.parse().unwrap()), inside, "{network} {address}");
         }
-        assert_eq!(IpNetwork::of_site("198.51.100.77".parse().unwrap()).to_string(), "198.51.100.0/24");
-        assert_eq!(IpNetwork::of_site("2001:db8:1:2::3".parse().unwrap()).to_string(), "2001:db8:1::/48");
+        assert_eq!(
+            IpNetwork::client_network("198.51.100.77".parse().unwrap()).to_string(),
+            "198.51.100.0/24"
+        );
+        assert_eq!(
+            IpNetwork::client_network("2001:db8:1:2::3".parse().unwrap()).to_string(),
+            "2001:db8:1::/48"
+        );
     }
 
     #[test]

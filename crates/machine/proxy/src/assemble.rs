@@ -187,7 +187,7 @@ fn bound_socket(address: SocketAddr, transparent: bool) -> std::io::Result<Owned
     socket::set_option(fd, SocketOption::SO_REUSEADDR, 1)?;
     socket::set_option(fd, SocketOption::SO_REUSEPORT, 1)?;
     if transparent {
-        socket::be_transparent(fd, &address)?;
+        socket::set_transparent(fd, &address)?;
     }
     socket::bind_to(fd, address)?;
     Ok(socket)

@@ -22,7 +22,7 @@ impl ClientPlaces {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves a slot for a client's connection; `None` if the client has reached its limit `limit`.
+    /// Reserves a slot for a client's connection; `None` if the client has reached `limit`.
     pub fn take(self: &Arc<Self>, address: IpAddr, limit: u32) -> Option<ClientPlace> {
         let client = IpNetwork::of(address, if address.is_ipv4() { 32 } else { 64 });
         let mut clients = self.lock();

@@ -219,7 +219,7 @@ pub fn become_configured(config: &ProxyConfig) -> Result<(), ProxyError> {
     let Some(user) = config.user.as_deref().filter(|_| user::is_root()) else { return Ok(()) };
     let (uid, gid) =
         user::user(user).map_err(|e| ProxyError::Setting { key: "user".into(), why: e.to_string() })?;
-    Ok(user::become_user(uid, gid, needs_net_admin(config))?)
+    Ok(user::switch_user(uid, gid, needs_net_admin(config))?)
 }
 
 /// Checks that the kernel accepts all options from this user.

@@ -6,7 +6,7 @@
 use crate::config::{ConfigError, ProxyConfig};
 use crate::proxy::Proxy;
 use crate::shared::LogSink;
-use linux::service::{handed_over, notify};
+use linux::service::{notify, passed_sockets};
 use linux::signal::{ServiceSignal, hold_signals, next_signal};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ pub fn serve<S: ProxyService, E>(
     start: impl FnOnce(&ProxyConfig, ActivatedSockets, &ServiceLog) -> Result<S, E>,
 ) -> Result<bool, E> {
     // Before any other descriptor is opened, because systemd passes sockets by number.
-    let activated = handed_over();
+    let activated = passed_sockets();
     hold_signals();
     let (log, entries) = mpsc::sync_channel(LOG_ENTRIES);
     let log = ServiceLog(log);

@@ -142,7 +142,7 @@ mod tests {
     fn only_the_first_thousand_networks_have_separate_statistics() {
         let table = PathTable::default();
         for n in 0..3000u32 {
-            let network = IpNetwork::of_site(Ipv4Addr::from_bits(n << 8).into());
+            let network = IpNetwork::client_network(Ipv4Addr::from_bits(n << 8).into());
             table.update(network, "dc", |path| path.connections += 1);
         }
         let all = table.snapshot();

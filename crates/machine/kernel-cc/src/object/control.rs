@@ -1,7 +1,7 @@
 //! Maps the object's `struct tcp_congestion_ops` to the running kernel's: the program of each operation, and
 //! the value that registers them (`struct bpf_struct_ops_tcp_congestion_ops`).
 
-use super::Opened;
+use super::ParsedObject;
 use super::btf::{Btf, Member, STRUCT};
 use super::elf::FUNC;
 use super::relocate::CodeOffset;
@@ -52,7 +52,11 @@ struct KernelMember {
 /// # Errors
 /// Fails with [`ControlError::Object`], or with [`ControlError::Kernel`] if the kernel lacks something that
 /// the control needs.
-pub fn plan(object: &Opened<'_>, kernel: &Btf<'_>, kernel_name: &str) -> Result<StructOpsPlan, ControlError> {
+pub fn plan(
+    object: &ParsedObject<'_>,
+    kernel: &Btf<'_>,
+    kernel_name: &str,
+) -> Result<StructOpsPlan, ControlError> {
     let lacks = |what: &str| ControlError::Kernel {
         why: format!("this kernel has no {what}, which {} needs", object.name),
     };
@@ -97,7 +101,7 @@ pub fn plan(object: &Opened<'_>, kernel: &Btf<'_>, kernel_name: &str) -> Result<
     Ok(plan)
 }
 
-fn control_members<'a>(object: &Opened<'a>) -> Result<Vec<Member<'a>>, ControlError> {
+fn control_members<'a>(object: &ParsedObject<'a>) -> Result<Vec<Member<'a>>, ControlError> {
     let control = object.types.find(CONTROL, STRUCT).and_then(|n| object.types.get(n));
     let control = control.ok_or_else(|| ControlError::object("its types lack struct tcp_congestion_ops"))?;
     Ok(object.types.members(&control).collect())

@@ -1,6 +1,6 @@
 //! The interface of an object: what it uses and provides, independent of the compiler.
 
-use super::Opened;
+use super::ParsedObject;
 use super::elf::FUNC;
 use super::field::MemberPath;
 use crate::Parameter;
@@ -20,7 +20,7 @@ pub struct ObjectInterface {
 }
 
 /// Returns the interface of an object.
-pub fn interface(object: &Opened<'_>) -> ObjectInterface {
+pub fn interface(object: &ParsedObject<'_>) -> ObjectInterface {
     let symbols = || object.elf.symbols.iter().filter(|s| s.is_global);
     let accesses = object.ext.accesses.iter();
     let paths = accesses.filter_map(|a| MemberPath::read(&object.types, a.root, a.path));

@@ -1,6 +1,6 @@
 //! Links a function and its callees into one program, the only form that the kernel loads.
 
-use super::Opened;
+use super::ParsedObject;
 use super::elf::{FUNC, Symbol};
 use super::instruction::{Instruction, SIZE};
 use super::relocate::{Code, CodeOffset};
@@ -28,7 +28,11 @@ const MAX_PROGRAM_BYTES: usize = 1_000_000 * SIZE;
 ///
 /// # Errors
 /// Fails with [`ControlError::Object`].
-pub fn link(object: &Opened<'_>, code: &Code, first: CodeOffset) -> Result<LinkedProgram, ControlError> {
+pub fn link(
+    object: &ParsedObject<'_>,
+    code: &Code,
+    first: CodeOffset,
+) -> Result<LinkedProgram, ControlError> {
     let mut placed = vec![PlacedFunction { function: function(object, first)?, start: 0 }];
     let mut program = LinkedProgram { code: Vec::new(), lines: Vec::new() };
     let mut next = 0;
@@ -59,14 +63,14 @@ pub fn link(object: &Opened<'_>, code: &Code, first: CodeOffset) -> Result<Linke
     Ok(program)
 }
 
-fn function<'o, 'a>(object: &'o Opened<'a>, at: CodeOffset) -> Result<&'o Symbol<'a>, ControlError> {
+fn function<'o, 'a>(object: &'o ParsedObject<'a>, at: CodeOffset) -> Result<&'o Symbol<'a>, ControlError> {
     let mut symbols = object.elf.symbols.iter();
     let found = symbols.find(|s| s.kind == FUNC && (s.section, s.start) == at);
     found.filter(|s| s.size > 0).ok_or_else(|| ControlError::object("it calls an undefined function"))
 }
 
 impl LinkedProgram {
-    fn add_lines(&mut self, object: &Opened<'_>, function: &Symbol<'_>, start: usize) {
+    fn add_lines(&mut self, object: &ParsedObject<'_>, function: &Symbol<'_>, start: usize) {
         let within = |at: usize| at.checked_sub(function.start).filter(|n| *n < function.size);
         for line in object.ext.lines.iter().filter(|l| l.section == function.section) {
             let Some(offset) = within(line.at) else { continue };

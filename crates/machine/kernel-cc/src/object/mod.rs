@@ -31,7 +31,7 @@ use ext::Ext;
 pub use btf::{DATASEC, FUNC_PROTO, PTR, STRUCT, VAR};
 
 /// A parsed object that has not been loaded.
-pub struct Opened<'a> {
+pub struct ParsedObject<'a> {
     /// Name for messages.
     pub name: String,
     elf: Elf<'a>,
@@ -43,12 +43,12 @@ pub struct Opened<'a> {
     pub constants: Vec<u8>,
 }
 
-impl<'a> Opened<'a> {
+impl<'a> ParsedObject<'a> {
     /// Parses an object file. `name` is for messages.
     ///
     /// # Errors
     /// Fails with [`ControlError::Object`].
-    pub fn new(name: &str, bytes: &'a [u8]) -> Result<Opened<'a>, ControlError> {
+    pub fn new(name: &str, bytes: &'a [u8]) -> Result<ParsedObject<'a>, ControlError> {
         let elf = Elf::read(bytes)
             .ok_or_else(|| ControlError::object("it is not an eBPF object, or it is damaged"))?;
         let types = elf.data(".BTF").and_then(Btf::read);
@@ -59,7 +59,7 @@ impl<'a> Opened<'a> {
         })?;
         let section = elf.find(CONSTANTS);
         let constants = section.map_or(Vec::new(), |n| elf.sections[n].data.to_vec());
-        Ok(Opened { name: name.into(), elf, types, ext, section, constants })
+        Ok(ParsedObject { name: name.into(), elf, types, ext, section, constants })
     }
 
     /// Returns the program's licence, which the kernel requires.
@@ -105,8 +105,8 @@ impl<'a> Opened<'a> {
                 let known = if known.is_empty() { "none".into() } else { known.join(", ") };
                 error(format!("{} has no parameter `{name}`; it has: {known}", self.name))
             })?;
-            if value > found.most {
-                return Err(error(format!("{}: `{name}` is at most {}, not {value}", self.name, found.most)));
+            if value > found.max {
+                return Err(error(format!("{}: `{name}` is at most {}, not {value}", self.name, found.max)));
             }
             found.write(value, &mut self.constants);
         }

@@ -1,7 +1,7 @@
 //! Relocates an object's instructions for the running kernel: members of its structs, its functions, the map
 //! of the constants.
 
-use super::Opened;
+use super::ParsedObject;
 use super::btf::{self, Btf};
 use super::elf::{self, Relocation};
 use super::field::{self, Load, MemberPath};
@@ -33,7 +33,7 @@ impl Code {
     ///
     /// # Errors
     /// Fails with [`ControlError::Object`], or with [`ControlError::Kernel`] if a kernel function is missing.
-    pub fn new(object: &Opened<'_>, kernel: &Btf<'_>, constants: i32) -> Result<Code, ControlError> {
+    pub fn new(object: &ParsedObject<'_>, kernel: &Btf<'_>, constants: i32) -> Result<Code, ControlError> {
         let instructions = |s: &elf::Section<'_>| if s.is_code() { s.data.to_vec() } else { Vec::new() };
         let sections = object.elf.sections.iter().map(instructions).collect();
         let mut code = Code { sections, calls: BTreeMap::new(), missing_members: Vec::new() };
@@ -55,7 +55,7 @@ impl Code {
         found.ok_or_else(|| ControlError::object("it refers to a missing instruction"))
     }
 
-    fn fill_members(&mut self, object: &Opened<'_>, kernel: &Btf<'_>) -> Result<(), ControlError> {
+    fn fill_members(&mut self, object: &ParsedObject<'_>, kernel: &Btf<'_>) -> Result<(), ControlError> {
         let mut roots = BTreeMap::new();
         for access in &object.ext.accesses {
             let path = MemberPath::read(&object.types, access.root, access.path)
@@ -101,7 +101,7 @@ impl Code {
 
     fn fill_symbol(
         &mut self,
-        object: &Opened<'_>,
+        object: &ParsedObject<'_>,
         kernel: &Btf<'_>,
         constants: i32,
         section: usize,

@@ -5,7 +5,7 @@ use super::bytes::u32;
 use super::field::{self, Load, MemberPath};
 use super::instruction::{CALL, Instruction, PSEUDO_CALL, SIZE};
 use super::relocate::Code;
-use super::{Opened, interface, link, plan};
+use super::{ParsedObject, interface, link, plan};
 use crate::REGISTRY;
 use units::Stream;
 
@@ -22,7 +22,7 @@ impl Writer {
     }
 
     /// Starts with an object's types, to add more.
-    fn after(object: &Opened<'_>) -> Writer {
+    fn after(object: &ParsedObject<'_>) -> Writer {
         let blob = object.elf.data(".BTF").expect("types");
         let len = u32(blob, 12).expect("a header") as usize;
         let count = (1..).find(|n| object.types.get(*n).is_none()).expect("an end") - 1;
@@ -66,7 +66,7 @@ impl Writer {
 }
 
 /// Builds the BTF of a kernel with the object's own structs, and the one that wraps a control.
-fn kernel_of(object: &Opened<'_>) -> Vec<u8> {
+fn kernel_of(object: &ParsedObject<'_>) -> Vec<u8> {
     let mut writer = Writer::after(object);
     let control = object.types.find("tcp_congestion_ops", btf::STRUCT).expect("a control");
     let size = object.types.size(control).expect("a size") as u32;
@@ -76,9 +76,9 @@ fn kernel_of(object: &Opened<'_>) -> Vec<u8> {
     writer.bytes()
 }
 
-fn every_object(test: impl Fn(&str, &Opened<'_>, &Btf<'_>)) {
+fn every_object(test: impl Fn(&str, &ParsedObject<'_>, &Btf<'_>)) {
     for entry in REGISTRY {
-        let object = Opened::new(entry.name, entry.object).expect(entry.name);
+        let object = ParsedObject::new(entry.name, entry.object).expect(entry.name);
         let kernel = kernel_of(&object);
         test(entry.name, &object, &Btf::read(&kernel).expect("types"));
     }
@@ -155,9 +155,9 @@ fn called_functions_are_linked() {
 #[test]
 fn parameters_have_defaults_and_can_be_set() {
     let entry = crate::find("bbr-hsr").expect("it is there");
-    let mut object = Opened::new(entry.name, entry.object).expect("an object");
+    let mut object = ParsedObject::new(entry.name, entry.object).expect("an object");
     let values =
-        |o: &Opened<'_>| o.parameters().iter().map(|p| (p.name.clone(), p.value)).collect::<Vec<_>>();
+        |o: &ParsedObject<'_>| o.parameters().iter().map(|p| (p.name.clone(), p.value)).collect::<Vec<_>>();
     let defaults = [128, 50_000, 1_000_000, 80_000, 0];
     let names = ["hsr_alpha", "hsr_T_us", "hsr_T1_us", "hsr_T2_us", "hsr_bw_rec"];
     assert_eq!(values(&object), names.map(String::from).into_iter().zip(defaults).collect::<Vec<_>>());
@@ -234,7 +234,7 @@ fn bit_fields_are_loaded_and_shifted_by_the_kernels_layout() {
 #[test]
 fn missing_kernel_members_are_named_and_made_unreachable() {
     let entry = crate::find("westwood").expect("it is there");
-    let object = Opened::new(entry.name, entry.object).expect("an object");
+    let object = ParsedObject::new(entry.name, entry.object).expect("an object");
     let mut bytes = kernel_of(&object);
     let at = bytes.windows(10).position(|w| w == b"mss_cache\0").expect("a name");
     bytes[at] = b'M';
@@ -258,7 +258,7 @@ fn missing_kernel_members_are_named_and_made_unreachable() {
 fn damaged_objects_cause_errors() {
     let mut refused = 0;
     for entry in REGISTRY {
-        let whole = Opened::new(entry.name, entry.object).expect(entry.name);
+        let whole = ParsedObject::new(entry.name, entry.object).expect(entry.name);
         let kernel = kernel_of(&whole);
         let kernel = Btf::read(&kernel).expect("types");
         let mut stream = Stream::new(1, entry.name);
@@ -278,7 +278,7 @@ fn damaged_objects_cause_errors() {
 }
 
 fn load_damaged(bytes: &[u8], kernel: &Btf<'_>) -> Option<()> {
-    let mut object = Opened::new("damaged", bytes).ok()?;
+    let mut object = ParsedObject::new("damaged", bytes).ok()?;
     let names: Vec<String> = object.parameters().into_iter().map(|p| p.name).collect();
     names.iter().for_each(|name| drop(object.set(&[(name, 1)])));
     let info = super::describe(object.texts(), object.constants.len(), &object.parameters());

@@ -38,7 +38,7 @@ pub enum LaunchStep {
     HostNames,
     Descriptors,
     Privileges,
-    Guard,
+    Sandbox,
     Fork,
     Exec,
 }
@@ -50,7 +50,7 @@ impl LaunchStep {
         LaunchStep::HostNames,
         LaunchStep::Descriptors,
         LaunchStep::Privileges,
-        LaunchStep::Guard,
+        LaunchStep::Sandbox,
         LaunchStep::Fork,
         LaunchStep::Exec,
     ];
@@ -244,7 +244,7 @@ fn map_outer_ids([uid_map, gid_map]: [&[u8]; 2]) -> io::Result<()> {
 fn command(o: &mut InitSetup<'_>) -> Result<Pid, Failed> {
     // Prevent the command, which runs as the same user, from tracing the first process; execve makes it
     // traceable again.
-    process::be_untraceable();
+    process::forbid_tracing();
     // SAFETY: as in `InitSetup::start`: the child ends in this function, in `execve` or `exit_now`.
     if let Forked::Parent(pid) = unsafe { process::clone(CloneInto::SameNamespaces) }.at(LaunchStep::Fork)? {
         return Ok(pid);
@@ -266,11 +266,11 @@ fn command(o: &mut InitSetup<'_>) -> Result<Pid, Failed> {
 /// Applies restrictions to the command that the first process must not have.
 fn restrict(o: &InitSetup<'_>) -> Result<(), Failed> {
     let writable = o.confined.as_ref().map(|c| c.writable);
-    limit_writes(writable).at(LaunchStep::Guard)?;
+    limit_writes(writable).at(LaunchStep::Sandbox)?;
     match o.calls.map_or(Ok(()), filter_calls) {
         // The kernel lacks seccomp; the other restrictions still apply.
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
-        done => done.at(LaunchStep::Guard),
+        done => done.at(LaunchStep::Sandbox),
     }
 }
 

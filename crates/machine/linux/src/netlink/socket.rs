@@ -44,10 +44,10 @@ impl NetlinkSocket {
         NetlinkSocket::open(service, SocketFlags::empty())
     }
 
-    /// Opens a socket that waits for answers up to `patience`.
-    pub fn with_patience(service: Service, patience: Duration) -> io::Result<NetlinkSocket> {
+    /// Opens a socket that waits for answers for at most `timeout`.
+    pub fn with_patience(service: Service, timeout: Duration) -> io::Result<NetlinkSocket> {
         let socket = NetlinkSocket::new(service)?;
-        sockopt::set_socket_timeout(&socket.0, sockopt::Timeout::Recv, Some(patience))?;
+        sockopt::set_socket_timeout(&socket.0, sockopt::Timeout::Recv, Some(timeout))?;
         Ok(socket)
     }
 

@@ -39,7 +39,7 @@ pub fn accept(fd: BorrowedFd<'_>) -> io::Result<(OwnedFd, SocketAddr)> {
 
 /// Whether an error of [`accept`] concerns only one connection: it was reset in the queue, or its network has
 /// failed, which Linux reports here (accept(2)).
-pub fn is_of_one_connection(error: &io::Error) -> bool {
+pub fn is_connection_error(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(
@@ -121,7 +121,7 @@ pub fn discard(fd: BorrowedFd<'_>, limit: usize) -> io::Result<usize> {
 }
 
 /// Permits binding to addresses that are not this host's (IP_TRANSPARENT); requires CAP_NET_ADMIN.
-pub fn be_transparent(fd: BorrowedFd<'_>, address: &SocketAddr) -> io::Result<()> {
+pub fn set_transparent(fd: BorrowedFd<'_>, address: &SocketAddr) -> io::Result<()> {
     match address {
         SocketAddr::V4(_) => set_option(fd, SocketOption::IP_TRANSPARENT, 1),
         SocketAddr::V6(_) => set_option(fd, SocketOption::IPV6_TRANSPARENT, 1),

@@ -141,9 +141,9 @@ impl ProxyLoop {
         }
     }
 
-    /// Accepts up to `most` connections.
-    pub(super) fn accept_all(&mut self, i: usize, most: usize) {
-        for _ in 0..most {
+    /// Accepts up to `limit` connections.
+    pub(super) fn accept_all(&mut self, i: usize, limit: usize) {
+        for _ in 0..limit {
             let Some(listener) = self.listeners.get(i) else { return };
             // Reserve a slot before accepting, so that the loops together do not exceed the limit.
             if self.shared.connections.fetch_add(1, Relaxed) >= self.running.max_connections {
@@ -159,7 +159,7 @@ impl ProxyLoop {
                 Err(e) => {
                     self.shared.connections.fetch_sub(1, Relaxed);
                     match e.kind() {
-                        _ if socket::is_of_one_connection(&e) => continue,
+                        _ if socket::is_connection_error(&e) => continue,
                         io::ErrorKind::WouldBlock => return,
                         _ => return self.pause_accepting(),
                     }
@@ -235,8 +235,8 @@ impl ProxyLoop {
             self.close_session(i, Ending::Reset(ProxyCounter::NotAllowed));
             return false;
         }
-        if let Some(most) = session.listener.config.max_connections_per_client {
-            session.place = self.shared.clients.take(session.client_address.ip(), most);
+        if let Some(limit) = session.listener.config.max_connections_per_client {
+            session.place = self.shared.clients.take(session.client_address.ip(), limit);
             if session.place.is_none() {
                 self.close_session(i, Ending::Reset(ProxyCounter::TooMany));
                 return false;

@@ -156,7 +156,7 @@ fn start_connecting(session: &Session, to: SocketAddr) -> io::Result<OwnedFd> {
     };
     options.apply(fd)?;
     if session.listener.config.keep_client_address {
-        socket::be_transparent(fd, &to)?;
+        socket::set_transparent(fd, &to)?;
         socket::set_option(fd, SocketOption::SO_REUSEADDR, 1)?;
         socket::bind_to(fd, session.client_address)?;
     }

@@ -33,7 +33,7 @@ impl ProxyLoop {
     pub(super) fn sample_session(&self, session: &mut Session) {
         let Some(server) = &session.server else { return };
         let mut sample = session.sample.take().unwrap_or_default();
-        let network = IpNetwork::of_site(session.client_address.ip());
+        let network = IpNetwork::client_network(session.client_address.ip());
         let sockets = [&session.client.socket, &server.socket];
         let directions = [&session.down, &session.up];
         self.shared.paths.update(network, session.upstream_name(), |path| {
