@@ -1,11 +1,11 @@
-//! Load for `benches/proxy.py`: servers and clients that do one thing each, as simply as possible.
+//! Load for `benches/proxy.py`: servers and clients that do one task each, as simply as possible.
 //!
-//! load serve PORT               answers each connection's first message, then its end
+//! load serve PORT               answers each connection's first message and closes after its end
 //! load hold PORT                the same, but keeps connections open
-//! load connect ADDR SECONDS N   N clients open, ask, end, again and again; prints connections a second
-//! load ping ADDR N              one connection, N messages there and back; prints p50 and p99 in µs
-//! load talk ADDR SECONDS N      N connections, a message there and back again and again; prints messages a second
-//! load idle ADDR N              N connections, one message each; prints "ready", waits for standard input's end
+//! load connect ADDR SECONDS N   N clients repeatedly open, exchange, close; prints connections/s
+//! load ping ADDR N              one connection, N round trips of a message; prints p50 and p99 in µs
+//! load talk ADDR SECONDS N      N connections, repeated round trips of a message; prints messages/s
+//! load idle ADDR N              N connections, one message each; prints "ready", waits for the end of standard input
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

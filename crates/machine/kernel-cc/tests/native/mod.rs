@@ -97,7 +97,7 @@ pub struct Native {
     random: Option<(Stream, u64)>,
 }
 
-// SAFETY: the library and the socket are this value's alone, and nothing in them knows threads.
+// SAFETY: library and socket belong to this value alone, and neither depends on the thread.
 unsafe impl Send for Native {}
 
 impl Drop for Native {
@@ -202,7 +202,7 @@ impl Native {
     /// Provides random draws for a call, and advances the stream by the number used.
     fn with_draws<T>(&self, random: &mut Option<(Stream, u64)>, call: impl FnOnce() -> T) -> T {
         let Some((stream, below)) = random else { return call() };
-        // SAFETY: 16 and one numbers of 32 bits, nobody else's (host/kernel.c).
+        // SAFETY: host/kernel.c defines these as 16 numbers and one of 32 bits; nothing else uses them.
         let (draws, drawn) = unsafe {
             let draws = symbol(self.library, c"host_draws".as_ptr()).cast::<[u32; 16]>();
             (&mut *draws, symbol(self.library, c"host_drawn".as_ptr()).cast::<u32>())
