@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use units::{Span, Time};
 
-/// Bytes that iperf3 sends before it measures, at most: a connection's 37 bytes of greeting and the test's
+/// Bytes that iperf3 sends before it measures, at most: a connection's cookie of 37 bytes and the test's
 /// parameters. The first segment of the measurement is larger.
 const IPERF3_SETUP_BYTES: u64 = 1000;
 

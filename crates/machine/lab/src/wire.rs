@@ -2,8 +2,8 @@
 //! a wire, ECN and DSCP marks written back.
 //!
 //! Checksums: the kernel passes TCP and UDP packets with only the pseudo-header summed up ("needs checksum"
-//! in the virtio header) and accepts them so. A segment that was cut gets its own pseudo-header sum; the
-//! payload is never summed.
+//! in the virtio header) and accepts them in this form. A segment that was cut gets its own pseudo-header
+//! sum; the payload is never summed.
 
 mod icmp;
 

@@ -1,7 +1,7 @@
 //! Load for `benches/proxy.py`: servers and clients that do one task each, as simply as possible.
 //!
-//! load serve PORT               answers each connection's first message and closes after its end
-//! load hold PORT                the same, but keeps connections open
+//! load serve PORT               echoes each connection's messages until it ends
+//! load hold PORT                echoes each connection's first message and keeps it open
 //! load connect ADDR SECONDS N   N clients repeatedly open, exchange, close; prints connections/s
 //! load ping ADDR N              one connection, N round trips of a message; prints p50 and p99 in µs
 //! load talk ADDR SECONDS N      N connections, repeated round trips of a message; prints messages/s
