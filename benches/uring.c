@@ -2,7 +2,7 @@
  *
  *   uring splice|copy|uring PORT UPSTREAM_PORT
  *
- * splice  as crates/machine/proxy/src/lane.rs: edge-triggered epoll; copies through 8 kB, and splices by a pipe of 256 kB from a read that fills
+ * splice  as crates/machine/proxy/src/direction.rs: edge-triggered epoll; copies through 8 kB, and splices by a pipe of 256 kB from a read that fills
  *         them until one finds nothing
  * copy    the same with a buffer of 64 kB and no pipe
  * uring   io_uring: a receive into 64 kB of the direction's own, then a send of all of it (MSG_WAITALL), then the next; one

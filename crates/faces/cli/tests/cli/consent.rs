@@ -18,7 +18,7 @@ to = "b"
 "flows.f.tool" = "no-such-program-anywhere {to}"
 "flows.f.server" = "no-such-server \u001b[2J"
 "#;
-const MISSING: &str = "there is no program `no-such-program-anywhere`";
+const MISSING: &str = "program `no-such-program-anywhere` is not installed";
 const ASKED: &str = "scenarios are code";
 
 /// A folder to work in, and one beside it with a scenario.

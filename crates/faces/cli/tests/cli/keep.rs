@@ -215,7 +215,7 @@ fn all_that_the_kernel_lacks_is_told_before_anything_runs() {
     let e = stderr(&out);
     assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""), "{e}");
     assert!(e.contains("error: nothing was run: for --on kernel this machine lacks\n"), "{e}");
-    assert!(e.contains("\n  tools, tool: flows.up.tool: there is no program `nonesuch`"), "{e}");
-    assert!(e.contains("\n  tools: flows.up.server: there is no program `nothing-here`"), "{e}");
+    assert!(e.contains("\n  tools, tool: flows.up.tool: program `nonesuch` is not installed"), "{e}");
+    assert!(e.contains("\n  tools: flows.up.server: program `nothing-here` is not installed"), "{e}");
     assert!(!place.0.join("longfat-results").exists(), "nothing is left behind");
 }

@@ -141,9 +141,10 @@ fn what_is_wrong_is_said_before_anything_runs() {
     };
     let to = ["--listen", "127.0.0.1:0", "--upstream", "127.0.0.1:1"];
     assert!(
-        told(&["--listen", "nowhere", "--upstream", "127.0.0.1:1"]).contains("is no address to listen on")
+        told(&["--listen", "nowhere", "--upstream", "127.0.0.1:1"])
+            .contains("is not an address to listen on")
     );
-    assert!(told(&["--listen", ":1", "--upstream", "127.0.0.1"]).contains("is no host with a port"));
+    assert!(told(&["--listen", ":1", "--upstream", "127.0.0.1"]).contains("is not a host with a port"));
     assert!(told(&[&to[..], &["--client-cc", "nosuch"]].concat()).contains("this kernel has no `nosuch`"));
     assert!(told(&[&to[..], &["--status", "0.0.0.0:1"]].concat()).contains("a loopback address is wanted"));
     assert!(told(&[&to[..], &["--pace", "1bit/s"]].concat()).contains("out of range"));

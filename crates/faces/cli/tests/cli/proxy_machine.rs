@@ -122,7 +122,7 @@ fn sockets_that_are_handed_over_outlive_the_proxy() {
     // A name that nobody handed over is told.
     let done = Command::new(LONGFAT).args(["proxy", "--config", &config]).output().expect("it runs");
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(!done.status.success() && said.contains("systemd has handed over no socket `office`"), "{said}");
+    assert!(!done.status.success() && said.contains("systemd has passed no socket `office`"), "{said}");
 }
 
 /// The same by systemd's own program, where it is.

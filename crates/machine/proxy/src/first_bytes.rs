@@ -1,24 +1,25 @@
-//! What is looked at before a connection is routed: a PROXY header, then the name in a ClientHello. Both are peeked at: the
-//! header is taken once it is whole, the ClientHello goes on to the server as it came.
+//! Routing by the first bytes of a connection: a PROXY header, then the server name in a ClientHello. Both
+//! are peeked at. The header is consumed once it is complete; the ClientHello is forwarded to the server
+//! unchanged.
 
 use crate::header::{HeaderRead, read_header};
 use crate::hello::{HelloRead, fits, server_name};
 use std::net::SocketAddr;
 
-/// What the first bytes of a connection lead to.
+/// The next step after the first bytes of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FirstStep {
-    /// More bytes are wanted.
+    /// More bytes are needed.
     Wait,
-    /// A whole PROXY header: so many bytes are to be taken; who connected, and to what, where it says so.
+    /// A complete PROXY header: its length in bytes, and source and destination if it contains them.
     Header(usize, Option<(SocketAddr, SocketAddr)>),
-    /// To be routed by this name.
+    /// Route the connection by this server name.
     Route(Option<String>),
-    /// Not what it must begin with.
+    /// The connection does not begin as required.
     Refuse,
 }
 
-/// Reads the first bytes. `is_all`: no more will come, or there is no room for more.
+/// Parses the first bytes. `is_all`: no more bytes can arrive, or the buffer is full.
 pub fn first_step(bytes: &[u8], is_all: bool, awaits_header: bool, wants_name: bool) -> FirstStep {
     if awaits_header {
         return match read_header(bytes) {
@@ -37,24 +38,23 @@ pub fn first_step(bytes: &[u8], is_all: bool, awaits_header: bool, wants_name: b
     }
 }
 
-/// Where connections go to by the name that a client asks for.
+/// Destinations by the server name in a ClientHello.
 #[derive(Clone, Debug)]
 pub struct NameRoutes<T>(Vec<(String, T)>);
 
 impl<T> NameRoutes<T> {
-    /// Of patterns: a whole name before patterns with a star, then the longest pattern.
+    /// Builds the routes. A full name precedes patterns with a star, then the longest pattern wins.
     pub fn of(patterns: impl Iterator<Item = (String, T)>) -> NameRoutes<T> {
         let mut routes: Vec<_> = patterns.collect();
         routes.sort_by_key(|(pattern, _)| (pattern.starts_with('*'), std::cmp::Reverse(pattern.len())));
         NameRoutes(routes)
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The one of a name.
+    /// Returns the destination for a server name.
     pub fn find(&self, name: &str) -> Option<&T> {
         self.0.iter().find(|(pattern, _)| fits(pattern, name)).map(|(_, to)| to)
     }
@@ -66,13 +66,17 @@ mod tests {
     use crate::{ProxyVersion, sample_hello};
 
     #[test]
-    fn a_header_comes_before_a_name() {
+    fn a_proxy_header_precedes_the_server_name() {
         let (from, to) = ("192.0.2.1:1".parse().expect("one"), "192.0.2.2:2".parse().expect("one"));
         let header = ProxyVersion::V2.write(from, to);
         let hello = sample_hello(Some("a.example.com"), 100);
         let both = [&header[..], &hello].concat();
         assert_eq!(first_step(&both[..5], false, true, true), FirstStep::Wait);
-        assert_eq!(first_step(&both[..5], true, true, true), FirstStep::Refuse, "ends in its header");
+        assert_eq!(
+            first_step(&both[..5], true, true, true),
+            FirstStep::Refuse,
+            "the stream ends inside the header"
+        );
         assert_eq!(first_step(&both, false, true, true), FirstStep::Header(header.len(), Some((from, to))));
         assert_eq!(first_step(&hello, false, false, true), FirstStep::Route(Some("a.example.com".into())));
         assert_eq!(first_step(&hello[..9], false, false, true), FirstStep::Wait);
@@ -82,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_names_come_before_patterns_and_long_ones_before_short_ones() {
+    fn full_names_precede_patterns_and_long_patterns_short_ones() {
         let patterns = ["*.com", "*.example.com", "www.example.com"];
         let routes = NameRoutes::of(patterns.iter().map(|p| (p.to_string(), *p)));
         assert_eq!(routes.find("www.example.com"), Some(&"www.example.com"));

@@ -1,11 +1,10 @@
-//! Without privileges: the run in a forked process that is root of a user namespace of its own,
-//! the result back through a pipe.
+//! Runs a lab without privileges: in a forked process that is root of its own user namespace and sends the
+//! result back through a pipe.
 //!
-//! A thread cannot enter a user namespace, only a process with a single thread can: hence the
-//! fork. The child dies with its parent.
+//! Only a single-threaded process can enter a user namespace, hence the fork. The child dies with its parent.
 
 use crate::LabError;
-use crate::shell::Tell;
+use crate::shell::ShellEvent;
 use linux::process::{self, Forked, Pid};
 use linux::{namespace, pipe, signal};
 use result::{Outcome, Packer, Unpacker};
@@ -14,32 +13,32 @@ use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use units::Time;
 
-/// What the child tells, each with its length before it.
+/// Messages from the child, each preceded by its length.
 enum Message {
     Progress(Time),
     Notice(String),
-    /// What daemons answered.
+    /// Output of the daemons' show commands.
     Shown(String),
     Done(Box<Outcome>),
     Failed(LabError),
     /// A shell's command was stopped, and the child with it.
     Suspend,
-    /// A shell's command ended with this code.
+    /// Exit code of a shell's command.
     Ended(i32),
 }
 
-/// Runs `work` in a process that has a user namespace of its own.
-pub fn run_apart(
+/// Runs `work` in a child process with its own user namespace.
+pub fn run_in_user_namespace(
     work: impl FnOnce(&mut dyn FnMut(Time), &mut [Vec<String>; 2]) -> Result<Outcome, LabError>,
-    halt: &AtomicBool,
+    cancel: &AtomicBool,
     progress: &mut dyn FnMut(Time),
     notice: &mut dyn FnMut(&str),
     shown: &mut dyn FnMut(&str),
 ) -> Result<Outcome, LabError> {
-    let (pid, mut reading) = apart(|pipe| {
-        let mut told = [Vec::new(), Vec::new()];
-        let done = work(&mut |now| drop(send(pipe, &Message::Progress(now))), &mut told);
-        let [notices, answers] = told;
+    let (pid, mut reading) = fork_into_user_namespace(|pipe| {
+        let mut texts = [Vec::new(), Vec::new()];
+        let done = work(&mut |now| drop(send(pipe, &Message::Progress(now))), &mut texts);
+        let [notices, answers] = texts;
         for message in notices.into_iter().map(Message::Notice).chain(answers.into_iter().map(Message::Shown))
         {
             drop(send(pipe, &message));
@@ -47,7 +46,7 @@ pub fn run_apart(
         done.map(|outcome| Message::Done(Box::new(outcome)))
     })?;
     let outcome = loop {
-        if halt.load(Relaxed) {
+        if cancel.load(Relaxed) {
             break Err(LabError::Stopped);
         }
         match receive(&mut reading) {
@@ -63,20 +62,20 @@ pub fn run_apart(
     outcome
 }
 
-/// The same for a shell, terminal and all.
-pub fn shell_apart(
-    work: impl FnOnce(&mut dyn FnMut(Tell)) -> Result<i32, LabError>,
+/// Runs a shell in a child process with its own user namespace and the same terminal.
+pub fn shell_in_user_namespace(
+    work: impl FnOnce(&mut dyn FnMut(ShellEvent)) -> Result<i32, LabError>,
     notice: &mut dyn FnMut(&str),
 ) -> Result<i32, LabError> {
-    let (pid, mut reading) = apart(|pipe| {
-        let mut tell = |what: Tell| {
+    let (pid, mut reading) = fork_into_user_namespace(|pipe| {
+        let mut report = |what: ShellEvent| {
             let message = match what {
-                Tell::Notice(text) => Message::Notice(text.into()),
-                Tell::Suspend => Message::Suspend,
+                ShellEvent::Notice(text) => Message::Notice(text.into()),
+                ShellEvent::Suspend => Message::Suspend,
             };
             drop(send(pipe, &message));
         };
-        work(&mut tell).map(Message::Ended)
+        work(&mut report).map(Message::Ended)
     })?;
     let _keys = signal::Ignored::terminal_keys();
     let code = loop {
@@ -97,21 +96,23 @@ pub fn shell_apart(
     code
 }
 
-/// The same for a look whether it can be done at all.
-pub fn try_apart(work: impl FnOnce() -> Result<(), LabError>) -> Result<(), LabError> {
-    let (pid, mut reading) = apart(|_| work().map(|()| Message::Ended(0)))?;
-    let told = match receive(&mut reading) {
+/// Runs a check in a child process with its own user namespace.
+pub fn try_in_user_namespace(work: impl FnOnce() -> Result<(), LabError>) -> Result<(), LabError> {
+    let (pid, mut reading) = fork_into_user_namespace(|_| work().map(|()| Message::Ended(0)))?;
+    let result = match receive(&mut reading) {
         Ok(Message::Ended(_)) => Ok(()),
         Ok(Message::Failed(error)) => Err(error),
         _ => Err(LabError::Killed),
     };
     process::reap(pid);
-    told
+    result
 }
 
-/// Forks a process that becomes root of a user namespace and sends what `work` yields, last.
-/// The process and the pipe it sends through.
-fn apart(work: impl FnOnce(&mut File) -> Result<Message, LabError>) -> Result<(Pid, File), LabError> {
+/// Forks a process that becomes root of a new user namespace and runs `work`, whose message is its last.
+/// Returns the process and the pipe that it writes to.
+fn fork_into_user_namespace(
+    work: impl FnOnce(&mut File) -> Result<Message, LabError>,
+) -> Result<(Pid, File), LabError> {
     let (reading, writing) = pipe::pipe().map_err(LabError::system("a pipe"))?;
     let parent = process::own_id();
     match process::fork().map_err(LabError::system("forking"))? {
@@ -123,7 +124,7 @@ fn apart(work: impl FnOnce(&mut File) -> Result<Message, LabError>) -> Result<(P
                 let entered = namespace::enter_new_user().map_err(|e| LabError::Permission {
                     missing: "CAP_SYS_ADMIN".into(),
                     why: format!(
-                        "it makes network namespaces; a user namespace instead was refused: {}",
+                        "needed for network namespaces; creating a user namespace instead failed: {}",
                         namespace::refusal(&e, "user")
                     ),
                 });
@@ -230,7 +231,7 @@ fn get_error(p: &mut Unpacker) -> Option<LabError> {
         "command" => {
             let name = t.next()?;
             let source = io::Error::from_raw_os_error(t.next()?.parse().ok()?);
-            // Only root's programs have one.
+            // Only programs started by root have a hint.
             LabError::Command { name, source, hint: None }
         }
         "user" => LabError::User(t.next()?),
@@ -247,7 +248,7 @@ mod tests {
     use result::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Response};
 
     #[test]
-    fn what_the_child_tells_arrives() {
+    fn messages_of_the_child_arrive_unchanged() {
         let (reading, writing) = pipe::pipe().unwrap();
         let (mut reading, mut writing) = (File::from(reading), File::from(writing));
         let mut o = Outcome::default();
@@ -265,7 +266,7 @@ mod tests {
         element.push(ElementPoint { dropped: 3, tokens_bytes: Some(1500.0), ..ElementPoint::default() });
         o.element_series.push(element);
         let error = LabError::Congestion { who: "flow f".into(), wanted: "bbr3".into(), why: "no".into() };
-        let said = error.to_string();
+        let text = error.to_string();
         for m in [
             Message::Progress(Time::from_nanos(7)),
             Message::Notice("n".into()),
@@ -278,14 +279,14 @@ mod tests {
         }
         assert!(matches!(receive(&mut reading), Ok(Message::Progress(t)) if t.as_nanos() == 7));
         assert!(matches!(receive(&mut reading), Ok(Message::Notice(t)) if t == "n"));
-        assert!(matches!(receive(&mut reading), Ok(Message::Failed(e)) if e.to_string() == said));
+        assert!(matches!(receive(&mut reading), Ok(Message::Failed(e)) if e.to_string() == text));
         assert!(matches!(receive(&mut reading), Ok(Message::Suspend)));
         assert!(matches!(receive(&mut reading), Ok(Message::Ended(143))));
         assert!(matches!(receive(&mut reading), Ok(Message::Done(got)) if *got == o));
     }
 
     #[test]
-    fn errors_keep_their_words() {
+    fn errors_keep_their_text() {
         let error = || io::Error::from_raw_os_error(libc::EPERM);
         for e in [
             LabError::Permission { missing: "CAP_X".into(), why: "it is".into() },

@@ -1,11 +1,11 @@
-//! Datagrams of longfat's own: their sources, and what receives them or sends them back.
+//! Sources and sinks of longfat's own datagrams.
 //!
-//! Each begins with its number and the time at which it was due, so that whoever has it in the end knows its delay: all
-//! hosts have one clock. Where there is no room for both, from 8 bytes on, the time alone.
+//! Each datagram starts with its scheduled send time and its sequence number, so that the receiver knows its
+//! delay: all hosts share one clock. Datagrams of 8 to 15 bytes carry the time only.
 
 use crate::LabError;
 use crate::clock::WallClock;
-use crate::options::{mark, receive_buffer};
+use crate::options::{receive_buffer, set_dscp};
 use crate::plan::{Leg, PlannedFlow};
 use crate::wire;
 use chains::ArrivalMeter;
@@ -18,12 +18,12 @@ use std::sync::{MutexGuard, PoisonError};
 use transport::{DatagramPattern, Segment, UdpSource};
 use units::{Span, Stream, Time};
 
-/// Bytes of number and time.
-const HEAD: usize = 16;
-/// Datagrams taken before other sockets have their turn.
-const TURN: usize = 256;
+/// Bytes of time and sequence number.
+const HEADER_BYTES: usize = 16;
+/// Datagrams read before other sockets are served.
+const MAX_READS: usize = 256;
 
-/// Sends a flow's datagrams, and takes in what comes back.
+/// Sends a flow's datagrams, and reads the answers.
 pub struct DatagramSource {
     pub socket: KernelSocket,
     pub flow: usize,
@@ -32,8 +32,8 @@ pub struct DatagramSource {
 }
 
 impl DatagramSource {
-    /// Of a flow that begins in the host whose namespace the thread is in. Losses of what is due in `faults` are counted
-    /// apart.
+    /// Opens the source of a flow; the thread must be in its host's namespace. Losses of datagrams scheduled
+    /// during `faults` are also counted separately.
     pub fn open(
         leg: &Leg,
         to: IpAddr,
@@ -44,9 +44,9 @@ impl DatagramSource {
     ) -> Result<DatagramSource, LabError> {
         let failed = || LabError::system(format!("flow {}: UDP", flow.name));
         let socket = KernelSocket::udp(to).map_err(failed())?;
-        mark(&socket, flow).map_err(failed())?;
+        set_dscp(&socket, flow).map_err(failed())?;
         if pattern.answered {
-            // The same port at both ends, so that the other one knows where to.
+            // Both ends use the same port, so that the peer knows where to send answers.
             receive_buffer(socket.as_fd(), 1 << 20).map_err(failed())?;
             socket.bind(to, leg.port).map_err(failed())?;
         }
@@ -57,37 +57,37 @@ impl DatagramSource {
         Ok(DatagramSource { socket, flow: leg.flow, source, due: Vec::new() })
     }
 
-    /// Sends what is due; when the next is.
+    /// Sends the datagrams that are due. Returns the time of the next.
     pub fn send(&mut self, due: Time, flow: &PlannedFlow, buffer: &mut [u8]) -> Option<Time> {
         self.source.handle_wake(due, &mut self.due);
         for seg in self.due.drain(..) {
             let n = (seg.len as usize).min(buffer.len());
             let datagram = &mut buffer[..n];
-            let (number, sent) = (seg.seq.to_ne_bytes(), seg.sent.as_nanos().to_ne_bytes());
-            if n >= HEAD {
+            let (sequence_number, sent) = (seg.seq.to_ne_bytes(), seg.sent.as_nanos().to_ne_bytes());
+            if n >= HEADER_BYTES {
                 datagram[..8].copy_from_slice(&sent);
-                datagram[8..HEAD].copy_from_slice(&number);
+                datagram[8..HEADER_BYTES].copy_from_slice(&sequence_number);
             } else if n >= 8 {
                 datagram[..8].copy_from_slice(&sent);
             }
             flow.sent.fetch_add(1, Relaxed);
-            // What the socket's buffer cannot take is lost, as on any full interface.
+            // Datagrams that do not fit the socket's buffer are lost, as on any full interface.
             let _ = self.socket.send(datagram);
         }
         self.source.next_wake()
     }
 
-    /// Notes what the other end sent back.
+    /// Records the answers.
     pub fn handle_answers(&self, flow: &PlannedFlow, clock: WallClock) {
-        let mut head = [0; HEAD];
-        for _ in 0..TURN {
+        let mut head = [0; HEADER_BYTES];
+        for _ in 0..MAX_READS {
             let Ok(n) = self.socket.recv(&mut head) else { break };
-            note(flow, &head[..n.min(HEAD)], clock.now());
+            record_arrival(flow, &head[..n.min(HEADER_BYTES)], clock.now());
         }
     }
 }
 
-/// Where a flow's datagrams arrive.
+/// Receives a flow's datagrams.
 pub struct DatagramSink {
     pub socket: KernelSocket,
     pub flow: usize,
@@ -95,7 +95,7 @@ pub struct DatagramSink {
 }
 
 impl DatagramSink {
-    /// Of a flow that ends in the host whose namespace the thread is in.
+    /// Opens the sink of a flow; the thread must be in its host's namespace.
     pub fn open(
         leg: &Leg,
         from: IpAddr,
@@ -107,39 +107,39 @@ impl DatagramSink {
         receive_buffer(socket.as_fd(), 64 << 20).map_err(failed())?;
         socket.bind(from, leg.port).map_err(failed())?;
         if pattern.answered {
-            mark(&socket, flow).map_err(failed())?;
+            set_dscp(&socket, flow).map_err(failed())?;
             socket.connect(SocketAddr::new(from, leg.port)).map_err(failed())?;
         }
         Ok(DatagramSink { socket, flow: leg.flow, answers: pattern.answered })
     }
 
-    /// Takes what is there: sends it back, or notes it.
+    /// Reads all datagrams, and answers or records them.
     pub fn handle_arrivals(&self, flow: &PlannedFlow, clock: WallClock, buffer: &mut [u8]) {
-        for _ in 0..TURN {
-            let room = if self.answers { buffer.len() } else { HEAD };
+        for _ in 0..MAX_READS {
+            let room = if self.answers { buffer.len() } else { HEADER_BYTES };
             let Ok(n) = self.socket.recv(&mut buffer[..room]) else { break };
-            flow.take(clock.now(), n as u64);
+            flow.add_read(clock.now(), n as u64);
             if self.answers {
                 let _ = self.socket.send(&buffer[..n.min(room)]);
             } else {
-                note(flow, &buffer[..n.min(room)], clock.now());
+                record_arrival(flow, &buffer[..n.min(room)], clock.now());
             }
         }
     }
 }
 
-/// A datagram arrived, of which these are the first bytes.
-fn note(flow: &PlannedFlow, head: &[u8], now: Time) {
+/// Records the arrival of a datagram that starts with `head`.
+fn record_arrival(flow: &PlannedFlow, head: &[u8], now: Time) {
     let Some(sent) = head.first_chunk() else { return };
     let delay = now.since(Time::from_nanos(u64::from_ne_bytes(*sent)));
-    // One too short for a number is delivered, and nothing more is known of it.
-    if let Some(number) = number(head) {
-        flow.meter_of(number, |meter| meter.handle_arrival(number, delay));
+    // A datagram without a sequence number only counts as delivered.
+    if let Some(sequence_number) = sequence_number(head) {
+        flow.update_meter(sequence_number, |meter| meter.handle_arrival(sequence_number, delay));
     }
 }
 
-/// A datagram's number.
-fn number(payload: &[u8]) -> Option<u64> {
+/// Returns a datagram's sequence number.
+fn sequence_number(payload: &[u8]) -> Option<u64> {
     payload.get(8..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes))
 }
 
@@ -148,39 +148,39 @@ impl PlannedFlow {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes something of a datagram that was sent; other numbers are none of ours.
-    fn meter_of(&self, number: u64, note: impl FnOnce(&mut ArrivalMeter)) {
-        if number < self.sent.load(Relaxed) {
-            note(&mut self.meter());
+    /// Records an event of a datagram that was sent; ignores numbers that were never sent.
+    fn update_meter(&self, sequence_number: u64, update: impl FnOnce(&mut ArrivalMeter)) {
+        if sequence_number < self.sent.load(Relaxed) {
+            update(&mut self.meter());
         }
     }
 
-    /// The path dropped a packet of this flow, or its first fragment.
+    /// Records that the path dropped a packet of this flow, or its first fragment.
     pub fn note_drop(&self, ip: &[u8]) {
         self.lost.fetch_add(1, Relaxed);
-        if self.is_numbered()
-            && let Some(number) = wire::udp_payload(ip).and_then(number)
+        if self.has_sequence_numbers()
+            && let Some(sequence_number) = wire::udp_payload(ip).and_then(sequence_number)
         {
-            self.meter_of(number, |meter| meter.handle_drop(number));
+            self.update_meter(sequence_number, |meter| meter.handle_drop(sequence_number));
         }
     }
 
-    /// Delay of the datagram that arrived last.
+    /// Returns the delay of the last datagram received.
     pub fn last_delay(&self) -> Option<Span> {
-        if self.is_numbered() { self.meter().last_delay() } else { None }
+        if self.has_sequence_numbers() { self.meter().last_delay() } else { None }
     }
 
-    /// What its datagrams met, and how many of those due in each fault's time did not arrive; nothing where they have no
-    /// numbers.
-    pub fn heard(&self) -> (Option<RealTime>, Vec<u64>) {
-        if !self.is_numbered() {
+    /// Returns the summary of the datagrams' delays and losses, and the number lost per fault among those
+    /// scheduled during it; empty for flows without sequence numbers.
+    pub fn datagram_summary(&self) -> (Option<RealTime>, Vec<u64>) {
+        if !self.has_sequence_numbers() {
             return (None, Vec::new());
         }
         let (meter, sent) = (self.meter(), self.sent.load(Relaxed));
         (meter.summary(sent), meter.lost_apart(sent))
     }
 
-    fn is_numbered(&self) -> bool {
-        self.tool.is_none() && self.datagrams().is_some_and(|p| p.payload() as usize >= HEAD)
+    fn has_sequence_numbers(&self) -> bool {
+        self.tool.is_none() && self.datagrams().is_some_and(|p| p.payload() as usize >= HEADER_BYTES)
     }
 }

@@ -1,19 +1,19 @@
-//! Segments that leave a path at the same moment, joined into one super-packet again.
+//! Joins segments that leave a path at the same moment into one super-packet.
 //!
-//! One write then carries up to 64 kB. What the receiver sees is what a network card with receive
-//! offload would show it, with fewer ACKs than packets; so the engine joins only when packets are
-//! too many to be written one by one, and the simulator's way (none) holds below that.
+//! One write then carries up to 64 kB. The receiver sees what a network card with receive offload would show
+//! it: fewer ACKs than packets. Therefore the engine joins only when there are too many packets to write them
+//! separately. Below that rate every packet is delivered separately, as in the simulator.
 
 use crate::wire::{VIRTIO, finish_join, ip_header, same_stream};
 
-/// The most bytes of an IP packet.
-const MOST: usize = 65_535;
+/// Largest IP packet, in bytes.
+const MAX_IP_BYTES: usize = 65_535;
 
-/// A super-packet in the making.
+/// Builds one super-packet.
 #[derive(Default)]
 pub struct Joiner {
     bytes: Vec<u8>,
-    /// Bytes of IP and TCP header; payload of the first segment; segments.
+    /// Bytes of IP and TCP header.
     headers: usize,
     gso: usize,
     count: usize,
@@ -21,7 +21,7 @@ pub struct Joiner {
 }
 
 impl Joiner {
-    /// Adds a segment if it continues what is there, or if nothing is; else false.
+    /// Adds a segment if it continues the current super-packet or if that is empty. Returns false otherwise.
     pub fn add(&mut self, frame: &[u8]) -> bool {
         if self.bytes.is_empty() {
             self.bytes.extend_from_slice(frame);
@@ -40,14 +40,18 @@ impl Joiner {
         let sent = self.bytes.len() - VIRTIO - self.headers;
         let Some(headers) = same_stream(&self.bytes, frame, sent) else { return false };
         let len = frame.len() - VIRTIO - headers;
-        if headers != self.headers || len == 0 || len > self.gso || self.bytes.len() + len - VIRTIO > MOST {
+        if headers != self.headers
+            || len == 0
+            || len > self.gso
+            || self.bytes.len() + len - VIRTIO > MAX_IP_BYTES
+        {
             return false;
         }
         self.bytes.extend_from_slice(&frame[VIRTIO + headers..]);
         self.count += 1;
-        // FIN and PSH end it, as does a short segment.
+        // FIN, PSH or a shorter segment closes the super-packet.
         let Some(header) = ip_header(&frame[VIRTIO..]) else { return false };
-        // The same of both: they are of one stream.
+        // Both segments have the same header length: they belong to one stream.
         let at = VIRTIO + header + 13;
         let flags = frame[at] & 0x09;
         self.bytes[at] |= flags;
@@ -55,7 +59,8 @@ impl Joiner {
         true
     }
 
-    /// What there is, ready to be written; empty when nothing. Call [`Joiner::clear`] after.
+    /// Returns the frame, ready to be written, or an empty slice if there is none. Call [`Joiner::clear`]
+    /// afterwards.
     pub fn finish(&mut self) -> &[u8] {
         if self.count > 1 {
             finish_join(&mut self.bytes, self.headers, self.gso);
@@ -63,7 +68,6 @@ impl Joiner {
         &self.bytes
     }
 
-    /// Empties it.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
@@ -76,18 +80,18 @@ mod tests {
     use crate::wire::{Pool, receive, tests::super_packet};
 
     #[test]
-    fn what_was_cut_is_joined_again() {
-        let whole = super_packet(2500, 1000);
+    fn joining_cut_segments_restores_the_super_packet() {
+        let frame = super_packet(2500, 1000);
         let mut joiner = Joiner::default();
-        receive(&whole, &mut Pool::default(), &mut 0, |p| assert!(joiner.add(&p.body.0)));
+        receive(&frame, &mut Pool::default(), &mut 0, |p| assert!(joiner.add(&p.body.0)));
         let joined = joiner.finish();
-        // IP from total length on, TCP up to the checksum, all payload; the checksums are ours.
+        // Everything is equal but the checksums, which the joiner writes.
         let ip = VIRTIO;
-        assert_eq!(joined.len(), whole.len());
-        assert_eq!(joined[ip..ip + 8], whole[ip..ip + 8]);
+        assert_eq!(joined.len(), frame.len());
+        assert_eq!(joined[ip..ip + 8], frame[ip..ip + 8]);
         assert_eq!(crate::wire::checksum(&joined[ip..ip + 20]), 0);
-        assert_eq!(joined[ip + 20..ip + 36], whole[ip + 20..ip + 36]);
-        assert_eq!(joined[ip + 40..], whole[ip + 40..]);
+        assert_eq!(joined[ip + 20..ip + 36], frame[ip + 20..ip + 36]);
+        assert_eq!(joined[ip + 40..], frame[ip + 40..]);
         assert_eq!((joined[1], joined[4..6].to_vec()), (1, 1000u16.to_ne_bytes().to_vec()));
     }
 

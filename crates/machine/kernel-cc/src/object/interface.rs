@@ -1,34 +1,34 @@
-//! What an object uses and offers: the same whatever compiled it.
+//! The interface of an object: what it uses and provides, independent of the compiler.
 
-use super::Opened;
+use super::ParsedObject;
 use super::elf::FUNC;
 use super::field::MemberPath;
 use crate::Parameter;
 use std::collections::BTreeSet;
 
-/// What compilers do not differ in.
+/// An object's compiler-independent properties.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct ObjectInterface {
     licence: String,
     parameters: Vec<Parameter>,
-    /// Operations that it has.
+    /// Operations that it implements.
     functions: BTreeSet<String>,
-    /// Functions of the kernel that it calls.
+    /// Kernel functions that it calls.
     called: BTreeSet<String>,
-    /// Members of the kernel's structs that it uses.
+    /// Members of kernel structs that it accesses.
     members: BTreeSet<String>,
 }
 
-/// The shape of an object.
-pub fn shape(object: &Opened<'_>) -> Shape {
+/// Returns the interface of an object.
+pub fn interface(object: &ParsedObject<'_>) -> ObjectInterface {
     let symbols = || object.elf.symbols.iter().filter(|s| s.is_global);
     let accesses = object.ext.accesses.iter();
-    let ways = accesses.filter_map(|a| MemberPath::read(&object.types, a.root, a.path));
-    Shape {
+    let paths = accesses.filter_map(|a| MemberPath::read(&object.types, a.root, a.path));
+    ObjectInterface {
         licence: object.licence().into(),
         parameters: object.parameters(),
         functions: symbols().filter(|s| s.kind == FUNC).map(|s| s.name.into()).collect(),
         called: symbols().filter(|s| s.section == 0).map(|s| s.name.into()).collect(),
-        members: ways.map(|way| way.to_string()).collect(),
+        members: paths.map(|path| path.to_string()).collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! Retransmissions as the path sees them: data that a host sends a second time.
+//! Retransmissions as the path sees them: data that a host sends for a second time.
 
 use crate::plan::FlowPlan;
 use crate::wire::{TcpData, tcp_data};
@@ -11,17 +11,16 @@ use units::Time;
 struct SegmentStream {
     /// Sequence number of its first payload byte.
     first: u32,
-    /// Payload bytes sent so far, each counted once.
     sent: u64,
     resent: Vec<Resent>,
-    /// How many streams of the run began before it.
+    /// Number of streams that were opened earlier in the run.
     opened: usize,
 }
 
 impl SegmentStream {
-    /// A segment of `len` payload bytes left.
-    fn see(&mut self, now: Time, seq: u32, len: u32) {
-        // Sequence numbers wrap: what counts is how far they are from the newest.
+    /// Records a segment of `len` payload bytes.
+    fn record(&mut self, now: Time, seq: u32, len: u32) {
+        // Sequence numbers wrap, so compare the distance to the newest byte.
         let ahead = seq.wrapping_sub(self.first.wrapping_add(self.sent as u32)) as i32;
         let Some(byte) = self.sent.checked_add_signed(ahead.into()) else { return };
         let end = byte + u64::from(len);
@@ -32,38 +31,40 @@ impl SegmentStream {
     }
 }
 
-/// The streams of all flows that are known by their ports.
+/// The streams of all flows that are recognised by their ports.
 #[derive(Default)]
-pub struct ResentWatch {
-    /// By addresses and ports; each with its flow.
+pub struct RetransmissionTracker {
+    /// By addresses and ports: the flow and its stream.
     streams: BTreeMap<[u8; 36], (usize, SegmentStream)>,
 }
 
-impl ResentWatch {
-    /// `host` sent this packet.
-    pub fn see(&mut self, now: Time, host: usize, ip: &[u8], plan: &FlowPlan) {
-        let Some(TcpData { between, ports, seq, len, syn }) = tcp_data(ip) else { return };
+impl RetransmissionTracker {
+    /// Records a packet that `host` sent.
+    pub fn record(&mut self, now: Time, host: usize, ip: &[u8], plan: &FlowPlan) {
+        let Some(TcpData { endpoints, ports, seq, len, syn }) = tcp_data(ip) else { return };
         if syn {
             let Some(leg) = plan.leg_of(ports) else { return };
-            // What the flow's time series show. What a program does is not known.
+            // Track the end that the flow's time series show. For a program the sender is not known, so track
+            // both.
             let flow = &plan.flows[leg.flow];
-            let told = flow.tool.is_some() || leg.shown(flow) == Some(host);
+            let is_tracked = flow.tool.is_some() || leg.shown(flow) == Some(host);
             let first = seq.wrapping_add(1);
-            let new = self.streams.get(&between).is_none_or(|(_, s)| s.first != first);
-            if told && new {
+            let is_new = self.streams.get(&endpoints).is_none_or(|(_, s)| s.first != first);
+            if is_tracked && is_new {
                 let opened = self.streams.len();
                 let stream = SegmentStream { first, opened, ..SegmentStream::default() };
-                self.streams.insert(between, (leg.flow, stream));
+                self.streams.insert(endpoints, (leg.flow, stream));
             }
         } else if len > 0
-            && let Some((_, stream)) = self.streams.get_mut(&between)
+            && let Some((_, stream)) = self.streams.get_mut(&endpoints)
         {
-            stream.see(now, seq, len);
+            stream.record(now, seq, len);
         }
     }
 
-    /// Each flow's retransmissions, of all its connections; number 0 is the one that carried most. Where `has_control` says that a
-    /// flow's program opens a connection to talk about the others first, as iperf3 does, that one is not among them.
+    /// Returns the retransmissions of each flow's connections. Connection 0 is the one with the most bytes.
+    /// If `has_control` says that a flow's program first opens a control connection, as iperf3 does, that
+    /// connection is left out.
     pub fn finish(self, has_control: impl Fn(usize) -> bool) -> BTreeMap<usize, Vec<Resent>> {
         let mut flows: BTreeMap<usize, Vec<SegmentStream>> = BTreeMap::new();
         for (flow, stream) in self.streams.into_values() {
@@ -71,16 +72,16 @@ impl ResentWatch {
         }
         let merged = |(flow, mut streams): (usize, Vec<SegmentStream>)| {
             if has_control(flow) {
-                // Both directions of the first.
+                // Drop both directions of the first connection.
                 streams.sort_by_key(|stream| stream.opened);
                 streams.drain(..streams.len().min(2));
             }
             streams.sort_by_key(|stream| std::cmp::Reverse(stream.sent));
             let numbered = streams.into_iter().zip(0..);
-            let of = |(stream, sender): (SegmentStream, u32)| {
+            let with_sender = |(stream, sender): (SegmentStream, u32)| {
                 stream.resent.into_iter().map(move |r| Resent { sender, ..r })
             };
-            let mut all: Vec<Resent> = numbered.flat_map(of).collect();
+            let mut all: Vec<Resent> = numbered.flat_map(with_sender).collect();
             all.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
             (flow, all)
         };
@@ -93,25 +94,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_counted_across_the_wrap() {
+    fn retransmissions_are_found_across_sequence_wraps() {
         let first = u32::MAX - 1500;
         let mut s = SegmentStream { first, ..SegmentStream::default() };
         let at = |n: u64| first.wrapping_add(n as u32);
         for (t, byte) in [(1, 0), (2, 1000), (3, 2000), (4, 1000), (5, 3000), (6, 0), (7, 3000)] {
-            s.see(Time::from_nanos(t * 1_000_000_000), at(byte), 1000);
+            s.record(Time::from_nanos(t * 1_000_000_000), at(byte), 1000);
         }
         let resent = |time_s, byte| Resent { time_s, byte, len: 1000, sender: 0 };
         assert_eq!(s.resent, [resent(4.0, 1000), resent(6.0, 0), resent(7.0, 3000)]);
         assert_eq!(s.sent, 4000);
-        // Far beyond 4 GiB, and before the first byte.
+        // Beyond 4 GiB, and before the first byte.
         s.sent = 5 << 32;
-        s.see(Time::ZERO, at((5 << 32) - 500), 500);
+        s.record(Time::ZERO, at((5 << 32) - 500), 500);
         assert_eq!(s.resent.last().map(|r| r.byte), Some((5 << 32) - 500));
         s.sent = 100;
-        s.see(Time::ZERO, at(0).wrapping_sub(1), 1);
+        s.record(Time::ZERO, at(0).wrapping_sub(1), 1);
         assert_eq!((s.resent.len(), s.sent), (4, 100));
     }
-    /// Every connection of a flow is there; the one that carried most is number 0.
+    /// Every connection of a flow is included; the one with the most bytes is number 0.
     #[test]
     fn connections_of_a_flow_are_merged_by_time() {
         let stream = |sent, times: &[f64]| {
@@ -126,11 +127,11 @@ mod tests {
             (key(3), (5, stream(1, &[]))),
         ];
         let streams = || streams.each_ref().map(|(key, (flow, s))| (*key, (*flow, s.clone())));
-        let found = ResentWatch { streams: streams().into() }.finish(|_| false);
+        let found = RetransmissionTracker { streams: streams().into() }.finish(|_| false);
         let times: Vec<(f64, u32)> = found[&4].iter().map(|r| (r.time_s, r.sender)).collect();
         assert_eq!((times, found[&5].len()), (vec![(1.0, 0), (2.0, 1), (3.0, 0)], 0));
-        // The first two are what iperf3 talks by.
-        let found = ResentWatch { streams: streams().into() }.finish(|flow| flow == 4);
+        // The first two streams are iperf3's control connection.
+        let found = RetransmissionTracker { streams: streams().into() }.finish(|flow| flow == 4);
         assert!(found[&4].is_empty());
     }
 }

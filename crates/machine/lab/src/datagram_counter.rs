@@ -1,5 +1,5 @@
-//! Programs' datagrams, counted on their way: the kernel keeps no numbers of a UDP socket, so packet
-//! sockets (packet(7)) in both hosts see a copy of each, its headers only.
+//! Counts the datagrams of programs. The kernel keeps no counters per UDP socket, so packet sockets
+//! (packet(7)) in both hosts receive a copy of each datagram's headers.
 
 use crate::options::receive_buffer;
 use crate::plan::PlannedFlow;
@@ -12,55 +12,55 @@ use units::Time;
 
 const UDP: u32 = 17;
 const UDP_HEADER: u64 = 8;
-/// Shorter ones greet, before the measurement.
-const LEAST_PAYLOAD: u64 = 16;
-/// An IP header with every option and a UDP header.
+/// Smaller datagrams belong to the handshake before the measurement.
+const MIN_PAYLOAD: u64 = 16;
+/// Bytes of an IP header with every option and a UDP header.
 const HEADERS: usize = 68;
 
-/// One end of a flow.
-pub struct Datagrams {
+/// Counter at one end of a flow.
+pub struct DatagramCounter {
     socket: PacketSocket,
     sends: bool,
 }
 
-impl Datagrams {
-    /// Those to this port that leave (`sends`) or reach the host whose namespace the thread is in.
-    pub fn new(port: u16, sends: bool) -> io::Result<Datagrams> {
+impl DatagramCounter {
+    /// Counts datagrams to this port that leave (`sends`) or reach the host in whose namespace the thread is.
+    pub fn new(port: u16, sends: bool) -> io::Result<DatagramCounter> {
         let socket = PacketSocket::new(&filter(port), 0)?;
         receive_buffer(socket.as_fd(), 8 << 20)?;
-        Ok(Datagrams { socket, sends })
+        Ok(DatagramCounter { socket, sends })
     }
 
-    /// Adds what came by since the last call to the flow's numbers.
-    pub fn look(&self, flow: &PlannedFlow, now: Time) -> io::Result<()> {
+    /// Adds the datagrams since the last call to the flow's counters.
+    pub fn update(&self, flow: &PlannedFlow, now: Time) -> io::Result<()> {
         let mut header = [0; HEADERS];
         loop {
-            let way = match self.socket.receive(&mut header) {
+            let direction = match self.socket.receive(&mut header) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // The device went down, or a copy was dropped for want of room.
+                // The device went down, or a copy was dropped for lack of buffer space.
                 Err(e) if matches!(e.raw_os_error(), Some(libc::ENETDOWN | libc::ENOBUFS)) => continue,
-                way => way?,
+                direction => direction?,
             };
-            let Some(payload) = payload(&header).filter(|&n| n >= LEAST_PAYLOAD) else { continue };
-            if self.sends && way == Received::Outgoing {
-                PlannedFlow::note(&flow.established, now);
+            let Some(payload) = payload(&header).filter(|&n| n >= MIN_PAYLOAD) else { continue };
+            if self.sends && direction == Received::Outgoing {
+                PlannedFlow::set_once(&flow.established, now);
                 flow.sent.fetch_add(1, Relaxed);
-            } else if !self.sends && way == Received::Here {
+            } else if !self.sends && direction == Received::Here {
                 flow.delivered.fetch_add(payload, Relaxed);
             }
         }
     }
 }
 
-/// Bytes in a UDP datagram, by its own header.
+/// Returns the payload bytes of a UDP datagram, by its own header.
 fn payload(ip: &[u8]) -> Option<u64> {
     let at = ip_header(ip)?;
     let length = u16::from_be_bytes(*ip.get(at + 4..)?.first_chunk()?);
     (length as u64).checked_sub(UDP_HEADER)
 }
 
-/// Classic BPF over an IP packet: UDP to this port, and the first piece of what is in pieces. The kernel puts no other header
-/// between those of IPv6 and UDP, but of pieces; iperf3 sends none.
+/// Classic BPF over an IP packet: UDP to this port, and of a fragmented datagram only the first fragment. The
+/// kernel puts no extension header but the fragment header between IPv6 and UDP; iperf3 sends no fragments.
 fn filter(port: u16) -> [FilterStep; 16] {
     let step = |code: u32, jt, jf, k| FilterStep { code: code as u16, jt, jf, k };
     [
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_datagrams_length_is_that_of_its_header() {
+    fn the_payload_length_comes_from_the_udp_header() {
         let mut ip = [0u8; HEADERS];
         ip[0] = 0x46;
         ip[28..30].copy_from_slice(&1480u16.to_be_bytes());

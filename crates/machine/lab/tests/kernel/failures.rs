@@ -1,6 +1,6 @@
-//! Components that die while they are measured, by `kill -9`: each is named, and makes the measurement one that is not to be
-//! trusted. What a scenario's faults kill is no death. In real time, as root; elsewhere, or where a program is not
-//! installed, it says so aloud.
+//! Components that are killed with `kill -9` during a measurement: each is named and makes the measurement
+//! unreliable. Components that a fault of the scenario kills do not count. Runs in real time, as root;
+//! otherwise, or if a program is not installed, prints that it is skipped.
 
 use lab::{LabError, LabOptions, Serve, ShellOptions};
 use result::{Outcome, Trust, TrustKind};
@@ -43,7 +43,7 @@ fn parse(text: &str) -> Scenario {
         .scenario
 }
 
-/// Every process that this one has started, by id: its parent and its name.
+/// Returns all descendants of this process, by id: parent and name.
 fn descendants() -> BTreeMap<u32, (u32, String)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let all: BTreeMap<u32, (u32, String)> = entries
@@ -67,22 +67,22 @@ fn descendants() -> BTreeMap<u32, (u32, String)> {
     all.iter().filter(|(pid, _)| is_ours(**pid)).map(|(pid, who)| (*pid, who.clone())).collect()
 }
 
-/// Ends one process of that name which this one has started, or the process that started it: whether there was one.
+/// Kills one descendant with that name, or its parent. Returns whether there was one.
 fn kill(name: &str, parent: bool) -> bool {
     let all = descendants();
-    let Some((pid, (above, _))) = all.iter().find(|(_, (_, n))| n == name) else { return false };
-    let pid = if parent { above } else { pid };
+    let Some((pid, (parent_pid, _))) = all.iter().find(|(_, (_, n))| n == name) else { return false };
+    let pid = if parent { parent_pid } else { pid };
     Command::new("kill").args(["-9", &pid.to_string()]).status().is_ok_and(|s| s.success())
 }
 
-/// Runs a scenario in which the first process of each of these names is killed after a second; `None`, said aloud, where it
-/// cannot be run here.
+/// Runs a scenario and kills the first process of each of these names after a second. Returns `None` and
+/// prints the reason if it cannot run here.
 fn run(text: &str, victims: &[&str], parents: bool) -> Option<Outcome> {
     let _alone = alone();
     let scenario = parse(text);
-    let lacking = lab::missing(&[&scenario]).remove(0);
-    if !lacking.is_empty() {
-        eprintln!("SKIPPED: {lacking:?}");
+    let missing = lab::missing(&[&scenario]).remove(0);
+    if !missing.is_empty() {
+        eprintln!("SKIPPED: {missing:?}");
         return None;
     }
     let mut left = victims.to_vec();
@@ -111,7 +111,7 @@ fn run(text: &str, victims: &[&str], parents: bool) -> Option<Outcome> {
     }
 }
 
-/// Held against the run, first of all, are these components.
+/// Asserts that exactly these components failed and that this is the first reason against the run.
 fn assert_died(outcome: &Outcome, wanted: &[&str]) {
     let trust: &Trust = outcome.variant.trust.as_ref().expect("a verdict on the measurement");
     let mut died: Vec<&str> = trust.died.iter().map(|d| d.component.as_str()).collect();
@@ -123,7 +123,7 @@ fn assert_died(outcome: &Outcome, wanted: &[&str]) {
 }
 
 #[test]
-fn daemons_that_die_are_named() {
+fn killed_daemons_are_named() {
     let Some(o) = run(NETWORK, &["charon", "bird", "vsftpd"], false) else { return };
     let died = &o.variant.trust.as_ref().expect("a verdict").died;
     assert_eq!(died.len(), 3, "{died:?}");
@@ -134,11 +134,12 @@ fn daemons_that_die_are_named() {
     assert!(!o.variant.trust.expect("a verdict").reliable);
 }
 
-/// The first process of a host's daemons takes all of them along.
+/// When the first process of a host's daemons dies, all of them die.
 #[test]
 fn a_hosts_daemons_die_together() {
     let Some(o) = run(NETWORK, &["vsftpd"], true) else { return };
-    let wanted = "host gw: the process that holds charon (IPsec over link access), BIRD (BGP), vsftpd (FTP)";
+    let expected =
+        "host gw: the process that holds charon (IPsec over link access), BIRD (BGP), vsftpd (FTP)";
     let died = &o.variant.trust.as_ref().expect("a verdict").died;
     assert_eq!(died.len(), 1, "{died:?}");
     let words = |text: &str| {
@@ -147,12 +148,12 @@ fn a_hosts_daemons_die_together() {
         all.sort();
         all
     };
-    assert_eq!(words(&died[0].component), words(wanted));
+    assert_eq!(words(&died[0].component), words(expected));
 }
 
-/// A fault that kills a host's daemons is the scenario's.
+/// Daemons that a fault of the scenario kills are not reported.
 #[test]
-fn what_a_fault_kills_has_not_died() {
+fn daemons_killed_by_a_fault_are_not_failures() {
     let more = r#"
         [links.pop]
         between = ["gw", "far"]
@@ -169,7 +170,7 @@ fn what_a_fault_kills_has_not_died() {
 }
 
 #[test]
-fn relays_and_programs_that_die_are_named() {
+fn killed_relays_and_programs_are_named() {
     let text = |more: &str| {
         format!(
             r#"
@@ -195,12 +196,13 @@ fn relays_and_programs_that_die_are_named() {
     }
     let iperf = text("[flows.f]\nfrom = \"a\"\nto = \"b\"\ncc = \"reno\"\ntool = \"iperf3\"");
     if let Some(o) = run(&iperf, &["iperf3"], false) {
-        // The server is the older one. Its client then fails.
+        // The server is the older process. Its client then fails.
         let trust = o.variant.trust.expect("a verdict");
         assert_eq!(trust.died[0].component, "flow f: the server iperf3", "{trust:?}");
         assert!(trust.died[0].how.starts_with("killed by signal 9"), "{trust:?}");
     }
-    // A client that ends by itself, however it does, has not died; and the longfat relay ends with the run.
+    // A client that exits by itself, with any code, is not a failure; and the longfat relay ends with the
+    // run.
     let own = text(
         "[flows.f]\nfrom = \"a\"\nto = \"b\"\ntool = \"sh -c 'exit 3'\"\n[relays.pep]\nhost = \"r\"\n[flows.g]\nfrom = \"a\"\nto \
          = \"b\"\nvia = [\"pep\"]\ncc = \"reno\"",
@@ -210,7 +212,8 @@ fn relays_and_programs_that_die_are_named() {
     assert!(trust.died.is_empty(), "{trust:?}");
 }
 
-/// What a shell of this command yields and what it is told, while `name` is killed once the command runs.
+/// Runs a shell with this command and kills `name` once the command runs. Returns the exit code and the
+/// notices.
 fn shell(
     text: &str,
     command: &str,
@@ -224,8 +227,8 @@ fn shell(
         return None;
     }
     let sh = |text: &str| ["sh", "-c", text].map(OsString::from).to_vec();
-    let mut told = Vec::new();
-    let mut notice = |text: &str| told.push(text.to_string());
+    let mut notices = Vec::new();
+    let mut notice = |text: &str| notices.push(text.to_string());
     let serve = serve.iter().map(|text| Serve { host: 0, command: sh(text) }).collect();
     let options = ShellOptions {
         seed: 1,
@@ -252,7 +255,7 @@ fn shell(
         killer.join().expect("it was killed");
     }
     match done {
-        Ok(code) => Some((code, told)),
+        Ok(code) => Some((code, notices)),
         Err(e @ LabError::Permission { .. }) => {
             eprintln!("SKIPPED: {e}");
             None
@@ -262,30 +265,37 @@ fn shell(
 }
 
 #[test]
-fn a_shell_names_what_dies_and_does_not_end_with_0() {
-    let errors = |told: &[String]| -> Vec<String> {
-        told.iter().filter(|t| t.starts_with("error: ")).cloned().collect()
+fn a_shell_names_failed_components_and_exits_nonzero() {
+    let errors = |notices: &[String]| -> Vec<String> {
+        notices.iter().filter(|t| t.starts_with("error: ")).cloned().collect()
     };
-    let Some((code, told)) = shell(NETWORK, "sleep 2", &[], Some("bird")) else { return };
-    let said = errors(&told);
-    assert!(code == 1 && said.len() == 1 && said[0].contains("BIRD (BGP) died after"), "{code} {told:?}");
-    // The command's own code says more.
-    let Some((code, told)) = shell(NETWORK, "sleep 2; exit 7", &[], Some("charon")) else { return };
-    assert!(code == 7 && errors(&told).len() == 1, "{code} {told:?}");
+    let Some((code, notices)) = shell(NETWORK, "sleep 2", &[], Some("bird")) else { return };
+    let error_lines = errors(&notices);
+    assert!(
+        code == 1 && error_lines.len() == 1 && error_lines[0].contains("BIRD (BGP) died after"),
+        "{code} {notices:?}"
+    );
+    // The command's own nonzero code takes precedence.
+    let Some((code, notices)) = shell(NETWORK, "sleep 2; exit 7", &[], Some("charon")) else { return };
+    assert!(code == 7 && errors(&notices).len() == 1, "{code} {notices:?}");
     let plain = "[links.l]\nbetween = [\"a\", \"b\"]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n";
-    let Some((code, told)) = shell(plain, "sleep 1", &["kill -9 $$"], None) else { return };
-    assert!(code == 1 && errors(&told)[0].contains("server `sh -c kill -9 $$` died"), "{code} {told:?}");
-    let Some((code, told)) = shell(plain, "sleep 1", &["exit 3"], None) else { return };
-    assert!(code == 0 && errors(&told).is_empty(), "{code} {told:?}");
+    let Some((code, notices)) = shell(plain, "sleep 1", &["kill -9 $$"], None) else { return };
+    assert!(
+        code == 1 && errors(&notices)[0].contains("server `sh -c kill -9 $$` died"),
+        "{code} {notices:?}"
+    );
+    let Some((code, notices)) = shell(plain, "sleep 1", &["exit 3"], None) else { return };
+    assert!(code == 0 && errors(&notices).is_empty(), "{code} {notices:?}");
 }
 
-/// The program starts when tunnels, sessions and the routes of all hosts stand: nothing that it sends is lost for that.
+/// The program starts only when tunnels, sessions and the routes of all hosts are up, so that none of its
+/// packets is lost.
 #[test]
 fn a_shells_program_finds_all_routes() {
     let far = format!("{NETWORK}\n[links.pop]\nbetween = [\"gw\", \"far\"]\n");
     for _ in 0..3 {
         let command = "ping -c1 -W3 gw >/dev/null && ping -c1 -W3 far >/dev/null";
-        let Some((code, told)) = shell(&far, command, &[], None) else { return };
-        assert_eq!(code, 0, "{told:?}");
+        let Some((code, notices)) = shell(&far, command, &[], None) else { return };
+        assert_eq!(code, 0, "{notices:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the sockets of a program add up to: which of them are a flow's, and its numbers.
+//! Statistics of a flow that a program runs: which sockets belong to the flow, and their sums.
 
 use crate::plan::{FlowPlan, PlannedFlow};
 use crate::series::Point;
@@ -8,81 +8,82 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use units::{Span, Time};
 
-/// iperf3 sends less than this before it measures: a connection's 37 bytes of greeting and the
-/// test's parameters. The first segment of the measurement is more.
-const IPERF3_TALK: u64 = 1000;
+/// Bytes that iperf3 sends before it measures, at most: a connection's cookie of 37 bytes and the test's
+/// parameters. The first segment of the measurement is larger.
+const IPERF3_SETUP_BYTES: u64 = 1000;
 
-/// What tells a flow's sockets from others.
+/// How the sockets of a flow are recognised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mine {
-    /// Either port is this one.
+pub enum SocketMatch {
+    /// One of the two ports is this one.
     Port(u16),
-    /// Belongs to no other flow, and one end is this host.
-    Rest(usize),
+    /// The socket belongs to no other flow, and one end is this host.
+    Unclaimed(usize),
 }
 
-/// A socket since it was first seen.
-struct Seen {
+/// A socket's accumulated state.
+struct SocketState {
     /// 0 at the flow's `from`, 1 at its `to`.
     end: usize,
-    /// The port at `from`, the same for both ends of a connection.
+    /// The port at `from`, which identifies the connection at both ends.
     port: u16,
-    /// Whether it is the end that opened the connection.
+    /// Whether this end opened the connection.
     opened: bool,
     info: TcpInfo,
     cc: String,
     open: bool,
     first: Time,
-    /// When it last received something.
-    grew: Time,
+    /// When it last received data.
+    last_received: Time,
 }
 
-/// A flow's sockets, by host and cookie.
-pub struct Tally {
+/// A flow's sockets, by host and socket cookie.
+pub struct FlowSockets {
     pub flow: usize,
-    mine: Mine,
+    socket_match: SocketMatch,
     iperf3: bool,
-    seen: BTreeMap<(usize, u64), Seen>,
+    states: BTreeMap<(usize, u64), SocketState>,
 }
 
-impl Tally {
-    /// Of this flow of the plan; nothing seen yet.
-    pub fn new(plan: &FlowPlan, flow: usize) -> Tally {
+impl FlowSockets {
+    /// Creates the statistics of a flow of the plan.
+    pub fn new(plan: &FlowPlan, flow: usize) -> FlowSockets {
         let f = &plan.flows[flow];
         let port = plan.legs.iter().find(|l| l.flow == flow).map_or(0, |l| l.port);
-        let mine = if f.has_port() { Mine::Port(port) } else { Mine::Rest(f.from) };
-        Tally { flow, mine, iperf3: f.is_iperf3(), seen: BTreeMap::new() }
+        let socket_match =
+            if f.has_port() { SocketMatch::Port(port) } else { SocketMatch::Unclaimed(f.from) };
+        FlowSockets { flow, socket_match, iperf3: f.is_iperf3(), states: BTreeMap::new() }
     }
 
-    /// Whether a socket found on `host` is one of these.
+    /// Whether a socket found on `host` belongs to this flow.
     pub fn owns(&self, plan: &FlowPlan, host: usize, sock: &Sock) -> bool {
         let ports = [sock.local.port(), sock.remote.port()];
         let f = &plan.flows[self.flow];
-        // A listener's end is told of too; it has no other side.
-        let joins = sock.remote.port() != 0 && !sock.local.ip().is_loopback();
-        if !joins || sock.listens() || (host != f.from && host != f.to) {
+        // The dump includes listeners, which have no remote port.
+        let matches = sock.remote.port() != 0 && !sock.local.ip().is_loopback();
+        if !matches || sock.listens() || (host != f.from && host != f.to) {
             return false;
         }
-        match self.mine {
-            Mine::Port(port) => ports.contains(&port),
-            Mine::Rest(from) => {
-                let joins = host == from || sock.remote.ip() == plan.addresses[from];
-                joins && plan.flow_of(ports).is_none()
+        match self.socket_match {
+            SocketMatch::Port(port) => ports.contains(&port),
+            SocketMatch::Unclaimed(from) => {
+                let matches = host == from || sock.remote.ip() == plan.addresses[from];
+                matches && plan.flow_of(ports).is_none()
             }
         }
     }
 
-    /// A socket of the flow as a dump or its end (`open` false) shows it.
-    pub fn see(&mut self, plan: &FlowPlan, host: usize, sock: &Sock, open: bool, now: Time) {
+    /// Updates a socket's state from a dump, or from its final report (`open` false).
+    pub fn update(&mut self, plan: &FlowPlan, host: usize, sock: &Sock, open: bool, now: Time) {
         let flow = &plan.flows[self.flow];
         let end = usize::from(host != flow.from);
         let port = if end == 0 { sock.local.port() } else { sock.remote.port() };
-        // Behind no port of ours it is the flow's own side that calls.
-        let opened = match self.mine {
-            Mine::Port(port) => sock.local.port() != port,
-            Mine::Rest(_) => end == 0,
+        // Without a fixed port the flow's `from` opens the connections.
+        let opened = match self.socket_match {
+            SocketMatch::Port(port) => sock.local.port() != port,
+            SocketMatch::Unclaimed(_) => end == 0,
         };
-        let fresh = || Seen {
+        let new_state = || SocketState {
             end,
             port,
             opened,
@@ -90,22 +91,22 @@ impl Tally {
             cc: String::new(),
             open: true,
             first: now,
-            grew: now,
+            last_received: now,
         };
-        let seen = self.seen.entry((host, sock.cookie)).or_insert_with(fresh);
-        let (old, new) = (seen.info, sock.info);
+        let states = self.states.entry((host, sock.cookie)).or_insert_with(new_state);
+        let (old, new) = (states.info, sock.info);
         if new.bytes_received > old.bytes_received {
-            seen.grew = now;
+            states.last_received = now;
         }
         if new.bytes_acked > old.bytes_acked && new.rtt_us > 0 && !flow.is_udp() {
-            flow.record(now, Span::from_micros(new.rtt_us as u64));
+            flow.record_rtt(now, Span::from_micros(new.rtt_us as u64));
             flow.min_rtt.fetch_min(new.min_rtt_us as u64 * 1000, Relaxed);
         }
-        if self.iperf3 && !flow.is_udp() && end == 0 && new.bytes_sent > IPERF3_TALK {
-            PlannedFlow::note(&flow.established, now);
+        if self.iperf3 && !flow.is_udp() && end == 0 && new.bytes_sent > IPERF3_SETUP_BYTES {
+            PlannedFlow::set_once(&flow.established, now);
         }
-        // What only grows never shrinks here, though the last word on a socket may know less.
-        seen.info = TcpInfo {
+        // Counters never decrease, although the final report of a socket may have fewer fields.
+        states.info = TcpInfo {
             snd_mss: if new.snd_mss > 0 { new.snd_mss } else { old.snd_mss },
             bytes_acked: new.bytes_acked.max(old.bytes_acked),
             bytes_sent: new.bytes_sent.max(old.bytes_sent),
@@ -116,43 +117,44 @@ impl Tally {
             total_rto: new.total_rto.max(old.total_rto),
             ..new
         };
-        seen.open = open;
+        states.open = open;
         if !sock.cc.is_empty() {
-            seen.cc.clone_from(&sock.cc);
+            states.cc.clone_from(&sock.cc);
         }
     }
 
-    /// What tells its sockets from others.
-    pub fn mine(&self) -> Mine {
-        self.mine
+    /// Returns how the flow's sockets are recognised.
+    pub fn socket_match(&self) -> SocketMatch {
+        self.socket_match
     }
 
-    /// What counts. iperf3 does not count the connection over which its ends agree, nor its
-    /// retransmissions: it is the one that carries least, beside those that carry blocks of 128 KiB.
-    fn counted(&self) -> impl Iterator<Item = &Seen> {
-        let at_from = || self.seen.values().filter(|s| s.end == 0);
+    /// Returns the sockets that carry the transfer. iperf3's control connection does not count, nor do its
+    /// retransmissions: it is the connection with the fewest bytes, as data connections carry blocks of 128
+    /// KiB.
+    fn counted(&self) -> impl Iterator<Item = &SocketState> {
+        let at_from = || self.states.values().filter(|s| s.end == 0);
         let least = at_from().min_by_key(|s| s.info.bytes_acked).map(|s| s.port);
         let control = least.filter(|_| self.iperf3 && at_from().count() > 1);
-        self.seen.values().filter(move |s| Some(s.port) != control)
+        self.states.values().filter(move |s| Some(s.port) != control)
     }
 
-    fn sum(&self, number: impl Fn(&Seen) -> u64) -> u64 {
+    fn sum(&self, number: impl Fn(&SocketState) -> u64) -> u64 {
         self.counted().map(number).sum()
     }
 
-    /// Bytes received at `from` and at `to`.
+    /// Returns the bytes received at `from` and at `to`.
     fn received(&self) -> [u64; 2] {
         [0, 1].map(|end| self.sum(|s| if s.end == end { s.info.bytes_received } else { 0 }))
     }
 
-    /// Books the sums with the flow.
-    pub fn book(&self, flow: &PlannedFlow) {
+    /// Stores the sums in the flow.
+    pub fn store_totals(&self, flow: &PlannedFlow) {
         flow.delivered.store(self.received().into_iter().max().unwrap_or(0), Relaxed);
         flow.sent.store(self.sum(|s| s.info.data_segs_out as u64), Relaxed);
         flow.retransmitted.store(self.retransmitted(), Relaxed);
         flow.timeouts.store(self.sum(|s| s.info.total_rto as u64), Relaxed);
-        if let Some(most) = self.largest().filter(|_| !flow.is_udp()) {
-            flow.mss.store(most.info.snd_mss.into(), Relaxed);
+        if let Some(largest) = self.largest().filter(|_| !flow.is_udp()) {
+            flow.mss.store(largest.info.snd_mss.into(), Relaxed);
         }
     }
 
@@ -160,31 +162,31 @@ impl Tally {
         self.sum(|s| s.info.total_retrans as u64)
     }
 
-    /// Sets when the flow began and, where its program has `ended`, when it was done.
+    /// Sets when the flow started and, if its program has `ended`, when it finished.
     pub fn close(&self, flow: &PlannedFlow, ended: bool) {
-        if let Some(first) = self.seen.values().map(|s| s.first).min() {
-            PlannedFlow::note(&flow.established, first);
+        if let Some(first) = self.states.values().map(|s| s.first).min() {
+            PlannedFlow::set_once(&flow.established, first);
         }
-        // Farewells that carry next to nothing are no part of the transfer.
+        // Connections with less than 1 % of the bytes are not part of the transfer.
         let received = self.received();
         let end = usize::from(received[1] >= received[0]);
-        let carries = |s: &&Seen| s.end == end && s.info.bytes_received * 100 >= received[end];
-        if let Some(last) = self.counted().filter(carries).map(|s| s.grew).max().filter(|_| ended) {
-            PlannedFlow::note(&flow.finished, last);
+        let carries = |s: &&SocketState| s.end == end && s.info.bytes_received * 100 >= received[end];
+        if let Some(last) = self.counted().filter(carries).map(|s| s.last_received).max().filter(|_| ended) {
+            PlannedFlow::set_once(&flow.finished, last);
         }
     }
 
-    /// The connection that carries most, among those that are open while there is one.
-    fn main(&self) -> Option<&Seen> {
+    /// Returns the connection with the most bytes, preferring open ones.
+    fn main(&self) -> Option<&SocketState> {
         self.counted().max_by_key(|s| (s.open, s.info.bytes_acked))
     }
 
-    /// The connection that carried most.
-    fn largest(&self) -> Option<&Seen> {
+    /// Returns the connection with the most bytes.
+    fn largest(&self) -> Option<&SocketState> {
         self.counted().max_by_key(|s| s.info.bytes_acked)
     }
 
-    /// The flow's numbers now; `None` in it before there was a connection.
+    /// Returns the flow's current values; `info` is `None` before there is a connection.
     pub fn point(&self, flow: &PlannedFlow, paced: bool, initial_window: u32) -> Point {
         let main = self.main();
         Point {
@@ -202,7 +204,7 @@ impl Tally {
         }
     }
 
-    /// Congestion control of the connection that carried most; `None` if there was no connection.
+    /// Returns the congestion control of the connection with the most bytes; `None` without a connection.
     pub fn control(&self) -> Option<&str> {
         self.largest().map(|s| s.cc.as_str())
     }
@@ -225,7 +227,7 @@ mod tests {
         format!("[flows.{name}]\nfrom = \"a\"\nto = \"b\"\n{tool}\n")
     }
 
-    /// A socket from the host and port to the host and port.
+    /// A socket from one host and port to another.
     fn sock(cookie: u64, from: (usize, u16), to: (usize, u16), info: TcpInfo) -> Sock {
         let at = |(host, port): (usize, u16)| SocketAddr::new(scenario::default_address(host).into(), port);
         Sock {
@@ -247,10 +249,10 @@ mod tests {
     }
 
     #[test]
-    fn sockets_belong_by_port_or_are_the_rest() {
+    fn sockets_are_matched_by_port_or_as_the_remaining_ones() {
         let plan =
             plan(&[flow("own", ""), flow("t", "tool = \"x {port}\""), flow("r", "tool = \"y\"")].concat());
-        let [t, r] = [1, 2].map(|f| Tally::new(&plan, f));
+        let [t, r] = [1, 2].map(|f| FlowSockets::new(&plan, f));
         let owners = |host, local, remote| {
             let s = sock(1, local, remote, TcpInfo::default());
             [t.owns(&plan, host, &s), r.owns(&plan, host, &s)]
@@ -258,45 +260,45 @@ mod tests {
         assert_eq!(owners(0, (0, 40_000), (1, 5201)), [false, false], "longfat's own");
         assert_eq!(owners(0, (0, 40_000), (1, 5202)), [true, false]);
         assert_eq!(owners(1, (1, 5202), (0, 40_000)), [true, false]);
-        assert_eq!(owners(0, (0, 40_000), (2, 80)), [false, true], "wherever it leads");
+        assert_eq!(owners(0, (0, 40_000), (2, 80)), [false, true], "to any host");
         assert_eq!(owners(1, (1, 80), (0, 40_000)), [false, true]);
         assert_eq!(owners(1, (1, 80), (2, 40_000)), [false, false], "not of this host");
         assert_eq!(owners(1, (1, 5202), (1, 0)), [false, false], "a listener");
     }
 
-    /// Control 40000, data 40001 and 40002, seen at both ends.
+    /// Control connection on port 40000, data on 40001 and 40002, seen at both ends.
     #[test]
-    fn iperf3s_connections_are_summed_without_its_control() {
+    fn iperf3s_data_connections_are_summed_without_the_control_connection() {
         let plan = plan(&flow("t", "tool = \"iperf3\""));
-        let (mut tally, f) = (Tally::new(&plan, 0), &plan.flows[0]);
-        let look = |tally: &mut Tally, t: u64, n: u64| {
+        let (mut sockets, f) = (FlowSockets::new(&plan, 0), &plan.flows[0]);
+        let look = |sockets: &mut FlowSockets, t: u64, n: u64| {
             for (port, n, lost) in [(40_000, 300, 7), (40_001, n, 1), (40_002, 2 * n, 2)] {
                 let cookie = port as u64;
                 let at = Time::from_nanos(t);
-                tally.see(&plan, 0, &sock(cookie, (0, port), (1, 5201), info(n, 30, lost)), true, at);
-                tally.see(&plan, 1, &sock(cookie, (1, 5201), (0, port), info(30, n, 0)), true, at);
+                sockets.update(&plan, 0, &sock(cookie, (0, port), (1, 5201), info(n, 30, lost)), true, at);
+                sockets.update(&plan, 1, &sock(cookie, (1, 5201), (0, port), info(30, n, 0)), true, at);
             }
-            tally.book(f);
+            sockets.store_totals(f);
         };
-        look(&mut tally, 5, 37);
-        look(&mut tally, 10, 1_000_000);
-        look(&mut tally, 20, 3_000_000);
-        look(&mut tally, 30, 3_000_001);
+        look(&mut sockets, 5, 37);
+        look(&mut sockets, 10, 1_000_000);
+        look(&mut sockets, 20, 3_000_000);
+        look(&mut sockets, 30, 3_000_001);
         assert_eq!((f.delivered.load(Relaxed), f.retransmitted.load(Relaxed)), (9_000_003, 3));
-        // The last word on a socket may know less; nothing is taken back.
-        tally.see(
+        // A final report with fewer fields does not lower any counter.
+        sockets.update(
             &plan,
             1,
             &sock(40_002, (1, 5201), (0, 40_002), TcpInfo::default()),
             false,
             Time::from_nanos(40),
         );
-        tally.book(f);
+        sockets.store_totals(f);
         assert_eq!(f.delivered.load(Relaxed), 9_000_003);
-        let point = tally.point(f, false, 10);
+        let point = sockets.point(f, false, 10);
         assert_eq!((point.retransmitted, point.info.map(|i| i.bytes_acked)), (3, Some(6_000_002)));
-        tally.close(f, true);
-        // From the first data to the last.
+        sockets.close(f, true);
+        // The flow lasts from the first data to the last.
         assert_eq!(f.active(Time::from_nanos(100)), Span::from_nanos(20));
     }
 }

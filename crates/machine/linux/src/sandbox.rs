@@ -1,5 +1,6 @@
-//! What the kernel refuses a program whoever it runs as: system calls (seccomp(2)), and writes, signals and local sockets
-//! outside of what it is given (landlock(7)). Both hold for all that it starts and cannot be undone.
+//! Restricts a program, whichever user it runs as: system calls (seccomp(2)), and writes, signals and local
+//! sockets outside of what it is granted (landlock(7)). Both apply to all its descendants and cannot be
+//! undone.
 
 use crate::check;
 use rustix::fs::{Mode, OFlags};
@@ -8,22 +9,24 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::null;
 
-/// Whether this kernel refuses system calls with an error where a filter says so (SECCOMP_RET_ERRNO).
+/// Whether this kernel can reject system calls with an error by a filter (SECCOMP_RET_ERRNO).
 pub fn filters_calls() -> bool {
     let refuse = libc::SECCOMP_RET_ERRNO;
-    // SAFETY: the kernel reads the number whose address it is given, which outlives the call, and changes nothing.
+    // SAFETY: the kernel reads the number whose address it is given, which outlives the call, and changes
+    // nothing.
     let code =
         unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0u32, &raw const refuse) };
     code == 0
 }
 
-/// The calling thread and all it starts pass this filter from now on (PR_SET_SECCOMP). `no_new_privs` must be set. May be called
-/// between `clone` and `execve`.
+/// Applies a system call filter to the calling thread and its descendants (PR_SET_SECCOMP). `no_new_privs`
+/// must be set. May be called between `clone` and `execve`.
 pub fn filter_calls(filter: &[libc::sock_filter]) -> io::Result<()> {
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: the kernel copies as many instructions as `program` says, which is as many as there are, and writes to none. A
-    // filter makes calls fail or ends the process: it cannot change what a call does to memory.
+    // SAFETY: the kernel copies as many instructions as `program` says, which is as many as there are, and
+    // writes to none. A filter makes calls fail or ends the process: it cannot change what a call does to
+    // memory.
     let code = unsafe {
         let (mode, unused) = (libc::SECCOMP_MODE_FILTER as libc::c_ulong, 0 as libc::c_ulong);
         libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program, unused, unused)
@@ -48,7 +51,7 @@ struct PathBeneath {
 
 const CREATE_RULESET_VERSION: libc::c_uint = 1;
 const RULE_PATH_BENEATH: libc::c_uint = 1;
-/// WRITE_FILE, and bits 4 to 12: remove and make files of every kind.
+/// WRITE_FILE, and bits 4 to 12: remove and create files of every kind.
 const WRITES: u64 = 1 << 1 | 0x1ff0;
 const REFER: u64 = 1 << 13;
 const TRUNCATE: u64 = 1 << 14;
@@ -56,7 +59,7 @@ const IOCTL_DEV: u64 = 1 << 15;
 /// Abstract local sockets, signals.
 const SCOPES: u64 = 0b11;
 
-/// Which version of Landlock this kernel has; 0: none. May be called between `clone` and `execve`.
+/// Returns the kernel's Landlock ABI version; 0: not supported. May be called between `clone` and `execve`.
 pub fn landlock_version() -> i64 {
     let nothing: *const libc::c_void = null();
     // SAFETY: with this flag the kernel reads no attributes and makes no descriptor.
@@ -65,15 +68,15 @@ pub fn landlock_version() -> i64 {
     version.max(0)
 }
 
-/// From now on the calling thread and all it starts write beneath `writable` and `/dev` only (`None`: wherever its user
-/// may), and send neither signals nor messages to abstract sockets outside. What the kernel lacks of it is left out. May be
-/// called between `clone` and `execve`.
+/// Limits the calling thread and its descendants to writing beneath `writable` and `/dev` (`None`: no limit),
+/// and to sending signals and messages to abstract sockets among themselves. Omits what the kernel does not
+/// support. May be called between `clone` and `execve`.
 pub fn limit_writes(writable: Option<&[&CStr]>) -> io::Result<()> {
     let version = landlock_version();
-    let since = |first: i64, right: u64| if version >= first { right } else { 0 };
-    let rights = WRITES | since(2, REFER) | since(3, TRUNCATE) | since(5, IOCTL_DEV);
+    let from_version = |first: i64, right: u64| if version >= first { right } else { 0 };
+    let rights = WRITES | from_version(2, REFER) | from_version(3, TRUNCATE) | from_version(5, IOCTL_DEV);
     let files = if writable.is_some() { rights } else { 0 };
-    let attributes = RulesetAttributes { files, net: 0, scoped: since(6, SCOPES) };
+    let attributes = RulesetAttributes { files, net: 0, scoped: from_version(6, SCOPES) };
     if version < 1 || files | attributes.scoped == 0 {
         return Ok(());
     }
@@ -83,14 +86,14 @@ pub fn limit_writes(writable: Option<&[&CStr]>) -> io::Result<()> {
             allow_beneath(&ruleset, path, files);
         }
     }
-    // SAFETY: the call takes numbers, and only ever takes rights away.
+    // SAFETY: the call takes numbers, and only removes rights.
     check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0u32) }).map(drop)
 }
 
 fn create(attributes: &RulesetAttributes) -> io::Result<OwnedFd> {
-    // Older kernels know fewer fields, and take more where those are 0.
+    // Older kernels know fewer fields, and accept more if those are 0.
     let size = size_of::<RulesetAttributes>();
-    // SAFETY: the kernel reads as many bytes of the structure as it is told.
+    // SAFETY: the kernel reads the given number of bytes of the structure.
     let fd = check(unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, &raw const *attributes, size, 0u32)
     })?;
@@ -98,7 +101,7 @@ fn create(attributes: &RulesetAttributes) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Adds a rule; a folder that is not there needs none.
+/// Adds a rule; a missing folder needs none.
 fn allow_beneath(ruleset: &OwnedFd, path: &CStr, allowed: u64) {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let Ok(parent) = rustix::fs::open(path, flags, Mode::empty()) else { return };
