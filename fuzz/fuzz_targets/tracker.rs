@@ -94,7 +94,7 @@ fn check(t: &Track) {
     assert!(c.timeouts <= c.rto && c.data_packets <= c.packets, "{c:?}");
     assert!(c.dsacks <= c.sacks, "{c:?}");
     assert!(t.bins.is_sorted_by(|a, b| a.index < b.index));
-    assert!(t.bins.len() <= 2048 && t.log.len() <= 65_536 && t.waits.len() <= track::MOST_WAITS);
+    assert!(t.bins.len() <= 2048 && t.log.len() <= 65_536 && t.waits.len() <= track::MAX_WAITS);
     let width = t.bin.as_micros();
     let kinds = [PauseKind::Idle, PauseKind::WindowFull, PauseKind::Timeout, PauseKind::Silence];
     let paused = |b: &Bin| kinds.iter().map(|kind| b.paused(*kind).as_micros()).sum::<u64>();
