@@ -71,7 +71,7 @@ pub struct Tracker {
     closed: Vec<Track>,
     recorder: Option<Box<dyn PacketRecorder>>,
     duplicate_table: DuplicateTable,
-    spare: ListPool,
+    list_pool: ListPool,
     connections: u64,
     duplicates: u64,
     missed: u64,
@@ -138,7 +138,7 @@ impl Tracker {
             closed: Vec::new(),
             recorder: None,
             duplicate_table: DuplicateTable::new(),
-            spare: ListPool::default(),
+            list_pool: ListPool::default(),
             connections: 0,
             duplicates: 0,
             missed: 0,
@@ -358,7 +358,7 @@ impl Tracker {
     fn shrink_one(&mut self, slot: usize) {
         let Some(connection) = self.table.get(slot) else { return };
         self.held -= connection.held;
-        connection.shrink(&mut self.spare);
+        connection.shrink(&mut self.list_pool);
         self.held += connection.held;
     }
 
@@ -453,7 +453,7 @@ impl Tracker {
         let number = self.connections as u32;
         self.connections += 1;
         let mut connection = TrackedConnection::new(number, key, side, p, now);
-        connection.spare = self.spare.take();
+        connection.pooled_lists = self.list_pool.take();
         self.table.insert(key, connection)
     }
 
@@ -483,7 +483,7 @@ impl Tracker {
         self.table.each(|c| {
             if now.since(c.last) > SHRINK_AFTER {
                 less += c.held;
-                c.shrink(&mut self.spare);
+                c.shrink(&mut self.list_pool);
                 less -= c.held;
             }
         });
