@@ -5,28 +5,28 @@
 use report::story::story;
 use result::Clock;
 use std::process::ExitCode;
-use story_test::check::{complaints, statements, untrusted};
+use story_test::check::{complaints, statements, unreliable};
 use story_test::draw::draw;
 use story_test::seen::{play, play_both};
 
 fn main() -> ExitCode {
     let mut numbers = std::env::args().skip(1).filter_map(|n| n.parse::<u64>().ok());
     let (count, from) = (numbers.next().unwrap_or(30), numbers.next().unwrap_or(1));
-    let (mut wrong, mut statement_count, mut unreliable) = (0, 0, 0);
+    let (mut wrong, mut statement_count, mut unreliable_count) = (0, 0, 0);
     for seed in from..from + count {
         // Congestion controls that few kernels have.
         let text = draw(seed).0.replace("\"vegas\"", "\"reno\"").replace("\"bbr3\"", "\"bbr\"");
         let seen = if seed.is_multiple_of(2) { play_both(&text) } else { play(&text, 1, Clock::Kernel) };
         println!("{seed}: {} {}", seen.run.headline.as_deref().unwrap_or("-"), seen.run.facts.join(" "));
-        statement_count += statements(&story(&[("", &seen.run)])) + untrusted(&seen);
-        unreliable += untrusted(&seen);
+        statement_count += statements(&story(&[("", &seen.run)])) + unreliable(&seen);
+        unreliable_count += unreliable(&seen);
         for complaint in complaints(&seen) {
             println!("  WRONG: {complaint}");
             wrong += 1;
         }
     }
     println!(
-        "{count} scenarios, {statement_count} statements, {wrong} wrong; {unreliable} unreliable measurements"
+        "{count} scenarios, {statement_count} statements, {wrong} wrong; {unreliable_count} unreliable measurements"
     );
     ExitCode::from(u8::from(wrong > 0))
 }
