@@ -1,5 +1,5 @@
-//! Measures the kernel and compares the simulator with it: `cargo run --release -p longfat-twin -- TASK ...`. Each file of
-//! `task/` says what its task takes and prints.
+//! Measures the kernel and compares the simulator with it: `cargo run --release -p longfat-twin -- TASK ...`.
+//! The files in `task/` describe the arguments and output of each task.
 
 mod task {
     pub mod cells;
@@ -30,6 +30,6 @@ fn main() -> ExitCode {
     let wanted = args.first().and_then(|name| TASKS.iter().find(|(task, _)| task == name));
     twin::exit(match wanted {
         Some((_, run)) => run(&args[1..]),
-        None => Err(format!("TASK ...: one of {}", TASKS.map(|(name, _)| name).join(", "))),
+        Err(format!("TASK ...: one of {}", => None => Err(format!("usage: TASK ...; the tasks are {}", => Err(format!("TASK ...: one of {}", TASKS.map(|(name, _)| name).join(", "))),
     })
 }

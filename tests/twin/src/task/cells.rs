@@ -1,7 +1,7 @@
 //! Prints cells, or runs them and prints a line for each run: `cells list|sim|kernel
-//! [grid|moving|ebpf|others|queues|fast|shared|exact] [RUNS] [TEXT]`, only cells whose line contains TEXT. `kernel` measures on this
-//! machine, in real time: as root, on a quiet machine. `sim` prints the mean of RUNS seeds where there is
-//! random loss.
+//! [grid|moving|ebpf|others|queues|fast|shared|exact] [RUNS] [TEXT]`, only cells whose line contains TEXT.
+//! `kernel` measures on this machine, in real time: as root, on a quiet machine. `sim` prints the mean of
+//! RUNS seeds if there is random loss.
 
 use twin::{COLUMNS, Cell, grid, recorded};
 
@@ -40,7 +40,8 @@ fn usage(why: &str) -> String {
     format!("{why}: cells list|sim|kernel [grid|moving|ebpf|others|queues|fast|shared|exact] [RUNS] [TEXT]")
 }
 
-/// Run by run through all cells, so that a machine's moods meet all of them.
+/// Runs all cells once before repeating any, so that temporary disturbances of the machine affect all of
+/// them.
 fn print(
     cells: &[Cell],
     runs: u64,

@@ -1,10 +1,10 @@
-//! Hosts' unrest, measured. `unrest learn kernel|sim [ROUNDS]` prints quantiles of how late hosts are (as root on the kernel);
-//! `unrest kernel [RUNS]` measures the repeats' cells on this machine and prints a line for each run, `unrest` compares
-//! what was recorded of that with the simulator, or such lines of another file: `unrest FILE`.
+//! Measures host jitter. `unrest learn kernel|sim [ROUNDS]` prints quantiles of how late hosts are (on the
+//! kernel as root); `unrest kernel [RUNS]` measures the repeats' cells on this machine and prints a line for
+//! each run; `unrest` compares the recorded runs with the simulator, `unrest FILE` those in another file.
 
 use twin::{quantile, reaction, repeats};
 
-/// Parts of 10,000.
+/// Quantiles, in parts of 10,000.
 const QUANTILES: [u64; 12] = [0, 500, 1000, 2500, 5000, 7500, 9000, 9500, 9800, 9900, 9990, 10_000];
 
 pub fn run(args: &[String]) -> Result<(), String> {
@@ -33,7 +33,8 @@ fn learn(on_kernel: bool, rounds: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Run by run through all cells, so that a machine's moods meet all of them.
+/// Runs all cells once before repeating any, so that temporary disturbances of the machine affect all of
+/// them.
 fn measure(runs: u64) -> Result<(), String> {
     println!("{}", repeats::heading());
     for run in 1..=runs {
@@ -47,7 +48,7 @@ fn measure(runs: u64) -> Result<(), String> {
 }
 
 fn compare(measured: &str) -> Result<(), String> {
-    let all = repeats::beside(measured)?;
+    let all = repeats::compare(measured)?;
     println!("| cell | kernel Mbit/s | deviation | simulator Mbit/s | deviation | ratio |");
     println!("|---|---:|---:|---:|---:|---:|");
     for b in &all {
