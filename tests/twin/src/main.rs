@@ -30,6 +30,6 @@ fn main() -> ExitCode {
     let wanted = args.first().and_then(|name| TASKS.iter().find(|(task, _)| task == name));
     twin::exit(match wanted {
         Some((_, run)) => run(&args[1..]),
-        Err(format!("TASK ...: one of {}", => None => Err(format!("usage: TASK ...; the tasks are {}", => Err(format!("TASK ...: one of {}", TASKS.map(|(name, _)| name).join(", "))),
+        None => Err(format!("usage: TASK ...; the tasks are {}", TASKS.map(|(name, _)| name).join(", "))),
     })
 }

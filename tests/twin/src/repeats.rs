@@ -1,6 +1,6 @@
 //! How much repeats of a run differ: on the kernel, and in the simulator with host jitter.
 
-use crate::outcome::restless;
+use crate::outcome::with_host_jitter;
 use crate::{COLUMNS, Cell};
 use scenario::{Experiment, Scenario};
 use units::{Bytes, Rate, Span, Stream};
@@ -89,7 +89,7 @@ pub fn measure(cell: &Cell, run: u64) -> Result<(f64, f64), String> {
 /// Fails if the scenario does not parse.
 pub fn simulate(cell: &Cell, runs: u64) -> Result<Vec<f64>, String> {
     let scenario = scenario(cell)?;
-    Ok(restless(&scenario, runs).map(|run| run.variant.total_goodput_mbps).collect())
+    Ok(with_host_jitter(&scenario, runs).map(|run| run.variant.total_goodput_mbps).collect())
 }
 
 /// Mean and standard deviation of several runs.

@@ -210,7 +210,7 @@ impl Replay {
             }),
             Input::Segment(ack) => {
                 let sent = self.moments.acknowledge(ack);
-                sent.zip(rtt).and_then(|(sent, rtt)| Moments::tell(sent, rtt, event, &self.before))
+                sent.zip(rtt).and_then(|(sent, rtt)| Moments::clock_of(sent, rtt, event, &self.before))
             }
             _ => self.left[self.number],
         };
