@@ -6,7 +6,7 @@ mod words;
 
 pub(crate) use changes::travel_ms;
 
-use crate::seen::{Seen, SeenRun};
+use crate::checked_run::{CheckedRun, ComparedVariant};
 use crate::value::{
     Number, groups, is_clearly_better, is_noticeably_worse, is_within_chance, jain, kbit, numbers_of,
     starved, sums, value,
@@ -19,39 +19,42 @@ use units::Goal;
 const MAX_LEADING: usize = 2;
 
 /// Everything that is wrong with the run's headline and with the story that it is built from.
-pub fn complaints(seen: &SeenRun) -> Vec<String> {
-    let stated = story(&[("", &seen.run)]);
-    let mut list = seen.wrong.clone();
-    list.extend(wrong(seen, &stated));
+pub fn complaints(checked: &CheckedRun) -> Vec<String> {
+    let stated = story(&[("", &checked.run)]);
+    let mut list = checked.wrong.clone();
+    list.extend(wrong(checked, &stated));
     let plain = |text: String| text.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " ");
     let text = plain(stated.headline(report::Lang::En));
-    let headline = seen.run.headline.as_deref().unwrap_or_default();
+    let headline = checked.run.headline.as_deref().unwrap_or_default();
     match headline.strip_suffix(text.as_str()) {
-        Some(before) => list.extend(check_reliability(seen, before)),
+        Some(before) => list.extend(check_reliability(checked, before)),
         None => list.push(format!("the result has another headline: {headline:?}")),
     }
     let facts: Vec<String> = stated.facts(report::Lang::En).into_iter().map(plain).collect();
-    if facts != seen.run.facts {
-        list.push(format!("the result has other facts: {:?}", seen.run.facts));
+    if facts != checked.run.facts {
+        list.push(format!("the result has other facts: {:?}", checked.run.facts));
     }
     list
 }
 
 /// Number of kernel measurements that are marked as unreliable.
-pub fn unreliable(seen: &SeenRun) -> usize {
+pub fn unreliable(checked: &CheckedRun) -> usize {
     let bad = |v: &&result::VariantResult| v.trust.as_ref().is_some_and(|t| !t.reliable);
-    seen.run.variants.iter().filter(bad).count()
+    checked.run.variants.iter().filter(bad).count()
 }
 
 /// Checks the text before the story: it names every unreliable measurement with the exceeded bound, and no
 /// other.
-fn check_reliability(seen: &SeenRun, text: &str) -> Vec<String> {
+fn check_reliability(checked: &CheckedRun, text: &str) -> Vec<String> {
     let mut list = Vec::new();
     let stated = text.matches("Do not trust ").count();
-    if stated != unreliable(seen) {
-        list.push(format!("{stated} measurements are marked as unreliable, should be {}", unreliable(seen)));
+    if stated != unreliable(checked) {
+        list.push(format!(
+            "{stated} measurements are marked as unreliable, should be {}",
+            unreliable(checked)
+        ));
     }
-    for variant in &seen.run.variants {
+    for variant in &checked.run.variants {
         let Some(trust) = &variant.trust else { continue };
         let named = text.contains(&format!("Do not trust {:?} ", variant.name));
         if trust.reliable == named || trust.reliable != trust.reasons.is_empty() {
@@ -72,11 +75,11 @@ fn check_reliability(seen: &SeenRun, text: &str) -> Vec<String> {
 }
 
 /// Everything that is wrong with a story.
-pub fn wrong(seen: &SeenRun, stated: &Story) -> Vec<String> {
-    let Some(baseline) = baseline(seen) else {
+pub fn wrong(checked: &CheckedRun, stated: &Story) -> Vec<String> {
+    let Some(baseline) = baseline(checked) else {
         return if stated.clauses.is_empty() { vec![] } else { vec!["a story without flows".into()] };
     };
-    let (subjects, extremes) = subjects(seen, baseline);
+    let (subjects, extremes) = subjects(checked, baseline);
     let parts = parts(stated);
     if parts.len() != subjects.len() {
         return vec![format!("{} parts about {} subjects", parts.len(), subjects.len())];
@@ -91,11 +94,11 @@ pub fn wrong(seen: &SeenRun, stated: &Story) -> Vec<String> {
     }
     let checks: Vec<Check> = subjects
         .iter()
-        .map(|&baseline| Check { baseline, others: others(seen, baseline), all: &seen.seen })
+        .map(|&baseline| Check { baseline, others: others(checked, baseline), all: &checked.compared })
         .collect();
-    list.extend(judged(seen, stated, &checks));
+    list.extend(judged(checked, stated, &checks));
     for (check, clauses) in checks.iter().zip(parts) {
-        list.extend(check.check_goals(seen, clauses));
+        list.extend(check.check_goals(checked, clauses));
         list.extend(check.check_starved(clauses));
         let twins = check.others.iter().any(|s| identical(check.baseline, s));
         if twins != clauses.iter().any(|c| matches!(c, Clause::Same { .. })) {
@@ -109,7 +112,7 @@ pub fn wrong(seen: &SeenRun, stated: &Story) -> Vec<String> {
         }
     }
     list.extend(words::strange(&checks, stated));
-    list.extend(clocks::wrong(seen, stated));
+    list.extend(clocks::wrong(checked, stated));
     list
 }
 
@@ -136,15 +139,18 @@ fn parts(stated: &Story) -> Vec<&[Clause]> {
 
 /// The baseline. If its flows were measured alone, all of them or, of more than three, the worst and the
 /// best.
-fn subjects<'a>(seen: &'a SeenRun, baseline: &'a Seen) -> (Vec<&'a Seen>, Option<(usize, Goal)>) {
-    let all: Vec<&Seen> = seen.seen.iter().filter(|s| s.at == baseline.at).collect();
+fn subjects<'a>(
+    checked: &'a CheckedRun,
+    baseline: &'a ComparedVariant,
+) -> (Vec<&'a ComparedVariant>, Option<(usize, Goal)>) {
+    let all: Vec<&ComparedVariant> = checked.compared.iter().filter(|s| s.index == baseline.index).collect();
     if all.len() <= 3 {
         return (all, None);
     }
     let known = |n: &Number| all.iter().all(|s| value(n, s).is_some());
-    let first = seen.run.goals.first().filter(|&&g| g != Goal::Goodput);
+    let first = checked.run.goals.first().filter(|&&g| g != Goal::Goodput);
     let found = first.and_then(|&g| Some((g, numbers_of(g).iter().find(|n| known(n))?)));
-    let of = |s: &Seen| match found {
+    let of = |s: &ComparedVariant| match found {
         Some((_, n)) => value(n, s).unwrap_or(f64::NAN) * if n.is_higher_better() { 1.0 } else { -1.0 },
         None => s.flows.iter().map(|f| f.result.goodput_mbps).sum(),
     };
@@ -157,9 +163,9 @@ fn subjects<'a>(seen: &'a SeenRun, baseline: &'a Seen) -> (Vec<&'a Seen>, Option
 }
 
 /// Checks the stated goals for which something was measured, in the order of the subjects.
-fn judged(seen: &SeenRun, stated: &Story, checks: &[Check]) -> Option<String> {
+fn judged(checked: &CheckedRun, stated: &Story, checks: &[Check]) -> Option<String> {
     let mut want: Vec<(Goal, Number)> = Vec::new();
-    for (goal, number) in checks.iter().flat_map(|c| c.wanted(seen)) {
+    for (goal, number) in checks.iter().flat_map(|c| c.wanted(checked)) {
         if want.iter().all(|w| w.0 != goal) {
             want.push((goal, number));
         }
@@ -169,19 +175,21 @@ fn judged(seen: &SeenRun, stated: &Story, checks: &[Check]) -> Option<String> {
 }
 
 /// The variant that the scenario declares, otherwise the first; of flows measured alone the first.
-fn baseline(seen: &SeenRun) -> Option<&Seen> {
-    let stated = seen.run.baseline.as_deref();
-    let with_flows = || seen.seen.iter().filter(|s| !s.flows.is_empty());
+fn baseline(checked: &CheckedRun) -> Option<&ComparedVariant> {
+    let stated = checked.run.baseline.as_deref();
+    let with_flows = || checked.compared.iter().filter(|s| !s.flows.is_empty());
     with_flows().find(|s| Some(s.result.name.as_str()) == stated).or(with_flows().next())
 }
 
 /// Variants with the baseline's flows and no higher limits; if there are none, variants with its flows.
-fn others<'a>(run: &'a SeenRun, baseline: &Seen) -> Vec<&'a Seen> {
-    let flows = |s: &Seen| -> Vec<(String, String)> {
+fn others<'a>(run: &'a CheckedRun, baseline: &ComparedVariant) -> Vec<&'a ComparedVariant> {
+    let flows = |s: &ComparedVariant| -> Vec<(String, String)> {
         s.flows.iter().map(|f| (f.result.name.clone(), f.result.app.clone())).collect()
     };
-    let same = |s: &&Seen| !(s.at == baseline.at && s.name == baseline.name) && flows(s) == flows(baseline);
-    let narrow = |s: &&Seen| {
+    let same = |s: &&ComparedVariant| {
+        !(s.index == baseline.index && s.name == baseline.name) && flows(s) == flows(baseline)
+    };
+    let narrow = |s: &&ComparedVariant| {
         let fits = |is: Option<f64>, was: Option<f64>| match (kbit(is), kbit(was)) {
             (_, None) => true,
             (None, _) => false,
@@ -190,17 +198,17 @@ fn others<'a>(run: &'a SeenRun, baseline: &Seen) -> Vec<&'a Seen> {
         fits(s.limit, baseline.limit)
             && s.flows.iter().zip(&baseline.flows).all(|(a, b)| fits(a.limit, b.limit))
     };
-    let all: Vec<&Seen> = run.seen.iter().filter(same).collect();
-    let narrower: Vec<&Seen> = all.iter().copied().filter(narrow).collect();
+    let all: Vec<&ComparedVariant> = run.compared.iter().filter(same).collect();
+    let narrower: Vec<&ComparedVariant> = all.iter().copied().filter(narrow).collect();
     if narrower.is_empty() { all } else { narrower }
 }
 
 /// The baseline of a headline and the variants that it is compared with.
 pub(crate) struct Check<'a> {
-    pub baseline: &'a Seen,
-    pub others: Vec<&'a Seen>,
+    pub baseline: &'a ComparedVariant,
+    pub others: Vec<&'a ComparedVariant>,
     /// All variants, including those with other flows.
-    pub all: &'a [Seen],
+    pub all: &'a [ComparedVariant],
 }
 
 fn same(a: f64, b: f64) -> bool {
@@ -209,12 +217,12 @@ fn same(a: f64, b: f64) -> bool {
 
 impl Check<'_> {
     /// The stated goals for which something was measured, each with its measure.
-    fn wanted(&self, seen: &SeenRun) -> Vec<(Goal, Number)> {
+    fn wanted(&self, checked: &CheckedRun) -> Vec<(Goal, Number)> {
         let all = || std::iter::once(self.baseline).chain(self.others.iter().copied());
         let measured =
             |goal: Goal| all().find_map(|s| numbers_of(goal).iter().find(|n| value(n, s).is_some()).cloned());
         let mut want: Vec<(Goal, Number)> =
-            seen.run.goals.iter().filter_map(|&g| Some((g, measured(g)?))).collect();
+            checked.run.goals.iter().filter_map(|&g| Some((g, measured(g)?))).collect();
         // Probes alone carry no traffic of their own: judge them by delay.
         for goal in [Goal::Goodput, Goal::Delay] {
             if want.is_empty() {
@@ -243,7 +251,7 @@ impl Check<'_> {
 
     /// Measures other than the goal that are noticeably better in another variant, and those that are
     /// noticeably worse.
-    fn effects(&self, goal: &Number, it: &Seen) -> (Vec<Own>, Vec<Own>) {
+    fn effects(&self, goal: &Number, it: &ComparedVariant) -> (Vec<Own>, Vec<Own>) {
         let b = self.baseline;
         let both = |n: &Number| Some((value(n, b)?, value(n, it)?));
         let mut all: Vec<Own> =
@@ -276,9 +284,9 @@ impl Check<'_> {
 
     /// Checks the clauses about each goal: the best variant, equally good ones, that there is none, leading
     /// ones, and open ones.
-    fn check_goals(&self, seen: &SeenRun, clauses: &[Clause]) -> Vec<String> {
+    fn check_goals(&self, checked: &CheckedRun, clauses: &[Clause]) -> Vec<String> {
         let mut list = Vec::new();
-        for (goal, number) in self.wanted(seen) {
+        for (goal, number) in self.wanted(checked) {
             let tried = self.compared(&number);
             let stated_clauses: Vec<&Clause> = clauses.iter().filter(|c| c.goal() == Some(goal)).collect();
             if tried.is_empty() || stated_clauses.is_empty() {
@@ -382,7 +390,7 @@ impl Check<'_> {
                 check(*variant == b.name, "another baseline");
                 let own = disjoint_sets(b);
                 let first = |p: &report::story::Part| (p.flow.clone(), p.more, p.datagrams);
-                let is = |set: &Vec<&crate::seen::SeenFlow>| {
+                let is = |set: &Vec<&crate::checked_run::ComparedFlow>| {
                     (set[0].result.name.clone(), set.len() - 1, set[0].result.cc == "udp")
                 };
                 check(parts.iter().map(first).eq(own.iter().map(is)), "other paths");
@@ -423,7 +431,7 @@ impl Check<'_> {
             Clause::Dropped { element, dropped, came, kind } => {
                 let most = b.elements.iter().map(|e| e.dropped).max();
                 let it = b.elements.iter().find(|e| e.name == *element);
-                check(it.is_some_and(|e| (e.dropped, e.came) == (*dropped, *came)), "other drops");
+                check(it.is_some_and(|e| (e.dropped, e.arrived) == (*dropped, *came)), "other drops");
                 check(most == Some(*dropped) && *dropped > 0, "not the one that dropped most");
                 let assumed = || kind == report::story::ASSUMED && changes::is_bare(&b.scenario, element);
                 let written = changes::kind(&b.scenario, element);
@@ -460,13 +468,13 @@ impl Check<'_> {
             }
             Clause::Waited { cc, share } => {
                 check(
-                    near(Some(*share), self.of_control(cc, |f| f.waited.unwrap_or(0.0))),
+                    near(Some(*share), self.of_control(cc, |f| f.timeout_share.unwrap_or(0.0))),
                     "waited otherwise",
                 );
                 check(*share >= 0.03, "too little to mention");
             }
             Clause::Repaired { cc, share } => {
-                check(near(Some(*share), self.of_control(cc, |f| f.repaired)), "repaired otherwise");
+                check(near(Some(*share), self.of_control(cc, |f| f.recovery_share)), "repaired otherwise");
                 check(*share >= 0.25, "hardly at all");
             }
             Clause::Queued { least_ms, p95_ms, element, packets, .. } => {
@@ -478,17 +486,17 @@ impl Check<'_> {
                 check(p95_ms - least_ms >= 10.0 && *p95_ms >= 1.5 * least_ms, "no noticeable queue");
                 let it = b.elements.iter().find(|e| e.name == *element);
                 check(it.is_some_and(|e| e.queue == *packets) && *packets > 0, "another queue");
-                let long = |e: &&crate::seen::SeenElement| e.inside_ms * 2.0 >= p95_ms - least_ms;
+                let long = |e: &&crate::checked_run::ComparedStage| e.inside_ms * 2.0 >= p95_ms - least_ms;
                 check(it.is_some_and(|e| long(&e)), "packets passed it faster than round trips grew");
                 let more = b.elements.iter().filter(long).any(|e| e.queue > *packets);
                 check(!more, "not the longest queue");
             }
             Clause::Unfair { most, least } => {
-                let is = |f: &&crate::seen::SeenFlow, x: &(String, f64)| {
+                let is = |f: &&crate::checked_run::ComparedFlow, x: &(String, f64)| {
                     f.result.name == x.0 && same(f.result.goodput_mbps, x.1)
                 };
                 let fits = groups(b).into_iter().any(|g| {
-                    let far = |f: &&&crate::seen::SeenFlow| {
+                    let far = |f: &&&crate::checked_run::ComparedFlow| {
                         f.result.goodput_mbps > most.1 || f.result.goodput_mbps < least.1
                     };
                     jain(&g) <= 0.9
@@ -530,7 +538,7 @@ impl Check<'_> {
                 );
             }
             Clause::Same { baseline, variants, changes } => {
-                let all: Vec<&&Seen> = self.others.iter().filter(|s| identical(b, s)).collect();
+                let all: Vec<&&ComparedVariant> = self.others.iter().filter(|s| identical(b, s)).collect();
                 let names = all.iter().map(|s| &s.name);
                 check(*baseline == b.name && names.eq(variants), "others are the same");
                 if let Some(first) = all.first() {
@@ -566,7 +574,7 @@ impl Check<'_> {
         self.baseline.result.elements.iter().find(|e| e.name == name)
     }
 
-    fn of_control(&self, cc: &str, of: impl Fn(&crate::seen::SeenFlow) -> f64) -> Option<f64> {
+    fn of_control(&self, cc: &str, of: impl Fn(&crate::checked_run::ComparedFlow) -> f64) -> Option<f64> {
         let shares: Vec<f64> = self.baseline.flows.iter().filter(|f| f.result.cc == cc).map(of).collect();
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     }
@@ -580,7 +588,7 @@ impl Check<'_> {
     /// changes.
     fn recommended(&self, b: &Better, leads: bool) -> Vec<String> {
         let mut list = Vec::new();
-        let Some(it) = self.others.iter().copied().find(|s| s.name == b.variant && s.at == b.at[1]) else {
+        let Some(it) = self.others.iter().copied().find(|s| s.name == b.variant && s.index == b.at[1]) else {
             return vec!["no variant that is compared".into()];
         };
         let number = Number::of(&b.effect.measure);
@@ -609,22 +617,24 @@ impl Check<'_> {
 
 /// Sets of flows whose data shares no link direction, TCP's before datagrams'; none if all flows of each kind
 /// share one.
-fn disjoint_sets(b: &Seen) -> Vec<Vec<&crate::seen::SeenFlow>> {
+fn disjoint_sets(b: &ComparedVariant) -> Vec<Vec<&crate::checked_run::ComparedFlow>> {
     let is_request = b.flows.iter().any(|f| ["request", "page"].contains(&f.result.app.as_str()));
     if b.alone || is_request {
         return Vec::new();
     }
     let of = |kind: result::FlowKind| {
-        let mut sets: Vec<Vec<&crate::seen::SeenFlow>> = Vec::new();
+        let mut sets: Vec<Vec<&crate::checked_run::ComparedFlow>> = Vec::new();
         for flow in b.flows.iter().filter(|f| f.result.kind == kind) {
-            let meets = |set: &Vec<&crate::seen::SeenFlow>| {
-                set.iter().any(|f| f.ways.iter().any(|way| flow.ways.contains(way)))
+            let meets = |set: &Vec<&crate::checked_run::ComparedFlow>| {
+                set.iter().any(|f| f.directions.iter().any(|way| flow.directions.contains(way)))
             };
             let (joined, rest): (Vec<_>, Vec<_>) = sets.into_iter().partition(meets);
             sets = rest;
             sets.push(joined.into_iter().flatten().chain([flow]).collect());
         }
-        let place = |f: &crate::seen::SeenFlow| b.flows.iter().position(|x| x.result.name == f.result.name);
+        let place = |f: &crate::checked_run::ComparedFlow| {
+            b.flows.iter().position(|x| x.result.name == f.result.name)
+        };
         sets.iter_mut().for_each(|set| set.sort_by_key(|f| place(f)));
         sets.sort_by_key(|set| place(set[0]));
         sets
@@ -635,7 +645,7 @@ fn disjoint_sets(b: &Seen) -> Vec<Vec<&crate::seen::SeenFlow>> {
 
 /// Returns whether each flow has nine tenths of its limit, alone or with the others, or is known to send only
 /// what its application wants. For TCP, the latter is known if a complete search found nothing else.
-fn is_bounded(b: &Seen) -> bool {
+fn is_bounded(b: &ComparedVariant) -> bool {
     let all: f64 = b.flows.iter().map(|f| f.result.goodput_mbps).sum();
     let full = b.limit.is_some_and(|limit| all >= 0.9 * limit);
     b.flows.iter().all(|f| {
@@ -657,7 +667,7 @@ type Own = (Number, f64, f64);
 
 /// Another variant, compared by one goal.
 struct Tried<'a> {
-    it: &'a Seen,
+    it: &'a ComparedVariant,
     was: f64,
     is: f64,
     /// The difference may be due to chance.
@@ -727,12 +737,12 @@ fn leading(tried: &[Tried], stated_clauses: &[&Clause]) -> Vec<String> {
 }
 
 /// Returns whether two variants are identical to the last digit.
-fn identical(a: &Seen, b: &Seen) -> bool {
-    let flows = |s: &Seen| -> Vec<FlowResult> {
+fn identical(a: &ComparedVariant, b: &ComparedVariant) -> bool {
+    let flows = |s: &ComparedVariant| -> Vec<FlowResult> {
         s.flows.iter().map(|f| FlowResult { limit_mbps: None, ..f.result.clone() }).collect()
     };
-    let times = |s: &Seen| (s.result.completion_s, s.result.response_s, s.result.page_s);
-    let simulated = |s: &Seen| s.result.clock == Clock::Sim && !s.alone;
+    let times = |s: &ComparedVariant| (s.result.completion_s, s.result.response_s, s.result.page_s);
+    let simulated = |s: &ComparedVariant| s.result.clock == Clock::Sim && !s.alone;
     simulated(a) && simulated(b) && times(a) == times(b) && flows(a) == flows(b)
 }
 
@@ -744,7 +754,7 @@ fn near(a: Option<f64>, b: Option<f64>) -> bool {
 }
 
 /// The scenario's flow that lost the largest share of its goodput, if there are several flows.
-fn poorest(was: &Seen, is: &Seen) -> Option<Own> {
+fn poorest(was: &ComparedVariant, is: &ComparedVariant) -> Option<Own> {
     let (was, is) = (sums(was), sums(is));
     let each = was
         .iter()

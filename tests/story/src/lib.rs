@@ -15,7 +15,7 @@
 
 pub mod check;
 pub use held_test::draw;
+pub mod checked_run;
 pub mod numbers;
-pub mod seen;
 pub mod times;
 pub mod value;

@@ -1,6 +1,6 @@
 //! Values of a variant's measures, and comparisons of two variants, by the checker's own code.
 
-use crate::seen::{Seen, SeenFlow};
+use crate::checked_run::{ComparedFlow, ComparedVariant};
 use result::{FlowKind, FlowResult, FlowSeries, Measure, TimesSummary, VariantResult};
 use std::collections::BTreeMap;
 use transport::App;
@@ -134,16 +134,16 @@ impl Number {
     }
 }
 
-fn of_kind(s: &Seen, kind: FlowKind) -> impl Iterator<Item = &FlowResult> {
+fn of_kind(s: &ComparedVariant, kind: FlowKind) -> impl Iterator<Item = &FlowResult> {
     s.flows.iter().map(|f| &f.result).filter(move |f| f.kind == kind)
 }
 
-fn tcp(s: &Seen) -> impl Iterator<Item = &FlowResult> {
+fn tcp(s: &ComparedVariant) -> impl Iterator<Item = &FlowResult> {
     of_kind(s, FlowKind::Tcp)
 }
 
 /// Datagram flows. Probes are included only if one was measured alone.
-fn datagrams(s: &Seen) -> impl Iterator<Item = &FlowResult> {
+fn datagrams(s: &ComparedVariant) -> impl Iterator<Item = &FlowResult> {
     let probes = of_kind(s, FlowKind::Probe).filter(|_| s.alone);
     of_kind(s, FlowKind::Datagrams).chain(probes)
 }
@@ -174,7 +174,7 @@ fn p95<'a>(flows: impl Iterator<Item = &'a FlowResult>) -> Option<f64> {
 }
 
 /// The value in a variant; `None` if nothing of the kind was measured.
-pub fn value(n: &Number, s: &Seen) -> Option<f64> {
+pub fn value(n: &Number, s: &ComparedVariant) -> Option<f64> {
     let alone = s.flows.first().filter(|_| s.alone).map(|f| &f.result);
     match n {
         Number::Tcp => sum(tcp(s)),
@@ -219,7 +219,7 @@ fn times(t: Option<TimesSummary>) -> Option<f64> {
 }
 
 /// TCP goodput of each of the scenario's flows, Mbit/s.
-pub fn sums(s: &Seen) -> BTreeMap<String, f64> {
+pub fn sums(s: &ComparedVariant) -> BTreeMap<String, f64> {
     let mut sums = BTreeMap::new();
     for f in tcp(s) {
         let of = |name: &str| {
@@ -236,12 +236,12 @@ pub fn sums(s: &Seen) -> BTreeMap<String, f64> {
 
 /// Mean difference between two variants and half of its 95 % interval, over the seeds that both ran with;
 /// `None` with fewer than two seeds.
-pub fn paired(n: &Number, was: &Seen, is: &Seen) -> Option<[f64; 2]> {
+pub fn paired(n: &Number, was: &ComparedVariant, is: &ComparedVariant) -> Option<[f64; 2]> {
     let name = match was.flows.first().filter(|_| was.alone) {
         Some(f) => format!("{}.{}", f.result.name, n.name().rsplit("tcp.").next()?.rsplit("udp.").next()?),
         None => n.name(),
     };
-    let of = |s: &Seen| -> Option<BTreeMap<u64, f64>> {
+    let of = |s: &ComparedVariant| -> Option<BTreeMap<u64, f64>> {
         let repeats = s.result.repeats.as_ref()?;
         Some(repeats.seeds.iter().copied().zip(repeats.values.get(&name)?.iter().copied()).collect())
     };
@@ -281,12 +281,12 @@ fn student(degrees: usize) -> f64 {
 }
 
 /// Returns whether the repeats leave open which of two variants has the larger value.
-pub fn is_within_chance(n: &Number, was: &Seen, is: &Seen) -> bool {
+pub fn is_within_chance(n: &Number, was: &ComparedVariant, is: &ComparedVariant) -> bool {
     paired(n, was, is).is_some_and(|[mean, half]| mean.abs() <= half)
 }
 
 /// Jain's index of the goodputs: (Σx)² / (n Σx²).
-pub fn jain(group: &[&SeenFlow]) -> f64 {
+pub fn jain(group: &[&ComparedFlow]) -> f64 {
     let (sum, squares) = group.iter().fold((0.0, 0.0), |(s, q), f| {
         let x = f.result.goodput_mbps;
         (s + x, q + x * x)
@@ -294,25 +294,26 @@ pub fn jain(group: &[&SeenFlow]) -> f64 {
     if squares > 0.0 { sum * sum / (group.len() as f64 * squares) } else { 1.0 }
 }
 
-fn tcp_seen(s: &Seen) -> impl Iterator<Item = &SeenFlow> {
+fn tcp_seen(s: &ComparedVariant) -> impl Iterator<Item = &ComparedFlow> {
     s.flows.iter().filter(|f| f.result.kind == FlowKind::Tcp)
 }
 
 /// Flows that wanted as much as possible and shared a link direction, under the same limit, for the same
 /// time.
-pub fn groups(s: &Seen) -> Vec<Vec<&SeenFlow>> {
+pub fn groups(s: &ComparedVariant) -> Vec<Vec<&ComparedFlow>> {
     let mut all = Vec::new();
-    let mut ways: Vec<(usize, bool)> = s.flows.iter().flat_map(|f| f.ways.clone()).collect();
+    let mut ways: Vec<(usize, bool)> = s.flows.iter().flat_map(|f| f.directions.clone()).collect();
     ways.sort_unstable();
     ways.dedup();
     for way in ways {
         // A flow that has finished wanted no more.
-        let wants = |f: &&SeenFlow| f.greedy && f.result.completion_s.is_none();
-        let here: Vec<&SeenFlow> = tcp_seen(s).filter(|f| wants(f) && f.ways.contains(&way)).collect();
+        let wants = |f: &&ComparedFlow| f.greedy && f.result.completion_s.is_none();
+        let here: Vec<&ComparedFlow> =
+            tcp_seen(s).filter(|f| wants(f) && f.directions.contains(&way)).collect();
         for limit in here.iter().map(|f| kbit(f.limit)) {
-            let same: Vec<&SeenFlow> = here.iter().copied().filter(|f| kbit(f.limit) == limit).collect();
+            let same: Vec<&ComparedFlow> = here.iter().copied().filter(|f| kbit(f.limit) == limit).collect();
             let longest = same.iter().map(|f| f.result.active_s).fold(0.0, f64::max);
-            let group: Vec<&SeenFlow> =
+            let group: Vec<&ComparedFlow> =
                 same.into_iter().filter(|f| f.result.active_s >= 0.9 * longest).collect();
             if group.len() > 1 {
                 all.push(group);
@@ -339,20 +340,20 @@ pub fn check_jain(variant: &VariantResult, complain: &mut impl FnMut(String)) {
 
 /// Flows that had at least a second and got nothing at all, or less than a hundredth of another flow in their
 /// group; and whether all of them got nothing.
-pub fn starved(s: &Seen) -> (Vec<&SeenFlow>, bool) {
+pub fn starved(s: &ComparedVariant) -> (Vec<&ComparedFlow>, bool) {
     let asks = ["bulk", "request", "page"];
-    let nothing = |f: &SeenFlow| {
+    let nothing = |f: &ComparedFlow| {
         f.result.delivered_bytes == 0 && (f.result.sent_packets > 0 || asks.contains(&f.result.app.as_str()))
     };
     let groups = groups(s);
-    let little = |f: &SeenFlow| {
+    let little = |f: &ComparedFlow| {
         groups.iter().any(|g| {
             let first = g.iter().map(|x| x.result.goodput_mbps).fold(0.0, f64::max);
             g.iter().any(|x| x.result.name == f.result.name) && f.result.goodput_mbps * 100.0 < first
         })
     };
     let carried = !s.alone && s.flows.len() > 1 && s.flows.iter().any(|f| f.result.goodput_mbps > 0.0);
-    let all: Vec<&SeenFlow> =
+    let all: Vec<&ComparedFlow> =
         s.flows.iter().filter(|f| carried && f.result.active_s >= 1.0 && (nothing(f) || little(f))).collect();
     let silent = all.iter().all(|f| nothing(f));
     (all, silent)

@@ -6,8 +6,8 @@
 
 use report::story::{Clause, story};
 use result::Clock;
+use story_test::checked_run::{CheckedRun, ComparedVariant, play};
 use story_test::draw::draw;
-use story_test::seen::{Seen, SeenRun, play};
 use story_test::value::{Number, is_clearly_better, is_within_chance, paired, value};
 
 /// Number of scenarios by default.
@@ -27,13 +27,13 @@ fn text(seed: u64) -> String {
 }
 
 /// Plays the same variants with seeds that nothing else used.
-fn fresh(text: &str, seed: u64) -> SeenRun {
+fn fresh(text: &str, seed: u64) -> CheckedRun {
     let text = text.replacen(&format!("seed = {seed}\n"), &format!("seed = {}\n", 500_000 + 100 * seed), 1);
     play(&text, FRESH, Clock::Sim)
 }
 
-fn named<'a>(run: &'a SeenRun, name: &str) -> &'a Seen {
-    run.seen.iter().find(|s| s.name == name).expect("the same variants")
+fn named<'a>(run: &'a CheckedRun, name: &str) -> &'a ComparedVariant {
+    run.compared.iter().find(|s| s.name == name).expect("the same variants")
 }
 
 #[test]
@@ -43,16 +43,16 @@ fn statements_based_on_repeats_are_not_reversed_by_fresh_seeds() {
     for seed in first..first + count {
         let text = text(seed);
         let few = play(&text, REPEATS, Clock::Sim);
-        let story_told = story(&[("", &few.run)]);
+        let stated = story(&[("", &few.run)]);
         let says = |c: &Clause| matches!(c, Clause::Better(_) | Clause::AsGood(_) | Clause::Best { .. });
-        if !story_told.clauses.iter().any(says) {
+        if !stated.clauses.iter().any(says) {
             continue;
         }
         let many = fresh(&text, seed);
-        let Some(baseline) = story_told.about.first().map(|at| &many.seen[at[1]]) else { continue };
-        for judged in &story_told.goals {
+        let Some(baseline) = stated.about.first().map(|at| &many.compared[at[1]]) else { continue };
+        for judged in &stated.goals {
             let n = Number::of(&judged.measure);
-            let clauses = || story_told.clauses.iter().filter(|c| c.goal() == Some(judged.goal));
+            let clauses = || stated.clauses.iter().filter(|c| c.goal() == Some(judged.goal));
             for clause in clauses() {
                 let Clause::Better(b) = clause else { continue };
                 let other = named(&many, &b.variant);
@@ -70,7 +70,7 @@ fn statements_based_on_repeats_are_not_reversed_by_fresh_seeds() {
                 .collect();
             if clauses().any(|c| matches!(c, Clause::Best { .. } | Clause::AsGood(_))) {
                 let compared =
-                    few.seen.iter().filter(|s| s.name != baseline.name && !open.contains(&&s.name));
+                    few.compared.iter().filter(|s| s.name != baseline.name && !open.contains(&&s.name));
                 for other in compared.map(|s| named(&many, &s.name)) {
                     // Variants with higher limits are not compared.
                     if other.limit.unwrap_or(f64::MAX) > 1.05 * baseline.limit.unwrap_or(f64::MAX) {

@@ -4,8 +4,8 @@ use report::story::{Clause, story};
 use result::Clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use story_test::check::{complaints, statements, wrong};
+use story_test::checked_run::{CheckedRun, play, play_with_stand_in};
 use story_test::draw::draw;
-use story_test::seen::{SeenRun, play, play_beside};
 
 const SCENARIOS: u64 = 300;
 
@@ -14,12 +14,12 @@ fn first_seed() -> u64 {
     std::env::var("LONGFAT_STORY_FROM").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
-fn played(seed: u64) -> SeenRun {
+fn played(seed: u64) -> CheckedRun {
     let (text, few) = draw(seed);
     // Some have enough repeats for an interval.
     let repeats = if seed.is_multiple_of(7) { 4 } else { few };
     // Every fifth has a second run that stands for the kernel's.
-    if seed.is_multiple_of(5) { play_beside(&text) } else { play(&text, repeats, Clock::Sim) }
+    if seed.is_multiple_of(5) { play_with_stand_in(&text) } else { play(&text, repeats, Clock::Sim) }
 }
 
 /// Applies `check` to each seed, on all cores.
@@ -58,11 +58,11 @@ fn kind(clause: &Clause) -> String {
 #[test]
 fn no_statement_about_random_scenarios_is_wrong() {
     let found = each(|seed| {
-        let seen = played(seed);
-        let story_told = story(&[("", &seen.run)]);
-        let mut kinds: Vec<String> = story_told.clauses.iter().map(kind).collect();
-        kinds.extend(story_told.clauses.iter().flat_map(changed));
-        (complaints(&seen), kinds, statements(&story_told))
+        let checked = played(seed);
+        let stated = story(&[("", &checked.run)]);
+        let mut kinds: Vec<String> = stated.clauses.iter().map(kind).collect();
+        kinds.extend(stated.clauses.iter().flat_map(changed));
+        (complaints(&checked), kinds, statements(&stated))
     });
     let mut counts = std::collections::BTreeMap::new();
     for kind in found.iter().flat_map(|f| &f.1.1) {
@@ -113,13 +113,13 @@ fn no_statement_about_random_scenarios_is_wrong() {
 fn falsified_clauses_are_found() {
     let mut made = 0;
     for seed in 1..=40 {
-        let seen = played(seed);
-        let story_told = story(&[("", &seen.run)]);
-        for i in 0..story_told.clauses.len() {
-            for clause in falsified(&story_told.clauses[i]) {
-                let mut other = story_told.clone();
+        let checked = played(seed);
+        let stated = story(&[("", &checked.run)]);
+        for i in 0..stated.clauses.len() {
+            for clause in falsified(&stated.clauses[i]) {
+                let mut other = stated.clone();
                 other.clauses[i] = clause.clone();
-                assert!(!wrong(&seen, &other).is_empty(), "seed {seed}: {clause:?} was not found");
+                assert!(!wrong(&checked, &other).is_empty(), "seed {seed}: {clause:?} was not found");
                 made += 1;
             }
         }
@@ -199,9 +199,9 @@ app = { kind = "udp", rate = "20Mbit/s" }
 "links.l.forward.link.queue" = { kind = "codel" }
 "flows.f.app.rate" = "900kbit/s"
 "#;
-    let seen = play(text, 1, Clock::Sim);
-    assert_eq!(seen.run.variants[0].elements[0].max_queue_packets, 1000);
-    let facts = seen.run.facts.join(" ");
+    let checked = play(text, 1, Clock::Sim);
+    assert_eq!(checked.run.variants[0].elements[0].max_queue_packets, 1000);
+    let facts = checked.run.facts.join(" ");
     let expected =
         "instead of a FIFO of 1000 packets and the application's rate 900 kbit/s instead of 20 Mbit/s.";
     assert!(facts.contains(expected), "{facts}");
@@ -226,17 +226,17 @@ count = 3
 [variants.alone]
 "flows.more.enabled" = false
 "#;
-    let seen = play(text, 1, Clock::Sim);
-    assert_eq!(complaints(&seen), [""; 0]);
-    let story_told = story(&[("", &seen.run)]);
+    let checked = play(text, 1, Clock::Sim);
+    assert_eq!(complaints(&checked), [""; 0]);
+    let stated = story(&[("", &checked.run)]);
     let of = |c: &&Clause| matches!(c, Clause::OtherFlows { variant, effect } if variant == "alone" && effect.is > effect.was);
-    let clause = story_told.clauses.iter().find(of).unwrap_or_else(|| panic!("{story_told:?}"));
-    assert!(!wrong(&seen, &other_effect(&story_told, clause)).is_empty());
+    let clause = stated.clauses.iter().find(of).unwrap_or_else(|| panic!("{stated:?}"));
+    assert!(!wrong(&checked, &other_effect(&stated, clause)).is_empty());
 }
 
 /// The story with another value for the flow.
-fn other_effect(story_told: &report::story::Story, of: &Clause) -> report::story::Story {
-    let mut other = story_told.clone();
+fn other_effect(stated: &report::story::Story, of: &Clause) -> report::story::Story {
+    let mut other = stated.clone();
     for clause in other.clauses.iter_mut().filter(|c| *c == of) {
         if let Clause::OtherFlows { effect, .. } = clause {
             effect.was *= 1.01;
@@ -261,24 +261,24 @@ count = 3
 [variants.link]
 "links.l.forward.link.enabled" = true
 "#;
-    let mut seen = play(text, 1, Clock::Sim);
-    assert_eq!(complaints(&seen), [""; 0]);
-    let path = seen.run.variants[0].path.clone().unwrap();
+    let mut checked = play(text, 1, Clock::Sim);
+    assert_eq!(complaints(&checked), [""; 0]);
+    let path = checked.run.variants[0].path.clone().unwrap();
     assert!(
         path.links[0].forward.last().unwrap().assumed
-            && seen.run.variants[1].path.as_ref().unwrap().links[0].forward.iter().all(|s| !s.assumed)
+            && checked.run.variants[1].path.as_ref().unwrap().links[0].forward.iter().all(|s| !s.assumed)
     );
     // Whatever was dropped or queued there, it was in the network card.
-    seen.run.variants[0].elements[0].dropped_packets = 900;
-    let story_told = story(&[("", &seen.run)]);
+    checked.run.variants[0].elements[0].dropped_packets = 900;
+    let stated = story(&[("", &checked.run)]);
     for lang in [report::Lang::En, report::Lang::Zh] {
-        let text = story_told.text(lang);
+        let text = stated.text(lang);
         assert!(text.contains("network card") || text.contains("发送端网卡"), "{text}");
         assert!(!text.contains("cable"), "{text}");
     }
     // In the other direction the card replaces the link, which is not a change of the scenario.
-    seen.run.baseline = Some("link".into());
-    let text = story(&[("", &seen.run)]).text(report::Lang::En);
+    checked.run.baseline = Some("link".into());
+    let text = story(&[("", &checked.run)]).text(report::Lang::En);
     assert!(!text.contains("cable") && !text.contains("network card"), "{text}");
 }
 

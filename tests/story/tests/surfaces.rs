@@ -313,15 +313,15 @@ fn repeats(found: &mut Found, experiment: &Experiment, outcomes: &Outcomes, run:
 
 /// Checks the measures by which the headline judges the baseline.
 fn headlines(found: &mut Found, run: &Run) {
-    let story_told = story(&[("", run)]);
-    if story_told.alone {
+    let stated = story(&[("", run)]);
+    if stated.alone {
         return;
     }
-    let Some(baseline) = story_told.about.first().map(|at| &run.variants[at[1]]) else { return };
+    let Some(baseline) = stated.about.first().map(|at| &run.variants[at[1]]) else { return };
     if baseline.one_at_a_time {
         return;
     }
-    for judged in &story_told.goals {
+    for judged in &stated.goals {
         found.compare("headline", &judged.measure.name(), judged.baseline, judged.measure.of(baseline));
     }
 }

@@ -5,10 +5,10 @@ mod task {
     pub mod cells;
     pub mod fast;
     pub mod fidelity;
+    pub mod host_jitter;
     pub mod pairs;
     pub mod plans;
     pub mod samples;
-    pub mod unrest;
 }
 
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ const TASKS: [(&str, Task); 7] = [
     ("pairs", task::pairs::run),
     ("plans", task::plans::run),
     ("samples", task::samples::run),
-    ("unrest", task::unrest::run),
+    ("host-jitter", task::host_jitter::run),
 ];
 
 fn main() -> ExitCode {

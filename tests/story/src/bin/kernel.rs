@@ -6,8 +6,8 @@ use report::story::story;
 use result::Clock;
 use std::process::ExitCode;
 use story_test::check::{complaints, statements, unreliable};
+use story_test::checked_run::{play, play_both};
 use story_test::draw::draw;
-use story_test::seen::{play, play_both};
 
 fn main() -> ExitCode {
     let mut numbers = std::env::args().skip(1).filter_map(|n| n.parse::<u64>().ok());
@@ -16,11 +16,15 @@ fn main() -> ExitCode {
     for seed in from..from + count {
         // Congestion controls that few kernels have.
         let text = draw(seed).0.replace("\"vegas\"", "\"reno\"").replace("\"bbr3\"", "\"bbr\"");
-        let seen = if seed.is_multiple_of(2) { play_both(&text) } else { play(&text, 1, Clock::Kernel) };
-        println!("{seed}: {} {}", seen.run.headline.as_deref().unwrap_or("-"), seen.run.facts.join(" "));
-        statement_count += statements(&story(&[("", &seen.run)])) + unreliable(&seen);
-        unreliable_count += unreliable(&seen);
-        for complaint in complaints(&seen) {
+        let checked = if seed.is_multiple_of(2) { play_both(&text) } else { play(&text, 1, Clock::Kernel) };
+        println!(
+            "{seed}: {} {}",
+            checked.run.headline.as_deref().unwrap_or("-"),
+            checked.run.facts.join(" ")
+        );
+        statement_count += statements(&story(&[("", &checked.run)])) + unreliable(&checked);
+        unreliable_count += unreliable(&checked);
+        for complaint in complaints(&checked) {
             println!("  WRONG: {complaint}");
             wrong += 1;
         }

@@ -1,8 +1,8 @@
 //! Checks the changes stated for a variant against the two scenarios.
 
 use super::Check;
+use crate::checked_run::ComparedVariant;
 use crate::numbers::numbers;
-use crate::seen::Seen;
 use report::story::{Better, Change, SettingOf};
 use result::topology::PathStage;
 use scenario::{NamedStage, Scenario};
@@ -68,7 +68,7 @@ fn has(s: &Scenario, stage: &PathStage) -> bool {
 }
 
 /// Everything that is wrong with, or missing in, the changes stated for a variant.
-pub fn wrong(was: &Seen, is: &Seen, stated: &[Change]) -> Vec<String> {
+pub fn wrong(was: &ComparedVariant, is: &ComparedVariant, stated: &[Change]) -> Vec<String> {
     let mut list: Vec<String> = stated
         .iter()
         .filter(|c| !holds(&was.scenario, &is.scenario, c))
@@ -145,7 +145,7 @@ fn flat(key: &str, value: &Value) -> Vec<(String, String)> {
 }
 
 /// Checks that each setting that differs is stated with its value, and that no other setting is.
-fn settings(was: &Seen, is: &Seen, stated: &[Change]) -> Vec<String> {
+fn settings(was: &ComparedVariant, is: &ComparedVariant, stated: &[Change]) -> Vec<String> {
     let (before, after) = (settings_of(&was.scenario), settings_of(&is.scenario));
     let plain = |key: &str| key.split(" of ").next().unwrap_or_default().to_string();
     let mine = |(of, name, _): &(SettingOf, String, String)| {
@@ -228,8 +228,8 @@ fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
 pub fn numbers_of(check: &Check, b: &Better) -> Vec<f64> {
     let mut list: Vec<f64> = (1..=check.baseline.flows.len()).map(|n| n as f64).collect();
     let of = check.others.iter().filter(|s| s.name == b.variant).copied().chain([check.baseline]);
-    for seen in of {
-        for (_, stage) in stages(&seen.scenario) {
+    for checked in of {
+        for (_, stage) in stages(&checked.scenario) {
             list.extend(numbers(&json(stage).to_string()).iter().map(|n| n.value));
         }
     }

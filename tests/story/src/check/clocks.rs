@@ -1,12 +1,12 @@
 //! Checks statements about simulator and kernel: which flow differs most, and where counts differ much.
 
-use crate::seen::SeenRun;
+use crate::checked_run::CheckedRun;
 use report::story::{Clause, Story};
 use result::{Clock, FlowResult, VariantResult};
 
 /// Everything that is wrong with, or missing in, the statements about the two clocks.
-pub fn wrong(seen: &SeenRun, stated: &Story) -> Vec<String> {
-    let of = |clock: Clock| seen.run.variants.iter().filter(move |v| v.clock == clock);
+pub fn wrong(checked: &CheckedRun, stated: &Story) -> Vec<String> {
+    let of = |clock: Clock| checked.run.variants.iter().filter(move |v| v.clock == clock);
     let pairs: Vec<(&VariantResult, &VariantResult)> = of(Clock::Sim)
         .filter_map(|a| Some((a, of(Clock::Kernel).find(|b| b.name == a.name)?)))
         .filter(|(a, _)| !a.flows.is_empty())

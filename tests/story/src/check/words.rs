@@ -147,7 +147,7 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
         }
         Clause::Dropped { element, .. } => {
             let it = b.elements.iter().find(|e| e.name == *element);
-            it.map(|e| e.dropped as f64 / e.came as f64 * 100.0).into_iter().collect()
+            it.map(|e| e.dropped as f64 / e.arrived as f64 * 100.0).into_iter().collect()
         }
         Clause::Lost { share } => vec![*share],
         Clause::Waited { share, .. } | Clause::Repaired { share, .. } => vec![share * 100.0],

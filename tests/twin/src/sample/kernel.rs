@@ -5,9 +5,9 @@
 //! that segment.
 
 use super::log::{Ack, Burst, Event, Input, Log};
-use super::look::Look;
 use super::peer::{Data, Peer};
 use super::plan::Plan;
+use super::snapshot::Snapshot;
 use super::wire::{self, Sent};
 use linux::clock::monotonic;
 use linux::socket::{KernelSocket, SocketOption};
@@ -178,31 +178,31 @@ impl<'a> Run<'a> {
 
     /// Logs an input that began at `at` and took `took`, with everything that it caused.
     fn note(&mut self, at: Time, took: Span, input: Input) -> Result<(), Error> {
-        // A timer may expire between the packets and the look; then look again.
-        let look = loop {
+        // A timer may expire between the packets and the snapshot; a second snapshot is then taken.
+        let snapshot = loop {
             self.drain();
-            let (look, sent) = (self.look()?, self.sent.len());
+            let (snapshot, sent) = (self.snapshot()?, self.sent.len());
             self.drain();
             if self.sent.len() == sent {
-                break look;
+                break snapshot;
             }
         };
         let mut out = Vec::new();
         for s in std::mem::take(&mut self.sent) {
             out.push(self.carry(at + took, s));
         }
-        self.log.events.push(Event { at, took: took.as_nanos(), input, out, look });
+        self.log.events.push(Event { at, took: took.as_nanos(), input, out, snapshot });
         Ok(())
     }
 
-    fn look(&self) -> Result<Look, Error> {
+    fn snapshot(&self) -> Result<Snapshot, Error> {
         let mut info = [0; 256];
         let n = self
             .socket
             .get_bytes(SocketOption::TCP_INFO, &mut info)
             .map_err(|e| Error::System("TCP_INFO", e))?;
         let short = || Error::System("TCP_INFO", io::ErrorKind::Unsupported.into());
-        Look::of_kernel(&info[..n]).ok_or_else(short)
+        Snapshot::of_kernel(&info[..n]).ok_or_else(short)
     }
 
     /// Passes a burst to the path, segment by segment.
@@ -266,8 +266,8 @@ impl<'a> Run<'a> {
     }
 
     fn is_done(&self) -> bool {
-        let look = self.log.events.last().map(|e| e.look);
-        self.written == self.plan.writes.len() && look.is_some_and(|l| l.is_quiet())
+        let snapshot = self.log.events.last().map(|e| e.snapshot);
+        self.written == self.plan.writes.len() && snapshot.is_some_and(|l| l.is_quiet())
     }
 
     fn deliver(&mut self, ack: Ack) -> Result<(), Error> {

@@ -7,15 +7,15 @@
 //! | `c` | the application connects: time, duration of the call |
 //! | `w` | the application writes: time, duration, bytes |
 //! | `a` | a segment of the other end arrives: time, duration, flags, ACK, window, its timestamp, echo, SACK blocks |
-//! | `t` | a timer expired: time when its packets were seen, time since the previous look |
+//! | `t` | a timer expired: time when its packets were seen, time since the previous snapshot |
 //! | `>` | a burst is sent: first byte, bytes, payload of its segments, flags, timestamp |
 //! | `=` | changed fields of `TCP_INFO`, by number |
 //!
 //! Times are ns: the first counts from the model's start, the others from the previous line. Sequence numbers
 //! are offsets from the first byte. Timestamps are the model's: ms of its clock plus 1; 0 means none.
 
-use super::look::Look;
 use super::plan::{Control, Plan};
+use super::snapshot::Snapshot;
 use flate2::Compression;
 use flate2::read::{GzDecoder, GzEncoder};
 use std::fs;
@@ -79,7 +79,7 @@ pub struct Event {
     /// Bursts sent.
     pub out: Vec<Burst>,
     /// State afterwards.
-    pub look: Look,
+    pub snapshot: Snapshot,
 }
 
 /// The log of a run.
@@ -98,7 +98,7 @@ impl Log {
             "run {} {} {} {} {} {}\n",
             p.seed, p.control, p.paced as u8, p.mss, p.sack as u8, p.timestamps as u8
         );
-        let (mut last, mut look) = (0, Look::default());
+        let (mut last, mut snapshot) = (0, Snapshot::default());
         for e in &self.events {
             let (at, took) = (e.at.as_nanos() - last, e.took);
             last = e.at.as_nanos();
@@ -116,11 +116,11 @@ impl Log {
             for b in &e.out {
                 s += &format!("> {} {} {} {} {}\n", b.seq, b.len, b.mss, b.flags, b.ts);
             }
-            let changes = e.look.changes(&look);
+            let changes = e.snapshot.changes(&snapshot);
             if !changes.is_empty() {
                 s += &format!("={changes}\n");
             }
-            look = e.look;
+            snapshot = e.snapshot;
         }
         s
     }
@@ -199,9 +199,10 @@ fn read_line(line: &str, events: &mut Vec<Event>) -> Option<()> {
             };
             events.last_mut()?.out.push(burst);
         }
-        "=" => events.last_mut()?.look.change(rest)?,
+        "=" => events.last_mut()?.snapshot.change(rest)?,
         _ => {
-            let (last, look) = events.last().map_or((0, Look::default()), |e| (e.at.as_nanos(), e.look));
+            let (last, snapshot) =
+                events.last().map_or((0, Snapshot::default()), |e| (e.at.as_nanos(), e.snapshot));
             let (at, took) = (Time::from_nanos(last + number()? as u64), number()? as u64);
             let input = match kind {
                 "c" => Input::Connect,
@@ -224,7 +225,7 @@ fn read_line(line: &str, events: &mut Vec<Event>) -> Option<()> {
                 }
                 _ => return None,
             };
-            events.push(Event { at, took, input, out: Vec::new(), look });
+            events.push(Event { at, took, input, out: Vec::new(), snapshot });
         }
     }
     Some(())

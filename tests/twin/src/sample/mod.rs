@@ -12,22 +12,22 @@
 //! | random choices | `plan.rs` |
 //! | the path and the other end | `peer.rs` |
 //! | the kernel's connection, in its own namespace | `kernel.rs`, `sys.rs`, `wire.rs` |
-//! | compared fields and tolerances | `look.rs` |
+//! | compared fields and tolerances | `snapshot.rs` |
 //! | the file of a run | `log.rs` |
-//! | the model, step by step | `replay.rs`, `moment.rs` |
+//! | the model, step by step | `replay.rs`, `send_times.rs` |
 
 mod kernel;
 mod log;
-mod look;
-mod moment;
 mod peer;
 mod plan;
 mod replay;
+mod send_times;
+mod snapshot;
 mod wire;
 
 pub use kernel::{Error, run};
 pub use log::{Ack, Burst, Event, Input, Log, load, recorded, save};
-pub use look::Look;
 pub use peer::Peer;
 pub use plan::{Control, Plan};
 pub use replay::{Difference, replay};
+pub use snapshot::Snapshot;

@@ -6,9 +6,9 @@
 //! timer are closer together than that, their order is unknown, and the packets may come with either.
 
 use super::log::{Burst, Event, Input, Log};
-use super::look::Look;
-use super::moment::Moments;
 use super::peer::SCALE;
+use super::send_times::SendTimes;
+use super::snapshot::Snapshot;
 use congestion::make;
 use std::collections::VecDeque;
 use transport::{Flags, Limits, Segment, Stack, SynOptions, Tcp};
@@ -45,11 +45,11 @@ const USUAL_CALL_NS: u64 = 25_000;
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Guess {
     event: usize,
-    what: What,
+    kind: GuessKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
+enum GuessKind {
     /// The order of an event and a timer of the model.
     Order,
     /// The clock was read at the end of the call.
@@ -73,7 +73,7 @@ pub struct Difference {
     /// Description of the difference.
     pub how: String,
     /// State of the model after this event.
-    pub model: Look,
+    pub model: Snapshot,
 }
 
 /// A segment, with the compared fields.
@@ -98,7 +98,7 @@ fn packets(bursts: &[Burst]) -> impl Iterator<Item = Packet> + '_ {
 }
 
 /// Returns whether the due timer belongs to the timer wheel: the pacing timer does not wait for ticks.
-fn ticks(due: Time) -> bool {
+fn waits_for_tick(due: Time) -> bool {
     due.as_nanos() % TICK == 0
 }
 
@@ -112,14 +112,14 @@ struct Replay {
     kernel: VecDeque<Packet>,
     model: VecDeque<Packet>,
     slack: u64,
-    moments: Moments,
+    send_times: SendTimes,
     /// The kernel's last snapshot.
-    before: Look,
+    before: Snapshot,
     /// Mask of the compared flags.
     mask: u8,
-    /// Number of the current event.
+    /// Index of the current event.
     number: usize,
-    /// When packets of writes and timers were sent.
+    /// When packets of writes and timers were sent, by event.
     left: Vec<Option<Time>>,
     /// Assumptions in force.
     guesses: Vec<Guess>,
@@ -138,24 +138,24 @@ pub fn replay(log: &Log, push: bool) -> Option<Difference> {
     for _ in 0..MAX_GUESSES {
         // Timer and segment may have come in the other order shortly before, or the kernel's clock may have
         // been read at the other end of the call. Anything that depends on microseconds is not a difference.
-        let doubts = best.uncertain.iter().map(|&i| Guess { event: i, what: What::Order });
-        let ends = [What::Late, What::Early, What::Between, What::Slow]
-            .map(|what| Guess { event: found.event, what });
+        let orders = best.uncertain.iter().map(|&i| Guess { event: i, kind: GuessKind::Order });
+        let clocks = [GuessKind::Late, GuessKind::Early, GuessKind::Between, GuessKind::Slow]
+            .map(|kind| Guess { event: found.event, kind });
         let near = |g: &Guess| g.event + GUESS_WITHIN >= found.event && !tried.contains(g);
-        let Some(guess) = ends.into_iter().chain(doubts.rev()).find(near) else { break };
+        let Some(guess) = clocks.into_iter().chain(orders.rev()).find(near) else { break };
         tried.push(guess);
         let mut guesses = best.guesses.clone();
         guesses.push(guess);
         let mut other = Replay::new(log, mask, guesses);
-        let found_then = other.run(log)?;
-        if found_then.event > found.event {
-            (best, found) = (other, found_then);
+        let found_by_other = other.run(log)?;
+        if found_by_other.event > found.event {
+            (best, found) = (other, found_by_other);
         }
     }
     Some(found)
 }
 
-type Found = Option<(&'static str, String)>;
+type Finding = Option<(&'static str, String)>;
 
 impl Replay {
     fn new(log: &Log, mask: u8, guesses: Vec<Guess>) -> Replay {
@@ -172,11 +172,11 @@ impl Replay {
             kernel: VecDeque::new(),
             model: VecDeque::new(),
             slack: 0,
-            moments: Moments::default(),
-            before: Look::default(),
+            send_times: SendTimes::default(),
+            before: Snapshot::default(),
             mask,
             number: 0,
-            left: Moments::survey(&log.events),
+            left: SendTimes::departures(&log.events),
             guesses,
             uncertain: Vec::new(),
         }
@@ -186,59 +186,59 @@ impl Replay {
         for (i, event) in log.events.iter().enumerate() {
             self.number = i;
             if let Some((what, how)) = self.step(event, log.events.get(i + 1)) {
-                return Some(Difference { event: i, what, how, model: self.look() });
+                return Some(Difference { event: i, what, how, model: self.snapshot() });
             }
         }
         None
     }
 
-    fn look(&self) -> Look {
-        Look::of_model(&self.tcp.info())
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::of_model(&self.tcp.info())
     }
 
-    /// When the kernel read its clock, as far as that is known: from the round trip that it measured,
+    /// Returns when the kernel read its clock, as far as that is known: from the round trip that it measured,
     /// otherwise from the millisecond in the timestamps that it sent.
-    fn moment(&mut self, event: &Event, next: Option<&Event>) -> Time {
-        let most = event.at + Span::from_nanos(event.took);
+    fn clock_reading(&mut self, event: &Event, next: Option<&Event>) -> Time {
+        let latest = event.at + Span::from_nanos(event.took);
         let rtt = self.tcp.tx.rtt.smoothed();
-        let told = match &event.input {
+        let shown = match &event.input {
             // The handshake's round trip shows when the SYN was sent.
             Input::Connect => next.and_then(|answer| {
-                let rtt = Span::from_micros(answer.look.first_rtt()?);
+                let rtt = Span::from_micros(answer.snapshot.first_rtt()?);
                 let left = (answer.at + USUAL_STAMP).as_nanos().checked_sub(rtt.as_nanos())?;
-                Some(Time::from_nanos(left)).filter(|&t| event.at <= t && t <= most)
+                Some(Time::from_nanos(left)).filter(|&t| event.at <= t && t <= latest)
             }),
             Input::Segment(ack) => {
-                let sent = self.moments.acknowledge(ack);
-                sent.zip(rtt).and_then(|(sent, rtt)| Moments::clock_of(sent, rtt, event, &self.before))
+                let sent = self.send_times.acknowledge(ack);
+                sent.zip(rtt).and_then(|(sent, rtt)| SendTimes::clock_of(sent, rtt, event, &self.before))
             }
             _ => self.left[self.number],
         };
         let stamp = event.out.iter().map(|b| b.ts).find(|&ts| ts != 0);
         let from = Time::from_nanos(stamp.map_or(0, |ts| (ts as u64).saturating_sub(1) * 1_000_000));
         let usual = event.at + USUAL_STAMP;
-        let at = told.unwrap_or(if from > usual && from <= most { from } else { usual });
+        let at = shown.unwrap_or(if from > usual && from <= latest { from } else { usual });
         let at = match () {
-            () if self.guesses(What::Late) => most,
-            () if self.guesses(What::Early) => self.held(event.at),
+            () if self.assumes(GuessKind::Late) => latest,
+            () if self.assumes(GuessKind::Early) => self.before_departure(event.at),
             () => at,
         };
         at.max(self.now)
     }
 
-    /// Packets that pacing has released since a moment may still be held in the kernel if its previous burst
-    /// left a moment later.
-    fn held(&self, at: Time) -> Time {
+    /// A clock reading just before the pacing timer's departure if that is at most [`PACED_EDGE`] before `at`:
+    /// in the kernel, whose previous burst may have left later, pacing may not have released its packets yet.
+    fn before_departure(&self, at: Time) -> Time {
         let departure = self.tcp.tx.s.next_departure;
         let close = departure <= at && departure + PACED_EDGE > at;
         if close { Time::from_nanos(departure.as_nanos().saturating_sub(1)) } else { at }
     }
 
-    fn guesses(&self, what: What) -> bool {
-        self.guesses.contains(&Guess { event: self.number, what })
+    fn assumes(&self, kind: GuessKind) -> bool {
+        self.guesses.contains(&Guess { event: self.number, kind })
     }
 
-    fn step(&mut self, event: &Event, next: Option<&Event>) -> Found {
+    fn step(&mut self, event: &Event, next: Option<&Event>) -> Finding {
         let late =
             if event.input == Input::Timer { 0 } else { event.took.saturating_sub(USUAL_CALL_NS) / 1000 };
         self.slack = (self.slack * 7 / 8).max(late);
@@ -247,36 +247,37 @@ impl Replay {
         match &event.input {
             Input::Timer => {}
             _ => {
-                let at = self.moment(event, next);
-                if let Some(found) = self.catch_up(at) {
+                let at = self.clock_reading(event, next);
+                if let Some(found) = self.expire_earlier_timers(at) {
                     return Some(found);
                 }
                 let departure = self.tcp.tx.s.next_departure;
-                if self.guesses(What::Between) && departure <= event.at + Span::from_nanos(event.took) {
+                if self.assumes(GuessKind::Between) && departure <= event.at + Span::from_nanos(event.took) {
                     self.now = Time::from_nanos(departure.as_nanos().saturating_sub(1)).max(self.now);
-                    self.give(&event.input);
+                    self.deliver(&event.input);
                     self.tcp.write(departure.max(self.now), 0, false, &mut self.out);
                 } else {
                     self.now = at;
-                    self.give(&event.input);
+                    self.deliver(&event.input);
                 }
             }
         }
         self.collect();
-        if let Some(found) = self.fire(event) {
+        if let Some(found) = self.expire_timers(event) {
             return Some(found);
         }
-        event.out.iter().for_each(|burst| self.moments.send(self.now, burst));
-        self.before = event.look;
+        event.out.iter().for_each(|burst| self.send_times.send(self.now, burst));
+        self.before = event.snapshot;
         self.compare(event, next)
     }
 
-    /// Processes timers that were due before `at`: packets of the kernel's timers would be an event. A pacing
-    /// timer that finds nothing to send counts too.
-    fn catch_up(&mut self, at: Time) -> Found {
-        let mut swapped = self.guesses(What::Order);
+    /// Lets timers expire that were due before `at`, including a pacing timer with no packet to send. Returns a
+    /// difference if they send packets: packets of a timer of the kernel would be an event.
+    fn expire_earlier_timers(&mut self, at: Time) -> Finding {
+        let mut swapped = self.assumes(GuessKind::Order);
         while let Some(due) = self.tcp.next_wake().filter(|&due| due < at + EARLY) {
-            let (usual, uncertain) = if ticks(due) { (TICK_LATE, LATE) } else { (EARLY, UNCERTAIN_ORDER) };
+            let (usual, uncertain) =
+                if waits_for_tick(due) { (TICK_LATE, LATE) } else { (EARLY, UNCERTAIN_ORDER) };
             let close = at < due + uncertain;
             if close && self.uncertain.last() != Some(&self.number) {
                 self.uncertain.push(self.number);
@@ -285,8 +286,8 @@ impl Replay {
                 break;
             }
             swapped &= !close;
-            let late = if self.guesses(What::Slow) { PACED_LATE_MAX } else { PACED_LATE };
-            self.wake(if ticks(due) { due } else { (due + late).min(at) });
+            let late = if self.assumes(GuessKind::Slow) { PACED_LATE_MAX } else { PACED_LATE };
+            self.wake(if waits_for_tick(due) { due } else { (due + late).min(at) });
             if !self.model.is_empty() {
                 let late = at.since(due).as_micros();
                 return Some(("timer", format!("the model's fired, the kernel's not within {late} us")));
@@ -295,7 +296,7 @@ impl Replay {
         None
     }
 
-    fn give(&mut self, input: &Input) {
+    fn deliver(&mut self, input: &Input) {
         let (now, out) = (self.now, &mut self.out);
         match input {
             Input::Connect => self.tcp.connect(now, out),
@@ -333,7 +334,7 @@ impl Replay {
         self.collect();
     }
 
-    /// Takes what the model sent, and removes what both sent.
+    /// Takes the model's new packets, and removes the packets that both have sent.
     fn collect(&mut self) {
         self.model.extend(self.out.drain(..).map(|s| Packet {
             seq: s.seq as i64,
@@ -350,8 +351,8 @@ impl Replay {
         }
     }
 
-    /// The kernel sent more than the model so far, so its timer expired.
-    fn fire(&mut self, event: &Event) -> Found {
+    /// Lets timers of the model expire while the kernel has sent more, which shows that its timer expired.
+    fn expire_timers(&mut self, event: &Event) -> Finding {
         let seen = event.at;
         while !self.kernel.is_empty() && self.model.is_empty() {
             let k = self.kernel[0];
@@ -366,25 +367,25 @@ impl Replay {
                 ));
             }
             // A timer expired long before and found nothing to send.
-            if ticks(due) && due + LATE < seen {
+            if waits_for_tick(due) && due + LATE < seen {
                 self.wake(due);
                 continue;
             }
             let stamp = Time::from_nanos((k.ts as u64).saturating_sub(1) * 1_000_000).min(seen);
             let before = due + PACED_LATE_MAX < stamp || k.ts == 0 && due + UNCERTAIN_ORDER < seen;
-            if !ticks(due) && before && !self.guesses(What::Slow) {
+            if !waits_for_tick(due) && before && !self.assumes(GuessKind::Slow) {
                 self.wake(due + PACED_LATE);
                 continue;
             }
             // The round trip shows when it expired; otherwise the timestamp, to the millisecond; otherwise
             // the tick when it was seen.
-            let usual = match ticks(due) {
+            let usual = match waits_for_tick(due) {
                 true if k.ts == 0 => seen,
                 true => stamp,
-                false if self.guesses(What::Early) => due,
+                false if self.assumes(GuessKind::Early) => due,
                 false => stamp.max(due + PACED_LATE).min(seen),
             };
-            let left = self.left[self.number].filter(|_| !self.guesses(What::Early));
+            let left = self.left[self.number].filter(|_| !self.assumes(GuessKind::Early));
             let at = due.max(left.map_or(usual, |left| left.max(stamp)));
             self.slack = self.slack.max(seen.since(at).as_micros().min(1_000));
             self.wake(at);
@@ -392,13 +393,13 @@ impl Replay {
         None
     }
 
-    fn compare(&mut self, event: &Event, next: Option<&Event>) -> Found {
+    fn compare(&mut self, event: &Event, next: Option<&Event>) -> Finding {
         match (self.kernel.front(), self.model.front()) {
             // A SYN is outstanding: the state of a connection that is not established is not compared.
             (None, None) if event.input == Input::Connect => None,
             (None, None) => {
-                let model = self.look();
-                let found = event.look.difference(&model, self.slack);
+                let model = self.snapshot();
+                let found = event.snapshot.difference(&model, self.slack);
                 found.map(|(field, k, m)| (field, format!("kernel {k}, model {m}")))
             }
             // Paced, and the next departure is imminent: the model may already consider it due.

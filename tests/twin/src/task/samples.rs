@@ -97,7 +97,7 @@ fn print_difference(log: &Log, d: &Difference, show: bool) {
         for b in &e.out {
             println!("      > {}+{} by {} flags {:#x} ts {}", b.seq, b.len, b.mss, b.flags, b.ts);
         }
-        println!("      ={}", e.look);
+        println!("      ={}", e.snapshot);
     }
     println!("  model:{}", d.model);
 }

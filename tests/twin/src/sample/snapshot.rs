@@ -52,16 +52,16 @@ const FIELDS: [(&str, usize, usize, Within); 23] = [
 
 /// A snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Look(pub [u64; FIELDS.len()]);
+pub struct Snapshot(pub [u64; FIELDS.len()]);
 
-impl Look {
+impl Snapshot {
     /// Number of fields.
     pub const FIELDS: usize = FIELDS.len();
 
     /// Reads the bytes of a `tcp_info`; `None` if a kernel's is too short.
-    pub fn of_kernel(bytes: &[u8]) -> Option<Look> {
-        let mut look = Look::default();
-        for (value, &(name, at, size, _)) in look.0.iter_mut().zip(&FIELDS) {
+    pub fn of_kernel(bytes: &[u8]) -> Option<Snapshot> {
+        let mut snapshot = Snapshot::default();
+        for (value, &(name, at, size, _)) in snapshot.0.iter_mut().zip(&FIELDS) {
             let mut b = [0; 8];
             b[..size].copy_from_slice(bytes.get(at..at + size)?);
             *value = u64::from_le_bytes(b);
@@ -73,12 +73,12 @@ impl Look {
                 _ => {}
             }
         }
-        Some(look)
+        Some(snapshot)
     }
 
     /// Takes a snapshot of the model.
-    pub fn of_model(info: &Info) -> Look {
-        Look([
+    pub fn of_model(info: &Info) -> Snapshot {
+        Snapshot([
             info.ca_state as u64,
             info.snd_mss as u64,
             info.unacked as u64,
@@ -111,7 +111,7 @@ impl Look {
 
     /// Returns the first field in which the model differs: its name, the kernel's value, the model's.
     /// `slack_us`: uncertainty of the times of the last packets.
-    pub fn difference(&self, model: &Look, slack_us: u64) -> Option<(&'static str, u64, u64)> {
+    pub fn difference(&self, model: &Snapshot, slack_us: u64) -> Option<(&'static str, u64, u64)> {
         let rtt = self.get("rtt");
         let clock = CLOCK_US + slack_us + rtt / CLOCK_SHARE;
         FIELDS.iter().zip(self.0.iter().zip(&model.0)).find_map(|(&(name, _, _, within), (&k, &m))| {
@@ -127,12 +127,12 @@ impl Look {
     }
 
     /// The fields that changed since `before`, as `index:value`.
-    pub fn changes(&self, before: &Look) -> String {
+    pub fn changes(&self, before: &Snapshot) -> String {
         let changed = self.0.iter().zip(&before.0).enumerate().filter(|(_, (new, old))| new != old);
         changed.map(|(i, (new, _))| format!(" {i}:{new}")).collect()
     }
 
-    /// Applies the text written by [`Look::changes`].
+    /// Applies the text written by [`Snapshot::changes`].
     pub fn change(&mut self, text: &str) -> Option<()> {
         for pair in text.split_whitespace() {
             let (i, value) = pair.split_once(':')?;
@@ -143,16 +143,16 @@ impl Look {
 }
 
 /// Prints `name=value` of all fields.
-impl std::fmt::Display for Look {
+impl std::fmt::Display for Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         FIELDS.iter().zip(&self.0).try_for_each(|((name, ..), value)| write!(f, " {name}={value}"))
     }
 }
 
-impl Look {
+impl Snapshot {
     /// The smoothed round trip in eighths of a microsecond, as implied by the pacing rate
     /// (`tcp_update_pacing_rate`); `None` if it disagrees with the reported one.
-    pub fn eighths_of_rtt(&self, before: &Look) -> Option<u64> {
+    pub fn eighths_of_rtt(&self, before: &Snapshot) -> Option<u64> {
         let [cwnd, ssthresh, rate, rtt] =
             ["snd_cwnd", "snd_ssthresh", "pacing_rate", "rtt"].map(|f| self.get(f));
         let more = |name: &str| self.get(name).saturating_sub(before.get(name));

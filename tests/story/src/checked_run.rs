@@ -14,45 +14,45 @@ const BURST: f64 = 16.0;
 
 /// A flow of the result, with what the scenario states about it.
 #[derive(Clone, Debug)]
-pub struct SeenFlow {
+pub struct ComparedFlow {
     /// The summary, already checked against the series.
     pub result: FlowResult,
     /// Link directions on the flow's path.
-    pub ways: Vec<(usize, bool)>,
+    pub directions: Vec<(usize, bool)>,
     /// TCP that sends as much as it can while it is active.
     pub greedy: bool,
     /// The tightest limit on its path, Mbit/s.
     pub limit: Option<f64>,
     /// Share of its time spent waiting for timeouts, by the samples.
-    pub waited: Option<f64>,
+    pub timeout_share: Option<f64>,
     /// Share of its time in recovery, by the samples.
-    pub repaired: f64,
+    pub recovery_share: f64,
 }
 
 /// A stage of the path.
 #[derive(Clone, Debug)]
-pub struct SeenElement {
+pub struct ComparedStage {
     /// `link.direction.stage`, followed by `@flow` if flows were measured alone.
     pub name: String,
     pub dropped: u64,
     /// Packets that arrived at the stage.
-    pub came: u64,
+    pub arrived: u64,
     /// The longest queue, packets.
     pub queue: u64,
     /// Longest time of a packet in the stage, ms.
     pub inside_ms: f64,
 }
 
-/// What the headline calls a variant: a variant, or one of its flows measured alone.
+/// What the headline names as a variant: a variant, or one of its flows measured alone.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ComparedVariant {
     /// Name in the headline.
     pub name: String,
     /// Index of the variant in the run.
-    pub at: usize,
-    pub flows: Vec<SeenFlow>,
+    pub index: usize,
+    pub flows: Vec<ComparedFlow>,
     /// Stages of the path.
-    pub elements: Vec<SeenElement>,
+    pub elements: Vec<ComparedStage>,
     /// Limit of all flows together, Mbit/s.
     pub limit: Option<f64>,
     pub result: VariantResult,
@@ -62,10 +62,10 @@ pub struct Seen {
 }
 
 /// A run, and how its series contradict its summary.
-pub struct SeenRun {
+pub struct CheckedRun {
     pub run: Run,
     /// Variants (or flows measured alone), in order.
-    pub seen: Vec<Seen>,
+    pub compared: Vec<ComparedVariant>,
     /// Contradictions between series and summary.
     pub wrong: Vec<String>,
 }
@@ -74,28 +74,28 @@ pub struct SeenRun {
 ///
 /// # Panics
 /// If the text is not a scenario, a run fails, or the results cannot be read.
-pub fn play(text: &str, repeats: u32, clock: Clock) -> SeenRun {
-    seen(text, run(text, repeats, clock), None)
+pub fn play(text: &str, repeats: u32, clock: Clock) -> CheckedRun {
+    read_back(text, run(text, repeats, clock), None)
 }
 
 /// Runs a scenario in the simulator, next to a stand-in for a kernel's run: another seed and more loss.
 ///
 /// # Panics
 /// As [`play`].
-pub fn play_beside(text: &str) -> SeenRun {
+pub fn play_with_stand_in(text: &str) -> CheckedRun {
     let other = text.replace("probability = 0.002", "probability = 0.03").replace("seed = ", "seed = 1");
-    let mut beside = run(&other, 1, Clock::Sim).1.run().variants;
-    beside.iter_mut().for_each(|v| v.clock = Clock::Kernel);
-    seen(text, run(text, 1, Clock::Sim), Some(beside))
+    let mut kernel_variants = run(&other, 1, Clock::Sim).1.run().variants;
+    kernel_variants.iter_mut().for_each(|v| v.clock = Clock::Kernel);
+    read_back(text, run(text, 1, Clock::Sim), Some(kernel_variants))
 }
 
 /// Runs a scenario in the simulator and on the real kernel.
 ///
 /// # Panics
 /// As [`play`].
-pub fn play_both(text: &str) -> SeenRun {
-    let beside = run(text, 1, Clock::Kernel).1.run().variants;
-    seen(text, run(text, 1, Clock::Sim), Some(beside))
+pub fn play_both(text: &str) -> CheckedRun {
+    let kernel_variants = run(text, 1, Clock::Kernel).1.run().variants;
+    read_back(text, run(text, 1, Clock::Sim), Some(kernel_variants))
 }
 
 fn run(text: &str, repeats: u32, clock: Clock) -> (Experiment, Outcomes) {
@@ -107,25 +107,25 @@ fn run(text: &str, repeats: u32, clock: Clock) -> (Experiment, Outcomes) {
     (experiment, outcomes)
 }
 
-fn seen(
+fn read_back(
     text: &str,
     (experiment, outcomes): (Experiment, Outcomes),
-    beside: Option<Vec<VariantResult>>,
-) -> SeenRun {
+    kernel_variants: Option<Vec<VariantResult>>,
+) -> CheckedRun {
     let mut run = outcomes.run();
-    let (own, both) = (run.variants.len(), beside.is_some());
-    run.variants.extend(beside.into_iter().flatten());
+    let (own, both) = (run.variants.len(), kernel_variants.is_some());
+    run.variants.extend(kernel_variants.into_iter().flatten());
     (run.headline, run.facts) = report::headline(&run);
     let run = read_json(&to_json(&run)).expect("JSON that was just written");
     assert!(own == experiment.variants.len() && (!both || run.variants.len() == 2 * own), "{text}");
     let mut wrong = Vec::new();
-    let mut seen = Vec::new();
+    let mut compared = Vec::new();
     for (i, variant) in run.variants.iter().take(own).enumerate() {
         let scenario = &experiment.variants[i].scenario;
         let series = series(&outcomes, i, &run);
-        seen.extend(variant_seen(i, variant, scenario, &series, &mut wrong));
+        compared.extend(compared_variants(i, variant, scenario, &series, &mut wrong));
     }
-    SeenRun { run, seen, wrong }
+    CheckedRun { run, compared, wrong }
 }
 
 /// A repeat's measured interval, and its series as read from Parquet.
@@ -154,13 +154,13 @@ fn mean(list: impl Iterator<Item = f64>) -> f64 {
     all.iter().sum::<f64>() / all.len() as f64
 }
 
-fn variant_seen(
-    at: usize,
+fn compared_variants(
+    index: usize,
     variant: &VariantResult,
     scenario: &Scenario,
     repeats: &[RepeatSeries],
     wrong: &mut Vec<String>,
-) -> Vec<Seen> {
+) -> Vec<ComparedVariant> {
     let mut all = Vec::new();
     let mut complain = |what: String| wrong.push(format!("{}: {what}", variant.name));
     for (i, result) in variant.flows.iter().enumerate() {
@@ -168,31 +168,31 @@ fn variant_seen(
         let together = !variant.one_at_a_time;
         check_goodput(result, &flow_series, repeats, (together, variant.clock), &mut complain);
         let flow = scenario.flows.iter().find(|f| is_of(&result.name, &f.name, f.count)).expect("its flow");
-        let index = scenario.flows.iter().position(|f| f.name == flow.name).expect("its flow");
-        let limits = PathLimits::new(scenario, variant.one_at_a_time.then_some(index));
+        let flow_index = scenario.flows.iter().position(|f| f.name == flow.name).expect("its flow");
+        let limits = PathLimits::new(scenario, variant.one_at_a_time.then_some(flow_index));
         let relays = flow.via.iter().map(|&r| scenario.relays[r].host);
         let hosts: Vec<usize> = std::iter::once(flow.from).chain(relays).chain([flow.to]).collect();
         let route: Vec<_> =
-            hosts.windows(2).flat_map(|leg| scenario.route(leg[0], leg[1]).expect("a way")).collect();
+            hosts.windows(2).flat_map(|leg| scenario.route(leg[0], leg[1]).expect("a route")).collect();
         let tcp = !result.is_udp();
         if let [series] = flow_series[..] {
             crate::times::check_flow(result, flow, scenario, series, &mut complain);
         }
         let waits: Option<Vec<f64>> = flow_series.iter().map(|s| crate::value::waited(s)).collect();
-        all.push(SeenFlow {
+        all.push(ComparedFlow {
             result: result.clone(),
-            ways: route.iter().map(|h| (h.link, h.forward)).collect(),
+            directions: route.iter().map(|h| (h.link, h.forward)).collect(),
             greedy: greedy(&flow.app),
-            limit: limits.flows[index],
-            waited: waits.filter(|_| tcp).map(|w| mean(w.into_iter())),
-            repaired: mean(flow_series.iter().map(|s| crate::value::repaired(s))),
+            limit: limits.flows[flow_index],
+            timeout_share: waits.filter(|_| tcp).map(|w| mean(w.into_iter())),
+            recovery_share: mean(flow_series.iter().map(|s| crate::value::repaired(s))),
         });
     }
     if let [repeat] = repeats {
         crate::value::check_jain(variant, &mut complain);
         crate::times::check_all_flows(variant, scenario, &repeat.series.flows, &mut complain);
     }
-    let elements: Vec<SeenElement> = variant
+    let elements: Vec<ComparedStage> = variant
         .elements
         .iter()
         .enumerate()
@@ -209,24 +209,26 @@ fn variant_seen(
             if peak > e.max_queue_packets {
                 complain(format!("{} held {peak} by its series, {} at most", e.name, e.max_queue_packets));
             }
-            SeenElement {
+            ComparedStage {
                 name: e.name.clone(),
                 dropped: e.dropped_packets,
-                came: e.passed_packets + e.dropped_packets,
+                arrived: e.passed_packets + e.dropped_packets,
                 queue: e.max_queue_packets,
                 inside_ms: e.delay_ms.max - crate::check::travel_ms(scenario, &e.name),
             }
         })
         .collect();
-    let whole = |name: String, flows: Vec<SeenFlow>, elements: Vec<SeenElement>, limit, alone| Seen {
-        name,
-        at,
-        flows,
-        elements,
-        limit,
-        alone,
-        result: variant.clone(),
-        scenario: scenario.clone(),
+    let whole = |name: String, flows: Vec<ComparedFlow>, elements: Vec<ComparedStage>, limit, alone| {
+        ComparedVariant {
+            name,
+            index,
+            flows,
+            elements,
+            limit,
+            alone,
+            result: variant.clone(),
+            scenario: scenario.clone(),
+        }
     };
     if !variant.one_at_a_time {
         let limit = PathLimits::new(scenario, None).all;
@@ -235,7 +237,7 @@ fn variant_seen(
     let each = all.into_iter().map(|flow| {
         let name = flow.result.name.clone();
         let is_own =
-            |e: &&SeenElement| e.name.split_once('@').is_some_and(|(_, run)| is_of(&name, run, u32::MAX));
+            |e: &&ComparedStage| e.name.split_once('@').is_some_and(|(_, run)| is_of(&name, run, u32::MAX));
         let elements = elements.iter().filter(is_own).cloned().collect();
         let limit = flow.limit;
         whole(format!("{} / {name}", variant.name), vec![flow], elements, limit, true)

@@ -7,7 +7,7 @@
 //! it acknowledges was sent, if that is within the call.
 
 use super::log::{Ack, Burst, Event, Input};
-use super::look::Look;
+use super::snapshot::Snapshot;
 use std::collections::BTreeMap;
 use units::{Span, Time};
 
@@ -29,12 +29,12 @@ struct Sent {
 
 /// When packets were sent, in the model's time.
 #[derive(Default)]
-pub struct Moments {
+pub struct SendTimes {
     sent: BTreeMap<u64, Sent>,
     acked: u64,
 }
 
-impl Moments {
+impl SendTimes {
     /// Notes a burst that was sent.
     pub fn send(&mut self, at: Time, burst: &Burst) {
         let (mut seq, end) = (burst.seq.max(0) as u64, burst.seq.max(0) as u64 + burst.len as u64);
@@ -75,13 +75,13 @@ impl Moments {
     /// Returns when the packets of writes and timers were sent, by event number, as far as the round trips
     /// measured by the kernel show it. A timer's packets were seen some time later; a write's were sent
     /// during the call.
-    pub fn survey(events: &[Event]) -> Vec<Option<Time>> {
+    pub fn departures(events: &[Event]) -> Vec<Option<Time>> {
         let mut left = vec![None; events.len()];
-        let mut sent = Moments::default();
-        let mut before: Option<&Look> = None;
+        let mut sent = SendTimes::default();
+        let mut before: Option<&Snapshot> = None;
         let mut eighths: Option<u64> = None;
         for (i, event) in events.iter().enumerate() {
-            let known = before.and_then(|b| event.look.eighths_of_rtt(b));
+            let known = before.and_then(|b| event.snapshot.eighths_of_rtt(b));
             if let Input::Segment(ack) = &event.input
                 && let Some(from) = sent.acknowledge(ack)
                 && let Some((old, new)) = eighths.zip(known)
@@ -102,15 +102,15 @@ impl Moments {
             }
             event.out.iter().for_each(|b| sent.send(Time::from_nanos(i as u64), b));
             eighths = known;
-            before = Some(&event.look);
+            before = Some(&event.snapshot);
         }
         left
     }
 
     /// Returns when `event` reached the kernel's clock, if its round trip shows it. `rtt`: the model's
     /// smoothed one before.
-    pub fn clock_of(sent: Time, rtt: Span, event: &Event, before: &Look) -> Option<Time> {
-        let after = event.look.eighths_of_rtt(before)? as i64 * 1000;
+    pub fn clock_of(sent: Time, rtt: Span, event: &Event, before: &Snapshot) -> Option<Time> {
+        let after = event.snapshot.eighths_of_rtt(before)? as i64 * 1000;
         let rtt = rtt.as_nanos() as i64;
         let sample = after - 7 * rtt;
         let known = sent.as_nanos() as i64 + sample;

@@ -1,6 +1,6 @@
-//! Measures host jitter. `unrest learn kernel|sim [ROUNDS]` prints quantiles of how late hosts are (on the
-//! kernel as root); `unrest kernel [RUNS]` measures the repeats' cells on this machine and prints a line for
-//! each run; `unrest` compares the recorded runs with the simulator, `unrest FILE` those in another file.
+//! Measures host jitter. `host-jitter learn kernel|sim [ROUNDS]` prints quantiles of how late hosts are (on the
+//! kernel as root); `host-jitter kernel [RUNS]` measures the repeats' cells on this machine and prints a line for
+//! each run; `host-jitter` compares the recorded runs with the simulator, `host-jitter FILE` those in another file.
 
 use twin::{quantile, reaction, repeats};
 
@@ -14,7 +14,9 @@ pub fn run(args: &[String]) -> Result<(), String> {
         (None, _) => compare(repeats::RECORDED),
         (Some("learn"), Some(on @ ("kernel" | "sim"))) => number(2, 3).and_then(|n| learn(on == "kernel", n)),
         (Some("kernel"), _) => number(1, 5).and_then(measure),
-        (Some("learn"), _) => Err("unrest [learn kernel|sim [ROUNDS] | kernel [RUNS] | FILE]".into()),
+        (Some("learn"), _) => {
+            Err("usage: host-jitter [learn kernel|sim [ROUNDS] | kernel [RUNS] | FILE]".into())
+        }
         (Some(file), _) => {
             std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}")).and_then(|t| compare(&t))
         }
