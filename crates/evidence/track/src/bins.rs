@@ -35,7 +35,7 @@ impl Bins {
 
     /// Moves the bins to memory of their exact size and returns the old memory.
     pub fn take_memory(&mut self) -> Vec<Bin> {
-        moved_out(&mut self.list)
+        move_to_exact_size(&mut self.list)
     }
 
     /// Returns the bins of a finished track, to be merged further.
@@ -58,7 +58,7 @@ impl Bins {
     }
 
     /// Index of the bin used last.
-    pub fn at_hand(&self) -> usize {
+    pub fn current(&self) -> usize {
         self.at
     }
 
@@ -177,7 +177,7 @@ impl Bins {
 }
 
 /// Moves the contents of `list` to memory of their exact size; returns the old memory, emptied.
-pub fn moved_out<T: Copy>(list: &mut Vec<T>) -> Vec<T> {
+pub fn move_to_exact_size<T: Copy>(list: &mut Vec<T>) -> Vec<T> {
     let exact = list.as_slice().to_vec();
     let mut had = std::mem::replace(list, exact);
     had.clear();

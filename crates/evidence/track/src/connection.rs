@@ -224,7 +224,7 @@ impl TrackedConnection {
             if was_out[i] > 0 {
                 let (timer, repairs) =
                     sent.filter(|_| i == side).map_or((false, false), |s| (s.timer.is_some(), s.repairs));
-                d.watch_silence(last, now, timer, repairs || i != side && d.was_held(p, was_out[i]));
+                d.watch_silence(last, now, timer, repairs || i != side && d.is_overdue_ack(p, was_out[i]));
             }
             d.watch_window(now);
         }
@@ -292,7 +292,7 @@ impl TrackedConnection {
 
     /// Judges a silence of the capture by the sender's retransmission timer.
     fn judge_by_timers(&self, side: usize, p: &TcpPacket, silence: Span) -> SilenceJudgement {
-        match self.data[1 - side].as_ref().is_some_and(|d| d.outwaited_its_timer(p, silence)) {
+        match self.data[1 - side].as_ref().is_some_and(|d| d.exceeded_its_timer(p, silence)) {
             true => SilenceJudgement::Less,
             false => SilenceJudgement::Unknown,
         }
@@ -300,8 +300,8 @@ impl TrackedConnection {
 
     /// Returns whether data is in flight that the packet, the first after a silence, does not retransmit:
     /// then no timer ended the silence.
-    pub fn is_on_its_way(&self, side: usize, p: &TcpPacket) -> bool {
-        let again = self.data[side].as_ref().is_some_and(|d| d.is_sent_again(p));
+    pub fn is_other_data_in_flight(&self, side: usize, p: &TcpPacket) -> bool {
+        let again = self.data[side].as_ref().is_some_and(|d| d.retransmits_in_flight(p));
         !again && self.directions().any(|d| d.outstanding())
     }
 

@@ -182,8 +182,8 @@ impl Direction {
         }
         let probes = seq >= self.stream.nxt && self.sizes.is_probe(p);
         self.sizes.learn(p);
-        if self.sizes.follow(p) {
-            self.unstick(now);
+        if self.sizes.process(p) {
+            self.end_stuck_span(now);
         }
         let segments = if probes { 1 } else { self.sizes.segments(p.len) };
         if probes && self.stuck.probe.is_none_or(|probe| probe.len < p.len) {
@@ -229,7 +229,7 @@ impl Direction {
         }
         self.end_pause(now, (last, gap), end, timer);
         if self.scoreboard.list.len() > scoreboard::MAX_SEGMENTS {
-            self.give_up();
+            self.drop_oldest_segment();
         }
         self.settle(now);
         let seq = seq.saturating_sub(self.stream.start);
@@ -336,7 +336,7 @@ impl Direction {
 
     /// Drops the oldest segment, because too much is outstanding.
     #[cold]
-    fn give_up(&mut self) {
+    fn drop_oldest_segment(&mut self) {
         if let Some(s) = self.scoreboard.list.pop_front() {
             if s.sacked {
                 self.scoreboard.sacked -= s.len;
@@ -419,14 +419,14 @@ impl Direction {
     }
 
     /// Returns whether the packet, of this sender, retransmits data in flight.
-    pub fn is_sent_again(&self, p: &TcpPacket) -> bool {
+    pub fn retransmits_in_flight(&self, p: &TcpPacket) -> bool {
         p.len > 0 && self.outstanding() && unwrap(self.stream.nxt, p.seq) < self.stream.nxt
     }
 
     /// Returns whether the packet, of the receiver, acknowledges data that was in flight for `silence`
     /// without a retransmission, far longer than any retransmission timer allows (RFC 6298 section 5): by the
     /// sender's timer less time has passed.
-    pub fn outwaited_its_timer(&self, p: &TcpPacket, silence: Span) -> bool {
+    pub fn exceeded_its_timer(&self, p: &TcpPacket, silence: Span) -> bool {
         let ack = unwrap(self.stream.una, p.ack);
         let oldest = self.scoreboard.list.front();
         oldest.is_some_and(|s| ack > s.seq && ack <= self.stream.nxt)
@@ -447,7 +447,7 @@ impl Direction {
         let counts = c.packets ^ c.fast ^ c.lost_up ^ c.dup_acks ^ c.probes ^ c.resets;
         let rtts = self.rtt.down.samples() ^ self.rtt.up.samples() ^ self.rtt.total.samples();
         let lists =
-            self.scoreboard.list.len() ^ self.log.len() ^ self.bins.at_hand() ^ self.pauses.waits.len();
+            self.scoreboard.list.len() ^ self.log.len() ^ self.bins.current() ^ self.pauses.waits.len();
         let blocks = self.acks.blocks[0].0 ^ self.acks.blocks[3].1;
         let more = self.stream.start ^ self.times.spacing.as_nanos() ^ self.bursts.done.bytes;
         let mss = self.handshake.mss.unwrap_or(0) as u64;

@@ -1,12 +1,12 @@
 //! The first few packet numbers that show something, and their count, in bounded memory.
 
 /// Packet numbers kept: enough to look at as evidence.
-const KEPT: usize = 5;
+const MAX_KEPT: usize = 5;
 
 /// The numbers of the first few packets of a kind ([`capture::TcpPacket::number`]), and how many there were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FirstPackets {
-    numbers: [u32; KEPT],
+    numbers: [u32; MAX_KEPT],
     total: u64,
 }
 
@@ -21,7 +21,7 @@ impl FirstPackets {
 
     /// The first few packet numbers, in order.
     pub fn numbers(&self) -> &[u32] {
-        &self.numbers[..self.total.min(KEPT as u64) as usize]
+        &self.numbers[..self.total.min(MAX_KEPT as u64) as usize]
     }
 
     /// The number of packets added.

@@ -5,7 +5,7 @@
 //! indicates waits longer, because a D-SACK may show that the packet had arrived.
 
 use crate::between::ExternalFate;
-use crate::bins::moved_out;
+use crate::bins::move_to_exact_size;
 use crate::{LoggedPacket, PackedSpan, PacketFate};
 use std::collections::VecDeque;
 use units::{Span, Time};
@@ -133,7 +133,7 @@ impl PacketLog {
     /// Moves the lists to memory of their exact size and returns the old memory.
     pub fn take_memory(&mut self) -> PooledLog {
         PooledLog {
-            done: moved_out(&mut self.done),
+            done: move_to_exact_size(&mut self.done),
             pending: match self.pending.is_empty() {
                 true => std::mem::take(&mut self.pending),
                 false => VecDeque::new(),
@@ -190,7 +190,7 @@ impl PacketLog {
 
     /// Notes that `bytes` of the packet seem to be lost. The entry is not settled before `hold`.
     pub fn lost(&mut self, number: u32, bytes: u32, segments: u32, hold: Time) {
-        self.suspect(number, bytes, segments);
+        self.note_suspected(number, bytes, segments);
         if let Some(e) = self.get(number) {
             e.open = e.open.saturating_sub(bytes);
             e.hold = e.hold.max(hold);
@@ -199,7 +199,7 @@ impl PacketLog {
 
     /// Notes that `bytes` of the packet were retransmitted but may have arrived the first time: their fate
     /// stays open.
-    pub fn suspect(&mut self, number: u32, bytes: u32, segments: u32) {
+    pub fn note_suspected(&mut self, number: u32, bytes: u32, segments: u32) {
         if let Some(e) = self.get(number).filter(|e| !e.known) {
             e.lost = e.lost.saturating_add(bytes).min(e.bytes);
             e.lost_segments = (e.lost_segments as u32 + segments).min(u16::MAX as u32) as u16;

@@ -59,10 +59,10 @@ pub fn track_datagrams_too(
 }
 
 /// Receives each batch, with the bytes read so far and the file's length.
-type Taker<'a> = dyn FnMut(&Batch, (u64, Option<u64>)) + 'a;
+type BatchSink<'a> = dyn FnMut(&Batch, (u64, Option<u64>)) + 'a;
 
 /// Reads the capture to its end.
-fn decode(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReader {
+fn decode(mut reader: CaptureReader, take: &mut BatchSink<'_>) -> CaptureReader {
     #[cfg(not(target_arch = "wasm32"))]
     if reader.is_packed() {
         return decode_ahead(reader, take);
@@ -78,19 +78,19 @@ fn decode(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReader {
 /// Reads the capture to its end on a thread of its own, a few batches ahead of `take`: decompression takes
 /// longer than tracking.
 #[cfg(not(target_arch = "wasm32"))]
-fn decode_ahead(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReader {
+fn decode_ahead(mut reader: CaptureReader, take: &mut BatchSink<'_>) -> CaptureReader {
     use std::sync::mpsc::sync_channel;
     use std::thread;
 
     /// Batches that the reader may be ahead.
-    const AHEAD: usize = 8;
+    const BATCHES_AHEAD: usize = 8;
     /// Calls of [`CaptureReader::fill`] for each batch: handing one over costs as much as tracking a hundred
     /// packets.
-    const FILLS: usize = 16;
+    const FILLS_PER_BATCH: usize = 16;
 
-    let (full, filled) = sync_channel::<(Batch, (u64, Option<u64>))>(AHEAD);
+    let (full, filled) = sync_channel::<(Batch, (u64, Option<u64>))>(BATCHES_AHEAD);
     // Batches are sent back to be filled again, so nothing is allocated once they have grown.
-    let (empty, emptied) = sync_channel::<Batch>(AHEAD + 2);
+    let (empty, emptied) = sync_channel::<Batch>(BATCHES_AHEAD + 2);
     let reader = thread::scope(|scope| {
         let decoding = scope.spawn(move || {
             loop {
@@ -98,7 +98,7 @@ fn decode_ahead(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReade
                 batch.clear();
                 let more = reader.fill(&mut batch);
                 // At the end of the file these calls append nothing.
-                (1..FILLS).for_each(|_| _ = reader.fill(&mut batch));
+                (1..FILLS_PER_BATCH).for_each(|_| _ = reader.fill(&mut batch));
                 if !more || full.send((batch, reader.progress())).is_err() {
                     return reader;
                 }

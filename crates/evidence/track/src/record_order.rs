@@ -13,13 +13,13 @@ use units::{Span, Time};
 
 /// How many records a reordered one may be late: the Linux kernel takes at most as many packets from one
 /// queue of a network card before it polls the next (`NAPI_POLL_WEIGHT`).
-const DEPTH: usize = 64;
+const MAX_LATE_RECORDS: usize = 64;
 /// This many early records in a row prove that the clock was set back: a queue that is polled late holds
 /// fewer.
-const SET_BACK: usize = 2 * DEPTH;
+const SET_BACK: usize = 2 * MAX_LATE_RECORDS;
 /// This many records in order prove that there is only one queue: first at the beginning, second after
 /// reordering was seen.
-const QUIET: [usize; 2] = [DEPTH, 64 * DEPTH];
+const RECORDS_IN_ORDER: [usize; 2] = [MAX_LATE_RECORDS, 64 * MAX_LATE_RECORDS];
 /// No network card delays a record for longer. Two records in a row that are earlier by more than this prove
 /// that the clock was set back.
 const MAX_REORDERING: Span = Span::from_secs(1);
@@ -58,9 +58,9 @@ impl RecordOrder {
             held: VecDeque::new(),
             run: Vec::new(),
             latest: Time::ZERO,
-            depth: DEPTH,
+            depth: MAX_LATE_RECORDS,
             in_order: 0,
-            quiet: QUIET[0],
+            quiet: RECORDS_IN_ORDER[0],
         }
     }
 
@@ -81,7 +81,7 @@ impl RecordOrder {
         self.in_order += 1;
         if time < self.latest {
             let early = self.latest.since(time);
-            (self.depth, self.in_order, self.quiet) = (DEPTH, 0, QUIET[1]);
+            (self.depth, self.in_order, self.quiet) = (MAX_LATE_RECORDS, 0, RECORDS_IN_ORDER[1]);
             self.run.push((time, packet));
             let first = self.run.first().map_or(time, |r| r.0);
             let most = if self.latest.since(first) > MAX_REORDERING { 2 } else { SET_BACK };

@@ -13,9 +13,9 @@ use std::num::NonZeroU64;
 use units::{Span, Time};
 
 /// Number of ACKs whose echo is awaited.
-const MARKS: usize = 8;
+const MAX_AWAITED_ECHOES: usize = 8;
 /// A low one of this many samples is used: the time that a sender waits between ACK and packet is not path delay.
-const RECENT: usize = 4;
+const RECENT_SAMPLES: usize = 4;
 /// The time that a sender may take to answer.
 const HOST_DELAY: Span = Span::from_micros(300);
 /// Number of ACKs per RTT that the ring keeps.
@@ -26,7 +26,7 @@ const AT_SENDER: Span = Span::from_micros(50);
 /// ([`crate::timestamp_clock`]), and a step of the ring.
 const TICK: Span = Span::from_millis(1);
 /// Number of earlier ACKs remembered that the sender had before the last one; they are at least a step apart.
-const HAD_ACKS: usize = 8;
+const MAX_EARLIER_ACKS: usize = 8;
 /// An echo is awaited for at least this long.
 const ECHO_WAIT: Span = Span::from_secs(1);
 
@@ -64,11 +64,11 @@ impl AckState {
 #[derive(Debug, Default)]
 pub struct SenderSide {
     /// TSvals of ACKs and when they passed: a ring that begins at `first_mark`.
-    marks: [(u32, Time); MARKS],
+    marks: [(u32, Time); MAX_AWAITED_ECHOES],
     first_mark: u8,
     marked: u8,
     last_tsval: Option<u32>,
-    recent: [Span; RECENT],
+    recent: [Span; RECENT_SAMPLES],
     samples: u32,
     /// The minimum RTT sample.
     least: Option<Span>,
@@ -79,7 +79,7 @@ pub struct SenderSide {
     ring: VecDeque<AckState>,
     /// Earlier ACKs that the sender had, ending at `last_had`: when they passed, and where their windows
     /// ended.
-    had: [(Time, Option<NonZeroU64>); HAD_ACKS],
+    had: [(Time, Option<NonZeroU64>); MAX_EARLIER_ACKS],
     last_had: u8,
 }
 
@@ -124,25 +124,26 @@ impl SenderSide {
 
     /// Notes an ACK with `tsval`.
     #[inline]
-    pub fn mark(&mut self, now: Time, tsval: u32) {
+    pub fn note_ack(&mut self, now: Time, tsval: u32) {
         if self.last_tsval.is_some_and(|last| tsval.wrapping_sub(last) as i32 <= 0) {
             return;
         }
         self.last_tsval = Some(tsval);
-        let full = self.marked as usize == MARKS;
+        let full = self.marked as usize == MAX_AWAITED_ECHOES;
         if full || self.marked > 0 {
-            let last = self.marks[(self.first_mark as usize + self.marked as usize - 1) % MARKS].1;
+            let last =
+                self.marks[(self.first_mark as usize + self.marked as usize - 1) % MAX_AWAITED_ECHOES].1;
             let rtt = self.rtt_or_zero();
             // Marks are spread over the RTT and stay until it is over.
             let old = full && now.since(self.marks[self.first_mark as usize].1) > (rtt * 4).max(ECHO_WAIT);
-            if full && !old || now.since(last) < rtt / MARKS as u64 {
+            if full && !old || now.since(last) < rtt / MAX_AWAITED_ECHOES as u64 {
                 return;
             }
             if old {
-                self.drop_mark();
+                self.drop_oldest_ack();
             }
         }
-        let at = (self.first_mark as usize + self.marked as usize) % MARKS;
+        let at = (self.first_mark as usize + self.marked as usize) % MAX_AWAITED_ECHOES;
         self.marks[at] = (tsval, now);
         self.marked += 1;
     }
@@ -153,8 +154,8 @@ impl SenderSide {
     }
 
     #[inline]
-    fn drop_mark(&mut self) {
-        self.first_mark = (self.first_mark + 1) % MARKS as u8;
+    fn drop_oldest_ack(&mut self) {
+        self.first_mark = (self.first_mark + 1) % MAX_AWAITED_ECHOES as u8;
         self.marked -= 1;
     }
 
@@ -172,7 +173,7 @@ impl SenderSide {
             if ahead == 0 {
                 sample = Some(now.since(time).min(MAX_RTT));
             }
-            self.drop_mark();
+            self.drop_oldest_ack();
         }
         let sample = sample.filter(|_| prompt)?;
         Some(self.sample(sample, gap))
@@ -184,7 +185,7 @@ impl SenderSide {
         // The sender may have had the ACK since its previous packet.
         let sample = self.rtt.map_or(sample, |rtt| rtt.clamp(sample.saturating_sub(gap), sample));
         self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
-        self.recent[self.samples as usize % RECENT] = sample;
+        self.recent[self.samples as usize % RECENT_SAMPLES] = sample;
         self.samples = self.samples.wrapping_add(1).max(1);
         let [a, b, c, d] = self.recent;
         // The minimum; of four, the second smallest.
@@ -233,7 +234,7 @@ impl SenderSide {
             && (self.ring[1].time <= had || self.ring.len() > 4 * STEPS_PER_RTT as usize)
         {
             let old = self.ring.pop_front();
-            self.last_had = (self.last_had + 1) % HAD_ACKS as u8;
+            self.last_had = (self.last_had + 1) % MAX_EARLIER_ACKS as u8;
             self.had[self.last_had as usize] =
                 old.map_or_else(Default::default, |ack| (ack.time, ack.window_end));
         }
@@ -249,8 +250,8 @@ impl SenderSide {
             return last.window_end;
         }
         let had = now - up - TICK.max(up / STEPS_PER_RTT);
-        let before =
-            (0..HAD_ACKS).map(|back| self.had[(self.last_had as usize + HAD_ACKS - back) % HAD_ACKS]);
+        let before = (0..MAX_EARLIER_ACKS)
+            .map(|back| self.had[(self.last_had as usize + MAX_EARLIER_ACKS - back) % MAX_EARLIER_ACKS]);
         let mut end = None;
         for (time, window_end) in iter::once((last.time, last.window_end)).chain(before) {
             if window_end.is_none() {
@@ -288,7 +289,7 @@ mod tests {
         let mut side = SenderSide::default();
         let mut last = Time::ZERO;
         for i in 0..20u64 {
-            side.mark(ms(100 * i), i as u32);
+            side.note_ack(ms(100 * i), i as u32);
             let echo = ms(100 * i + if i == 10 { 80 } else { 10 });
             let sample = side.echo(echo, i as u32, echo.since(last), true);
             assert!(sample.is_some(), "{i}");

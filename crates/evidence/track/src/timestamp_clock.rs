@@ -11,28 +11,28 @@ use units::{Span, Time};
 
 /// Ticks per second that stacks use: Linux 1000 (older ones 250 and 100), Windows and BSD 1000, a few 10 or
 /// 2. Linux may also tick in microseconds.
-const TICKS: [f64; 6] = [1e6, 1000.0, 250.0, 100.0, 10.0, 2.0];
+const TICKS_PER_SECOND: [f64; 6] = [1e6, 1000.0, 250.0, 100.0, 10.0, 2.0];
 /// How long the clock is observed before its tick counts as known, seconds.
-const OBSERVED_S: f64 = 0.3;
-/// Relative tolerance between the observed tick and one of [`TICKS`].
+const MIN_OBSERVED_S: f64 = 0.3;
+/// Relative tolerance between the observed tick and one of [`TICKS_PER_SECOND`].
 const TICK_TOLERANCE: f64 = 0.15;
 /// A queue that grows during the whole observation makes the clock seem slower by at most this factor.
 const MAX_SLOWDOWN: f64 = 20.0;
-/// The assumed tick is refuted by a delay above this factor times the growth of the round trip, plus this many ns: the clock is
+/// A delay above this factor times the growth of the round trip, plus this many ns, shows that the clock is
 /// slower than assumed.
-const REFUTED: (u64, u64) = (2, 300_000_000);
+const MAX_UNEXPLAINED_DELAY: (u64, u64) = (2, 300_000_000);
 /// A clock that is ahead of the elapsed time by this many ns (and an eighth) ticks faster than assumed.
-const AHEAD: i64 = 50_000_000;
-/// The minimum offset is forgotten after two horizons, ns: two clocks drift apart by up to 0.1 ms a second.
-const HORIZON: i64 = 60_000_000_000;
-/// An offset that changes by more than this, ns, belongs to another host's clock.
-const JUMP: i64 = 30_000_000_000;
+const MAX_AHEAD_NS: i64 = 50_000_000;
+/// The minimum offset is forgotten after two of these horizons: two clocks drift apart by up to 0.1 ms a second.
+const HORIZON_NS: i64 = 60_000_000_000;
+/// An offset that changes by more than this belongs to another host's clock.
+const MAX_OFFSET_CHANGE_NS: i64 = 30_000_000_000;
 
 /// Maximum relative drift between two clocks.
-const DRIFT: f64 = 1e-4;
+const MAX_DRIFT: f64 = 1e-4;
 /// Maximum number of steps of the minimum that are kept, and the time within which steps are merged, ns.
-const STEPS: usize = 32;
-const CLOSE: i64 = 10_000_000;
+const MAX_STEPS: usize = 32;
+const MERGE_WITHIN_NS: i64 = 10_000_000;
 
 /// What a sender's clock shows about a time in which the capture contains no packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl TimestampClock {
         let by_tick = self.tick_ns.map(|tick| ticks * tick * 1e-9 + 0.5 * silence.as_secs_f64() < elapsed);
         // No tick is longer than a second (RFC 7323 section 5.4).
         let less = by_tick.unwrap_or(elapsed > 1.0 + ticks);
-        let near = || TICKS.iter().any(|t| (ticks / elapsed / t - 1.0).abs() < 0.15);
+        let near = || TICKS_PER_SECOND.iter().any(|t| (ticks / elapsed / t - 1.0).abs() < 0.15);
         match less {
             true => SilenceJudgement::Less,
             false if by_tick.is_some() || near() => SilenceJudgement::Passed,
@@ -116,7 +116,11 @@ impl TimestampClock {
     pub fn delay(&mut self, at: Time, value: u32, over: Option<Span>) -> PackedSpan {
         self.last = Some((at, value));
         let delay = self.above_least(at, value, over.unwrap_or_default());
-        let refuted = |d: &Span| over.is_some_and(|over| *d > over * REFUTED.0 + Span::from_nanos(REFUTED.1));
+        let refuted = |d: &Span| {
+            over.is_some_and(|over| {
+                *d > over * MAX_UNEXPLAINED_DELAY.0 + Span::from_nanos(MAX_UNEXPLAINED_DELAY.1)
+            })
+        };
         if self.slowed && delay.as_ref().is_some_and(refuted) {
             *self = TimestampClock::default();
             return PackedSpan::UNKNOWN;
@@ -139,13 +143,13 @@ impl TimestampClock {
         };
         let mut offset = elapsed - (ticks * tick) as i64;
         // A queue that grew during the observation made the clock look slow.
-        if offset < -(AHEAD + elapsed / 8) {
+        if offset < -(MAX_AHEAD_NS + elapsed / 8) {
             (self.tick_ns, self.least) = (None, [0, 0]);
             self.steps.clear();
             offset = elapsed - (ticks * self.learn(ticks, elapsed, over)?) as i64;
         }
         // A clock that jumps belongs to another host behind the same address: start again.
-        if (offset - self.least[0]).abs() > JUMP {
+        if (offset - self.least[0]).abs() > MAX_OFFSET_CHANGE_NS {
             *self = TimestampClock::default();
             return None;
         }
@@ -154,7 +158,7 @@ impl TimestampClock {
             if self.until > 0 {
                 self.least[0] = offset;
             }
-            self.until = elapsed + HORIZON;
+            self.until = elapsed + HORIZON_NS;
         }
         if offset < self.least[0] {
             self.step(elapsed, self.least[0] - offset);
@@ -166,17 +170,17 @@ impl TimestampClock {
 
     /// Notes that packets before `at` were delayed by `more` than was known then.
     fn step(&mut self, at: i64, more: i64) {
-        if at > HORIZON {
+        if at > HORIZON_NS {
             return;
         }
-        if self.steps.len() == STEPS {
-            for i in 0..STEPS / 2 {
+        if self.steps.len() == MAX_STEPS {
+            for i in 0..MAX_STEPS / 2 {
                 self.steps[i] = (self.steps[2 * i].0, self.steps[2 * i].1 + self.steps[2 * i + 1].1);
             }
-            self.steps.truncate(STEPS / 2);
+            self.steps.truncate(MAX_STEPS / 2);
         }
         match self.steps.last_mut() {
-            Some(last) if at - last.0 < CLOSE => last.1 += more,
+            Some(last) if at - last.0 < MERGE_WITHIN_NS => last.1 += more,
             _ => self.steps.push((at, more)),
         }
     }
@@ -191,7 +195,7 @@ impl TimestampClock {
         let at = at.as_nanos() as i64 - first.as_nanos() as i64;
         let after = &self.steps[self.steps.partition_point(|s| s.0 <= at)..];
         let more: i64 = after.iter().map(|s| s.1).sum();
-        let drift = after.last().map_or(0, |s| ((s.0 - at) as f64 * DRIFT) as i64);
+        let drift = after.last().map_or(0, |s| ((s.0 - at) as f64 * MAX_DRIFT) as i64);
         Span::from_micros((more - drift).max(0) as u64 / 1000)
     }
 
@@ -199,14 +203,14 @@ impl TimestampClock {
     /// queue that grows meanwhile makes the clock look slow by at most the growth of the round trip, `over`.
     fn learn(&mut self, ticks: f64, elapsed: i64, over: Span) -> Option<f64> {
         let seconds = elapsed as f64 * 1e-9;
-        if seconds < OBSERVED_S || ticks < 3.0 {
+        if seconds < MIN_OBSERVED_S || ticks < 3.0 {
             return None;
         }
         let at_least = (seconds - over.as_secs_f64()).max(seconds / MAX_SLOWDOWN);
         let near = |t: &f64| {
             ticks / t < seconds * (1.0 + TICK_TOLERANCE) && ticks / t > at_least * (1.0 - TICK_TOLERANCE)
         };
-        let near = TICKS.iter().copied().find(near)?;
+        let near = TICKS_PER_SECOND.iter().copied().find(near)?;
         self.until = 0;
         self.slowed = ticks / near < seconds * (1.0 - TICK_TOLERANCE);
         self.tick_ns = Some(1e9 / near);

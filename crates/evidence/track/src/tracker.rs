@@ -275,7 +275,7 @@ impl Tracker {
         self.most_back = self.most_back.max(back);
         // All but the last of them were already counted as early.
         self.backward = self.backward + 2 - run.len() as u64;
-        let goes_on = self.goes_on_at(&first) + self.ahead;
+        let goes_on = self.time_after_step(&first) + self.ahead;
         self.shift += goes_on.since(first.time + self.shift);
         self.forget_times();
         for (p, fingerprint, fate) in run {
@@ -284,7 +284,7 @@ impl Tracker {
     }
 
     /// When the first packet after a clock step passed: by its sender's clock, otherwise immediately.
-    fn goes_on_at(&mut self, p: &TcpPacket) -> Time {
+    fn time_after_step(&mut self, p: &TcpPacket) -> Time {
         let (key, side) = table::key(p.src, p.dst);
         let known = self.table.find(&key).and_then(|slot| self.table.get(slot));
         let by_sender = known.and_then(|c| c.time_by_sender(side, p));
@@ -383,7 +383,7 @@ impl Tracker {
         let decides = match self.judge_silence(p, silence) {
             SilenceJudgement::Less => true,
             SilenceJudgement::Passed => false,
-            SilenceJudgement::Unknown => self.is_on_its_way(p),
+            SilenceJudgement::Unknown => self.is_other_data_in_flight(p),
         };
         if decides {
             self.pending_silence = Some(Box::new(PendingSilence::new(silence, self.at(p))));
@@ -392,10 +392,10 @@ impl Tracker {
     }
 
     /// Returns whether data of the packet's connection is in flight that the packet does not retransmit.
-    fn is_on_its_way(&mut self, p: &TcpPacket) -> bool {
+    fn is_other_data_in_flight(&mut self, p: &TcpPacket) -> bool {
         let (key, side) = table::key(p.src, p.dst);
         let known = self.table.find(&key).and_then(|slot| self.table.get(slot));
-        known.is_some_and(|c| c.is_on_its_way(side, p))
+        known.is_some_and(|c| c.is_other_data_in_flight(side, p))
     }
 
     fn judge_silence(&mut self, p: &TcpPacket, silence: Span) -> SilenceJudgement {
@@ -438,7 +438,7 @@ impl Tracker {
         if let Some(first) = first
             && judged.unwrap_or_else(|| pending_silence.so_far()) == Silence::ClockStep
         {
-            let passed = self.goes_on_at(&first).since(self.now);
+            let passed = self.time_after_step(&first).since(self.now);
             self.step_ahead(pending_silence.silence.saturating_sub(passed));
             self.forget_times();
         }

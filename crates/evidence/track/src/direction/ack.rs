@@ -64,9 +64,9 @@ impl Direction {
         c.options_cut += (pure && p.options.cut) as u64;
         self.side.acked(AckState::new(now, self.stream.una, self.scoreboard.sacked, self.window.end, pure));
         if let Some((tsval, _)) = p.options.timestamps {
-            self.side.mark(now, tsval);
+            self.side.note_ack(now, tsval);
         }
-        let few = samples.acked < 2 * u64::from(self.sizes.or_one());
+        let few = samples.acked < 2 * u64::from(self.sizes.bytes_or_one());
         let rtt = self.sample(now, &samples, pure && few);
         self.count_ack(now, &samples, rtt, pure || advances);
         if advances && !self.outstanding() {
@@ -82,7 +82,7 @@ impl Direction {
     /// the path's delay.
     #[inline]
     fn is_delayed(&self, ack: u64, now: Time) -> bool {
-        let few = ack - self.stream.una < 2 * u64::from(self.sizes.or_one());
+        let few = ack - self.stream.una < 2 * u64::from(self.sizes.bytes_or_one());
         few && ack <= self.stream.nxt && self.is_late_ack(ack, now)
     }
 
@@ -262,7 +262,7 @@ impl Direction {
     /// Marks retransmissions between `seq` and `end` as spurious, reported by a D-SACK or inferred from an
     /// ACK.
     fn mark_spurious(&mut self, seq: u64, end: u64, by_dsack: bool) {
-        let (log, counts, mss) = (&mut self.log, &mut self.counts, self.sizes.or_one());
+        let (log, counts, mss) = (&mut self.log, &mut self.counts, self.sizes.bytes_or_one());
         self.retransmissions.mark_spurious(seq, end, by_dsack, |entry, bytes| {
             let segments = bytes.div_ceil(mss);
             counts.spurious += segments as u64;

@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 use units::{Span, Time};
 
 /// Maximum time that a sender takes to answer an ACK.
-const ANSWERS_WITHIN: Span = Span::from_millis(1);
+const MAX_ANSWER_TIME: Span = Span::from_millis(1);
 
 /// Segments. A smaller flight consists of small writes rather than a full window.
 const MIN_WINDOW_SEGMENTS: u32 = 4;
@@ -65,7 +65,7 @@ impl Direction {
     /// Notes, after each packet, whether the window has filled or has room again.
     #[inline]
     pub fn watch_window(&mut self, now: Time) {
-        self.watch_low(now);
+        self.check_lowest_window(now);
         let full = self.is_window_full(now);
         if full == self.pauses.full_from.is_some() {
             return;
@@ -153,7 +153,7 @@ impl Direction {
             if self.may_have_waited_for_acks(now, idle) {
                 // Nothing shows whether the application was idle.
             } else if now.since(idle) >= self.rtt.estimate.timeout() / 2 {
-                self.leave_unexplained(now, last, end, from);
+                self.note_unexplained_pause(now, last, end, from);
             } else {
                 self.bins.spread(from, now, PauseKind::Idle);
             }
@@ -241,7 +241,7 @@ impl Direction {
     /// between two writes (a header and its body, a server's first buffer) and says nothing about what
     /// follows.
     fn continued_at_once(&mut self, before: LastWrite, p: &TcpPacket, sent: Time) -> LastWrite {
-        let at_once = sent <= before.sent + ANSWERS_WITHIN;
+        let at_once = sent <= before.sent + MAX_ANSWER_TIME;
         if !before.ended || !at_once || !self.sizes.is_full(p.len) {
             return before;
         }
@@ -283,7 +283,7 @@ impl Direction {
             let end = self.side.least_window_end(now);
             return self.has_no_room(end);
         }
-        let (segment, most) = (self.sizes.or_one(), self.app.most);
+        let (segment, most) = (self.sizes.bytes_or_one(), self.app.most);
         // Without ACKs in the capture nothing shows what is in flight.
         self.window.field.is_some()
             && most / segment >= MIN_WINDOW_SEGMENTS
@@ -300,9 +300,9 @@ impl Direction {
 
     /// Notes when so much has been acknowledged that no window is that small.
     #[inline]
-    fn watch_low(&mut self, now: Time) {
+    fn check_lowest_window(&mut self, now: Time) {
         let Some(write) = self.app.last_write else { return };
-        let watched = write.low_from.is_none() && write.low > self.sizes.or_one();
+        let watched = write.low_from.is_none() && write.low > self.sizes.bytes_or_one();
         if watched && self.inflight(now) < write.low {
             self.app.last_write = Some(LastWrite { low_from: Some(now), ..write });
         }
@@ -310,12 +310,12 @@ impl Direction {
 
     /// Maximum time that a sender takes to answer an ACK; with a long RTT it is measured less exactly.
     fn answer_time(&self) -> Span {
-        (self.rtt.estimate.or_zero() / 8).max(ANSWERS_WITHIN)
+        (self.rtt.estimate.or_zero() / 8).max(MAX_ANSWER_TIME)
     }
 
     /// Notes that data ended a long pause. Only what follows can show whether it was idleness or a timeout.
     #[cold]
-    fn leave_unexplained(&mut self, now: Time, last: Time, end: u64, idle_from: Time) {
+    fn note_unexplained_pause(&mut self, now: Time, last: Time, end: u64, idle_from: Time) {
         self.explain_as_idle();
         let bytes = self.scoreboard.list.back().map_or(0, |s| s.len);
         self.pauses.unexplained = Some(UnexplainedPause {
@@ -326,7 +326,7 @@ impl Direction {
             end,
             segments: self.sizes.segments(bytes) as u64,
             bytes: bytes as u64,
-            alone: self.sizes.mss == Some(bytes) && self.side.rtt_or_zero() > ANSWERS_WITHIN,
+            alone: self.sizes.mss == Some(bytes) && self.side.rtt_or_zero() > MAX_ANSWER_TIME,
         });
     }
 
@@ -409,8 +409,8 @@ impl Direction {
     /// Returns whether an ACK after a silence should have come before it: a receiver acknowledges every
     /// second full segment immediately (RFC 5681 section 4.2). `were_out`: bytes outstanding before the ACK.
     #[inline]
-    pub fn was_held(&self, p: &TcpPacket, were_out: u64) -> bool {
-        p.len == 0 && were_out >= 2 * u64::from(self.sizes.or_one()) && self.bytes_out() < were_out
+    pub fn is_overdue_ack(&self, p: &TcpPacket, were_out: u64) -> bool {
+        p.len == 0 && were_out >= 2 * u64::from(self.sizes.bytes_or_one()) && self.bytes_out() < were_out
     }
 
     /// Decides, when data passes at `now`, about a silence; `again`: the data was sent before or should have

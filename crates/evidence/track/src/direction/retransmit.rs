@@ -51,7 +51,7 @@ impl Direction {
         };
         if !late {
             self.watch_segment_size(p, (old_end, first), (kind, timer.is_some()), now);
-            self.stuck.sent_again(p, first);
+            self.stuck.note_retransmission(p, first);
         }
         let old = OldPacket {
             late,
@@ -62,7 +62,7 @@ impl Direction {
             id: p.id,
             hold: now + self.rtt.estimate.or_zero().min(RTO_INITIAL) * 2 + RTO_MIN / 2,
         };
-        let (mut opened, mut stale) = self.send_again(i, old_end, &old);
+        let (mut opened, mut stale) = self.retransmit_segments(i, old_end, &old);
         if !late {
             stale += old_end.min(self.stream.una).saturating_sub(seq) as u32;
             self.count_retransmission((old_end - seq) as u32, kind, stale);
@@ -79,7 +79,7 @@ impl Direction {
 
     /// Processes the segments from index `i` up to `end` that the packet carries again. Returns how many of
     /// its bytes have an open fate, and how many the receiver was known to have.
-    fn send_again(&mut self, mut i: usize, end: u64, old: &OldPacket) -> (u32, u32) {
+    fn retransmit_segments(&mut self, mut i: usize, end: u64, old: &OldPacket) -> (u32, u32) {
         let (mut opened, mut stale) = (0, 0);
         while let Some(s) = self.scoreboard.list.get(i).copied().filter(|s| s.seq < end) {
             self.scoreboard.split(i, end);
@@ -118,7 +118,7 @@ impl Direction {
             && self.sizes.mss.is_some_and(|mss| s.len <= mss);
         self.counts.too_big += (s.sent >= 2 && large) as u64;
         let first = if s.sent == 1 && self.is_without_sack() {
-            self.log.suspect(s.entry, s.len, segments);
+            self.log.note_suspected(s.entry, s.len, segments);
             NonZeroU32::new(back)
         } else {
             let hold = if s.is_unseen() { Time::ZERO } else { old.hold };

@@ -20,9 +20,9 @@ const ETHERNET_MTU: u32 = 1500;
 /// The minimum MSS that every host accepts (RFC 9293 section 3.7.1).
 const MIN_MSS: u32 = 536;
 /// Packets that confirm a size that another sign has proposed.
-const CONFIRMING: u8 = 2;
+const CONFIRMING_PACKETS: u8 = 2;
 /// Equal packets without PSH that establish a size by themselves.
-const RUN: u8 = 8;
+const EQUAL_PACKETS: u8 = 8;
 /// The minimum path MTU that Linux accepts (`ip_rt_min_pmtu`): smaller packets are application messages.
 const MIN_PATH_MTU: u32 = 552;
 /// Unsuccessful timeouts that indicate a size problem if no smaller segments followed: as many as make Linux
@@ -34,7 +34,7 @@ const REPLACED_WITHIN: Span = Span::from_millis(10);
 const MAX_SPANS: usize = 16;
 const MAX_PROBES: usize = 64;
 /// Outstanding segments examined for the one sent first.
-const EXAMINED: usize = 64;
+const MAX_EXAMINED: usize = 64;
 /// If the receiver sends data this long after full segments stopped passing, and this many packets of it
 /// without a retransmission, then it gets ACKs: otherwise it would have had two timeouts (RFC 6298 section
 /// 2.1: 1 s before the first sample).
@@ -60,7 +60,7 @@ pub struct SegmentSizes {
     /// Super-packets that receive offload made.
     joined: JoinedSegments,
     /// Changes of the size.
-    pub watch: SizeWatch,
+    pub watch: SizeChanges,
 }
 
 impl SegmentSizes {
@@ -76,7 +76,7 @@ impl SegmentSizes {
             largest_acked: None,
             seen_full: None,
             joined: JoinedSegments::default(),
-            watch: SizeWatch::default(),
+            watch: SizeChanges::default(),
         }
     }
 
@@ -119,7 +119,7 @@ impl SegmentSizes {
     /// Number of segments that `len` bytes of payload take on the wire.
     #[inline]
     pub fn segments(&self, len: u32) -> u32 {
-        let mss = self.or_one();
+        let mss = self.bytes_or_one();
         // A payload that the SYN permits is one segment, even if its sender did not subtract options.
         let allowed = self.watch.before.is_none() && self.most.is_some_and(|most| len <= most);
         if len <= mss || allowed { 1 } else { len.div_ceil(mss) }
@@ -128,19 +128,19 @@ impl SegmentSizes {
     /// Returns whether `len` bytes are a whole number of full segments.
     #[inline]
     pub fn is_full(&self, len: u32) -> bool {
-        len.is_multiple_of(self.or_one())
+        len.is_multiple_of(self.bytes_or_one())
     }
 
     /// The MSS; one byte while it is unknown.
     #[inline]
-    pub fn or_one(&self) -> u32 {
+    pub fn bytes_or_one(&self) -> u32 {
         self.mss.unwrap_or(1).max(1)
     }
 }
 
 /// Changes in the size of full segments.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SizeWatch {
+pub struct SizeChanges {
     /// The size before it fell first.
     pub before: Option<u32>,
     /// Smallest MTU that ICMP reported.
@@ -177,7 +177,7 @@ impl JoinedSegments {
             if common < MIN_MSS { (p.len, 1) } else { (common, self.count.saturating_add(1)) };
         let pieces = self.divisor.div_ceil(most.max(1));
         let size = self.divisor.is_multiple_of(pieces).then(|| self.divisor / pieces)?;
-        (self.count >= RUN && size >= MIN_MSS).then_some(size)
+        (self.count >= EQUAL_PACKETS && size >= MIN_MSS).then_some(size)
     }
 }
 
@@ -235,7 +235,7 @@ impl StuckSegments {
     }
 
     /// Notes that `first`, or a piece of it, was retransmitted by `p`.
-    pub fn sent_again(&mut self, p: &TcpPacket, first: Option<SentSegment>) {
+    pub fn note_retransmission(&mut self, p: &TcpPacket, first: Option<SentSegment>) {
         let Some((probe, first)) = self.probe.zip(first).filter(|(probe, s)| s.seq == probe.seq) else {
             return;
         };
@@ -268,13 +268,13 @@ impl SegmentSizes {
         if self.watch.before.is_none() && self.is_agreed(len) {
             return true;
         }
-        if len.is_multiple_of(self.or_one()) {
+        if len.is_multiple_of(self.bytes_or_one()) {
             return false;
         }
         let w = &mut self.watch;
         w.in_larger = if len == w.larger { w.in_larger.saturating_add(1) } else { 1 };
         w.larger = len;
-        w.in_larger > CONFIRMING
+        w.in_larger > CONFIRMING_PACKETS
     }
 
     /// Returns whether a packet of new data is larger than full segments have become, but no larger than the
@@ -289,18 +289,18 @@ impl SegmentSizes {
 
     /// Processes a data packet. Returns whether full segments have become smaller.
     #[inline]
-    pub fn follow(&mut self, p: &TcpPacket) -> bool {
-        let mss = self.or_one();
+    pub fn process(&mut self, p: &TcpPacket) -> bool {
+        let mss = self.bytes_or_one();
         if p.len == mss {
             (self.watch.in_run, self.watch.candidate) = (0, None);
             self.seen_full = Some(mss + u32::from(p.header));
             return false;
         }
-        self.follow_other(p, mss)
+        self.process_other(p, mss)
     }
 
-    /// Processes a data packet that is not one full segment.
-    fn follow_other(&mut self, p: &TcpPacket, mss: u32) -> bool {
+    /// Processes a data packet that is not exactly one full segment.
+    fn process_other(&mut self, p: &TcpPacket, mss: u32) -> bool {
         if self.is_part_of_guess(p, mss) {
             self.mss = Some(p.len);
             return false;
@@ -311,13 +311,13 @@ impl SegmentSizes {
             self.seen_full = Some(mss + u32::from(p.header));
         } else if let Some(size) = w.candidate.filter(|size| p.len.is_multiple_of(*size)) {
             w.shown += 1;
-            if w.shown >= CONFIRMING {
-                return self.fall(size);
+            if w.shown >= CONFIRMING_PACKETS {
+                return self.set_size(size);
             }
         }
         if p.len > mss {
             let size = self.agreed.and_then(|most| self.joined.size(p, most));
-            return size.is_some_and(|size| size < mss && self.fall(size));
+            return size.is_some_and(|size| size < mss && self.set_size(size));
         }
         let w = &mut self.watch;
         match p.flags.has(TcpFlags::PSH) {
@@ -326,8 +326,9 @@ impl SegmentSizes {
             false if p.len == w.run => w.in_run = w.in_run.saturating_add(1),
             false => (w.run, w.in_run) = (p.len, 1),
         }
-        let (run, long) = (w.run, w.in_run >= RUN && w.run + u32::from(self.header) >= MIN_PATH_MTU);
-        long && self.fall(run)
+        let (run, long) =
+            (w.run, w.in_run >= EQUAL_PACKETS && w.run + u32::from(self.header) >= MIN_PATH_MTU);
+        long && self.set_size(run)
     }
 
     /// Returns whether the MSS, guessed from the first packet because no SYN was seen, was the size of a
@@ -340,7 +341,7 @@ impl SegmentSizes {
     /// Sets the size of full segments. Returns whether their packets are smaller than those seen before. They
     /// are not if no full segment of the size that the SYNs suggest was seen, nor if options take the bytes
     /// that the payload lost (MPTCP, RFC 8684; SACK blocks in data packets).
-    fn fall(&mut self, size: u32) -> bool {
+    fn set_size(&mut self, size: u32) -> bool {
         let smaller = self.seen_full.is_some_and(|seen| size + u32::from(self.header) < seen);
         if smaller {
             self.watch.before = self.watch.before.or(self.mss);
@@ -369,14 +370,14 @@ impl Direction {
         self.stuck.smaller_in_vain |= timeout && self.stuck.cut;
         // Smaller packets, or the handshake, got through before. If larger ones did, that says nothing about
         // now; a small one that was sent behind full ones and arrived while they are retransmitted does.
-        let mut outstanding = self.scoreboard.list.iter().take(EXAMINED);
+        let mut outstanding = self.scoreboard.list.iter().take(MAX_EXAMINED);
         let behind = |s: &SentSegment| s.sacked && s.sent == 1 && s.len < mss;
         let smaller_passed = self.sizes.largest_acked.map_or(self.handshake.syn_ack, |acked| acked < mss)
             || again && (self.stuck.small_arrived || outstanding.any(behind));
         if !cut && !again {
             return;
         }
-        let sent = self.scoreboard.list.iter().take(EXAMINED).map(|s| s.time).min().unwrap_or(now);
+        let sent = self.scoreboard.list.iter().take(MAX_EXAMINED).map(|s| s.time).min().unwrap_or(now);
         let since = self.recovery.progress.max(self.times.first).unwrap_or(now).min(sent);
         let from = if timeout { since } else { first.time };
         let passed_since = self.stuck.open.is_some_and(|s| self.recovery.progress > Some(s.to));
@@ -419,7 +420,7 @@ impl Direction {
 
     /// Ends a span when full segments have become smaller: their size was the cause.
     #[cold]
-    pub(super) fn unstick(&mut self, now: Time) {
+    pub(super) fn end_stuck_span(&mut self, now: Time) {
         let soon = self.rtt.estimate.or_zero() * 2 + REPLACED_WITHIN;
         if let Some(span) = self.stuck.open.take().filter(|s| now.since(s.to) <= soon)
             && self.stuck.over.len() < MAX_SPANS
@@ -462,7 +463,7 @@ mod tests {
     fn take(sizes: &mut SegmentSizes, packets: &[(u32, bool)]) -> usize {
         let fell = packets.iter().map(|(len, push)| {
             sizes.learn(&packet(*len, *push));
-            sizes.follow(&packet(*len, *push))
+            sizes.process(&packet(*len, *push))
         });
         fell.filter(|fell| *fell).count()
     }
@@ -520,7 +521,7 @@ mod tests {
         let with_blocks = TcpPacket { header: 64, ..packet(1436, false) };
         let fell = (0..20).filter(|_| {
             s.learn(&with_blocks);
-            s.follow(&with_blocks)
+            s.process(&with_blocks)
         });
         let fell = fell.count();
         assert_eq!((fell, s.watch.before), (0, None));

@@ -33,10 +33,10 @@ impl Arrivals {
         };
         let all: BTreeSet<u64> = received().map(|p| p.number.1).collect();
         out.arrived.extend(received().filter(|p| p.eliciting && p.length > 0).map(|p| p.number));
-        // The application's numbers that are missing and that no hole in a stream explains yet.
+        // The application's numbers that are missing and that no gap in a stream explains yet.
         let mut missing: VecDeque<u64> = VecDeque::new();
         let mut highest: Option<u64> = None;
-        let mut streams: BTreeMap<u64, Holes> = BTreeMap::new();
+        let mut streams: BTreeMap<u64, Gaps> = BTreeMap::new();
         for p in received() {
             let number = p.number.1;
             if let Some(before) = highest
@@ -48,10 +48,10 @@ impl Arrivals {
             let is_late = highest.is_some_and(|highest| number < highest);
             highest = highest.max(Some(number));
             for part in &p.parts {
-                let holes = streams.entry(part.stream).or_default();
-                let lost = holes.fill(part);
-                holes.open(part, &mut missing);
-                // A packet that arrived late fills its own hole, and one packet repairs one.
+                let gaps = streams.entry(part.stream).or_default();
+                let lost = gaps.fill(part);
+                gaps.open(part, &mut missing);
+                // A packet that arrived late fills its own gap, and one packet repairs one.
                 if let Some(lost) = lost.filter(|_| !is_late && !out.repairs.contains_key(&p.number)) {
                     out.lost.insert((APPLICATION, lost), p.number);
                     out.repairs.insert(p.number, (APPLICATION, lost));
@@ -64,43 +64,43 @@ impl Arrivals {
 
 /// Data of a stream that has not arrived although later data has.
 #[derive(Debug, Default)]
-struct Holes {
+struct Gaps {
     highest: u64,
     /// Maximum of the bytes that a packet carried.
     largest: u64,
-    open: Vec<Hole>,
+    open: Vec<Gap>,
 }
 
 #[derive(Debug)]
-struct Hole {
+struct Gap {
     from: u64,
     to: u64,
     /// Numbers of the packets that contained the data.
     numbers: VecDeque<u64>,
 }
 
-impl Holes {
-    /// Fills a hole with the part. Returns the number of the packet that it repairs.
+impl Gaps {
+    /// Fills a gap with the part. Returns the number of the packet that it repairs.
     fn fill(&mut self, part: &StreamPart) -> Option<u64> {
         let i = self.open.iter().position(|h| part.from < h.to && part.to > h.from)?;
-        let hole = &mut self.open[i];
-        let number = hole.numbers.pop_front();
+        let gap = &mut self.open[i];
+        let number = gap.numbers.pop_front();
         // Repairs usually come in order. If one comes from the middle, the part before it counts as filled.
-        hole.from = part.to.max(hole.from);
-        if hole.from >= hole.to {
+        gap.from = part.to.max(gap.from);
+        if gap.from >= gap.to {
             self.open.remove(i);
         }
         number
     }
 
-    /// Opens a hole if the part is beyond everything that arrived before. It belongs to the last missing packets
+    /// Opens a gap if the part is beyond everything that arrived before. It belongs to the last missing packets
     /// that together had as many bytes.
     fn open(&mut self, part: &StreamPart, missing: &mut VecDeque<u64>) {
         self.largest = self.largest.max(part.to.saturating_sub(part.from));
         if part.from > self.highest {
             let packets = (part.from - self.highest).div_ceil(self.largest.max(1));
             let first = missing.len().saturating_sub(usize::try_from(packets).unwrap_or(usize::MAX));
-            self.open.push(Hole { from: self.highest, to: part.from, numbers: missing.split_off(first) });
+            self.open.push(Gap { from: self.highest, to: part.from, numbers: missing.split_off(first) });
         }
         self.highest = self.highest.max(part.to);
     }

@@ -44,7 +44,7 @@ impl Credit {
     }
 
     /// Applies the limits in a packet of the receiver. Returns whether one of them grew.
-    pub fn granted(&mut self, packet: &QlogPacket) -> bool {
+    pub fn apply_limits(&mut self, packet: &QlogPacket) -> bool {
         let mut more = false;
         for FlowLimit { stream, maximum } in packet.limits.iter().copied() {
             // A limit never falls (RFC 9000 section 4.1).
@@ -114,9 +114,9 @@ mod tests {
         assert_eq!(credit.remaining(), Some(1_000));
         credit.sent(&data(0, 1_000, 2_000, false));
         assert_eq!(credit.remaining(), Some(1_000));
-        assert!(credit.granted(&grant(Some(0), 20_000)) && !credit.granted(&grant(Some(0), 5_000)));
+        assert!(credit.apply_limits(&grant(Some(0), 20_000)) && !credit.apply_limits(&grant(Some(0), 5_000)));
         assert_eq!(credit.remaining(), Some(7_000));
-        assert!(credit.granted(&grant(None, 12_000)));
+        assert!(credit.apply_limits(&grant(None, 12_000)));
         assert_eq!(credit.remaining(), Some(9_000));
         // One stream is out of credit, another is not.
         credit.sent(&data(4, 0, 4_000, false));
@@ -130,7 +130,7 @@ mod tests {
         let mut credit = Credit::new(true, QlogCredit::default());
         credit.sent(&data(0, 0, 3_000, false));
         assert_eq!(credit.remaining(), None);
-        credit.granted(&grant(Some(0), 5_000));
+        credit.apply_limits(&grant(Some(0), 5_000));
         assert_eq!(credit.remaining(), Some(2_000));
     }
 }

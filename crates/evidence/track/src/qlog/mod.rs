@@ -50,7 +50,7 @@ pub struct QlogTracks {
 }
 
 /// The endpoint and its peer in a trace without addresses.
-pub fn unnamed_ends() -> [Endpoint; 2] {
+pub fn placeholder_ends() -> [Endpoint; 2] {
     [1, 2].map(|n| Endpoint { addr: Addr::v4([0, 0, 0, n]), port: 443 })
 }
 
@@ -62,7 +62,7 @@ pub fn track_qlog(trace: &QlogTrace) -> QlogTracks {
     let mut tracks = Vec::new();
     tracker.finish(&mut tracks);
     // The opposite direction is only used for its ACKs.
-    let [own, peer] = trace.ends.unwrap_or_else(unnamed_ends);
+    let [own, peer] = trace.ends.unwrap_or_else(placeholder_ends);
     let sender = if trace.is_of_receiver() { peer } else { own };
     tracks.retain(|t| t.sender == sender);
     QlogTracks { tracks, lost_packets: replay.lost, sent_packets: replay.sent }

@@ -22,13 +22,13 @@ impl Piece<'_> {
     pub fn value(&self) -> Result<Value, QlogError> {
         serde_json::from_str(self.text).map_err(|e| QlogError::Json {
             line: self.line + e.line().saturating_sub(1),
-            what: without_place(&e.to_string()),
+            what: without_position(&e.to_string()),
         })
     }
 }
 
 /// Removes the parser's own "at line 1 column 7", which counts from the beginning of the piece.
-fn without_place(message: &str) -> String {
+fn without_position(message: &str) -> String {
     message.split(" at line ").next().unwrap_or(message).into()
 }
 
@@ -42,7 +42,7 @@ pub(super) struct ContainedTrace<'a> {
 
 /// Splits a file of one JSON object; `None` if it is not one object with `traces`.
 pub(super) fn contained(text: &str) -> Result<Option<Vec<ContainedTrace<'_>>>, QlogError> {
-    let mut scan = Scan::new(text);
+    let mut scan = JsonScanner::new(text);
     scan.run();
     if scan.lists.is_empty() && !scan.has_traces {
         return Ok(None);
@@ -81,7 +81,7 @@ pub(super) fn records(text: &str) -> Vec<Piece<'_>> {
 }
 
 /// Scans JSON text for brackets, strings and keys only.
-struct Scan<'a> {
+struct JsonScanner<'a> {
     text: &'a str,
     at: usize,
     line: usize,
@@ -95,9 +95,9 @@ struct Scan<'a> {
     has_traces: bool,
 }
 
-impl<'a> Scan<'a> {
-    fn new(text: &'a str) -> Scan<'a> {
-        Scan {
+impl<'a> JsonScanner<'a> {
+    fn new(text: &'a str) -> JsonScanner<'a> {
+        JsonScanner {
             text,
             at: 0,
             line: 1,

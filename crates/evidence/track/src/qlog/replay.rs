@@ -2,8 +2,8 @@
 
 use super::arrivals::{Arrivals, MAX_NUMBER_GAP};
 use super::credit::Credit;
+use super::placeholder_ends;
 use super::trace::{PacketNumber, QlogKind, QlogMetrics, QlogPacket, QlogTrace, QlogVantage};
-use super::unnamed_ends;
 use crate::between::ExternalFate;
 use capture::{Endpoint, PacketOptions, TcpFlags, TcpPacket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -31,7 +31,7 @@ pub(super) struct Replay {
 }
 
 /// The stream that the data packets of one direction are laid out as.
-struct Layout {
+struct StreamLayout {
     own: Endpoint,
     peer: Endpoint,
     /// Whether the endpoint sends the data.
@@ -60,13 +60,13 @@ struct Layout {
     declared: BTreeSet<PacketNumber>,
     /// Packets after which the sender had nothing to send.
     pushed: BTreeSet<PacketNumber>,
-    room: Room,
+    room: SendRoom,
 }
 
 /// Tracks whether the sender could have sent more since its last data packet: whether its congestion window
 /// and the receiver's credit had room.
 #[derive(Default)]
-struct Room {
+struct SendRoom {
     metrics: QlogMetrics,
     last_data: Option<PacketNumber>,
     /// Packets after which the sender had nothing to send.
@@ -77,7 +77,7 @@ struct Room {
     always: bool,
 }
 
-impl Room {
+impl SendRoom {
     fn sent(&mut self, now: Time, number: PacketNumber, length: u32) {
         let at_once = now.since(self.last_sent) < GRANULARITY;
         self.burst = if at_once { self.burst } else { 0 } + u64::from(length);
@@ -106,7 +106,7 @@ pub(super) fn replay(trace: &QlogTrace) -> Replay {
 /// Lays out a trace. Also returns the packets after which the sender had nothing to send.
 fn lay_out(trace: &QlogTrace, pushed: BTreeSet<PacketNumber>) -> (Replay, BTreeSet<PacketNumber>) {
     let own_data = !trace.is_of_receiver();
-    let mut layout = Layout::new(trace, own_data);
+    let mut layout = StreamLayout::new(trace, own_data);
     layout.pushed = pushed;
     let fates = Fates::of(trace, own_data);
     let mut out = Replay { packets: layout.handshake(trace), sent: 0, lost: 0 };
@@ -137,7 +137,7 @@ fn lay_out(trace: &QlogTrace, pushed: BTreeSet<PacketNumber>) -> (Replay, BTreeS
             QlogKind::Sent(p) if own_data => out.data(&mut layout, now, p, begin, &fates),
             QlogKind::Received(p) if !own_data => out.data(&mut layout, now, p, begin, &fates),
             QlogKind::Sent(p) | QlogKind::Received(p) => {
-                let more = layout.credit.granted(p);
+                let more = layout.credit.apply_limits(p);
                 let ranges = p.acked.iter().map(|&(from, to)| ((p.number.0, from), (p.number.0, to)));
                 out.ack(&mut layout, now, &ranges.collect::<Vec<_>>(), more);
             }
@@ -150,7 +150,7 @@ fn lay_out(trace: &QlogTrace, pushed: BTreeSet<PacketNumber>) -> (Replay, BTreeS
 }
 
 impl Replay {
-    fn data(&mut self, layout: &mut Layout, now: Time, p: &QlogPacket, begin: Time, fates: &Fates) {
+    fn data(&mut self, layout: &mut StreamLayout, now: Time, p: &QlogPacket, begin: Time, fates: &Fates) {
         layout.credit.sent(p);
         // Anything before the other side answered is the handshake itself.
         if !p.eliciting || p.length == 0 || now < begin {
@@ -191,7 +191,7 @@ impl Replay {
 
     fn ack(
         &mut self,
-        layout: &mut Layout,
+        layout: &mut StreamLayout,
         now: Time,
         ranges: &[(PacketNumber, PacketNumber)],
         more_credit: bool,
@@ -269,13 +269,13 @@ fn first_round_trip(trace: &QlogTrace) -> Option<(Time, Time)> {
     None
 }
 
-impl Layout {
-    fn new(trace: &QlogTrace, own_data: bool) -> Layout {
-        let [own, peer] = trace.ends.unwrap_or_else(unnamed_ends);
+impl StreamLayout {
+    fn new(trace: &QlogTrace, own_data: bool) -> StreamLayout {
+        let [own, peer] = trace.ends.unwrap_or_else(placeholder_ends);
         let of_data = |(sent, p): &(bool, &QlogPacket)| *sent == own_data && p.eliciting;
         let largest = trace.packets().filter(of_data).map(|(_, p)| p.length).max().unwrap_or(1);
         let from_client = own_data == (trace.vantage != QlogVantage::Server);
-        Layout {
+        StreamLayout {
             own,
             peer,
             own_data,
@@ -294,7 +294,7 @@ impl Layout {
             last_window: None,
             declared: BTreeSet::new(),
             pushed: BTreeSet::new(),
-            room: Room::default(),
+            room: SendRoom::default(),
         }
     }
 

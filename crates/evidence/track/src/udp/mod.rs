@@ -73,7 +73,7 @@ pub struct UdpWay {
 
 /// A direction while it is being read.
 #[derive(Debug)]
-struct OpenWay {
+struct OpenDirection {
     way: UdpWay,
     log: PacketLog,
     rtp: RtpObserver,
@@ -83,9 +83,9 @@ struct OpenWay {
     periods: Vec<(Time, Span)>,
 }
 
-impl OpenWay {
-    fn new() -> OpenWay {
-        OpenWay {
+impl OpenDirection {
+    fn new() -> OpenDirection {
+        OpenDirection {
             way: UdpWay { bin: FIRST_WIDTH, ..UdpWay::default() },
             log: PacketLog::new(MAX_LOGGED),
             rtp: RtpObserver::default(),
@@ -126,7 +126,7 @@ impl OpenWay {
     }
 
     fn end(self, spins: bool) -> UdpWay {
-        let OpenWay { mut way, mut log, rtp, periods, .. } = self;
+        let OpenDirection { mut way, mut log, rtp, periods, .. } = self;
         way.rtp = rtp.end(way.packets);
         log.finish(|_| {});
         (way.log, way.merged) = log.into_packets();
@@ -189,7 +189,7 @@ struct OpenFlow {
     ends: [Endpoint; 2],
     first: Time,
     last: Time,
-    ways: [OpenWay; 2],
+    ways: [OpenDirection; 2],
     quic: QuicObserver,
 }
 
@@ -211,7 +211,7 @@ impl UdpTracker {
     pub fn datagram_with_fate(&mut self, d: &UdpDatagram, fate: ExternalFate) {
         let (key, _) = table::key(d.src, d.dst);
         if self.open.len() > MAX_FLOWS + MAX_FLOWS / 2 {
-            self.forget();
+            self.drop_smallest();
         }
         let flows = &mut self.flows;
         let flow = self.open.entry(key).or_insert_with(|| {
@@ -221,7 +221,7 @@ impl UdpTracker {
                 ends: [d.src, d.dst],
                 first: d.time,
                 last: d.time,
-                ways: [OpenWay::new(), OpenWay::new()],
+                ways: [OpenDirection::new(), OpenDirection::new()],
                 quic: QuicObserver::default(),
             }
         });
@@ -236,7 +236,7 @@ impl UdpTracker {
 
     /// Keeps the flows with the most bytes.
     #[cold]
-    fn forget(&mut self) {
+    fn drop_smallest(&mut self) {
         let bytes = |f: &OpenFlow| f.ways.iter().map(|w| w.way.ip_bytes).sum::<u64>();
         let mut all: Vec<(u64, Reverse<u32>)> =
             self.open.values().map(|f| (bytes(f), Reverse(f.number))).collect();
@@ -250,7 +250,7 @@ impl UdpTracker {
     /// Returns the flows in order of first datagrams, and how many were dropped.
     pub fn finish(mut self) -> (Vec<UdpTrack>, u64) {
         if self.open.len() > MAX_FLOWS {
-            self.forget();
+            self.drop_smallest();
         }
         let mut tracks: Vec<UdpTrack> = self.open.into_values().map(OpenFlow::end).collect();
         tracks.sort_by_key(|t| t.number);

@@ -10,10 +10,10 @@ use capture::UdpDatagram;
 use units::{Span, Time};
 
 /// RFC 9000 section 17.2: the first bit marks a long header, the second is fixed.
-const LONG: u8 = 0x80;
-const FIXED: u8 = 0x40;
+const LONG_HEADER_BIT: u8 = 0x80;
+const FIXED_BIT: u8 = 0x40;
 /// Spin bit (RFC 9000 section 17.3.1).
-const SPIN: u8 = 0x20;
+const SPIN_BIT: u8 = 0x20;
 /// Minimum size of a datagram with a client's Initial, bytes (RFC 9000 section 14.1).
 const MIN_INITIAL: u32 = 1200;
 /// Maximum length of a connection ID in version 1, bytes (RFC 9000 section 17.2).
@@ -104,7 +104,7 @@ struct LongHeader<'a> {
 impl LongHeader<'_> {
     fn of(b: &[u8]) -> Option<LongHeader<'_>> {
         let (&first, rest) = b.split_first()?;
-        if first & LONG == 0 {
+        if first & LONG_HEADER_BIT == 0 {
             return None;
         }
         let (version, rest) = rest.split_first_chunk::<4>()?;
@@ -114,7 +114,7 @@ impl LongHeader<'_> {
         let kind = first >> 4 & 3;
         let known = version == 1 || version == VERSION_2 || (0xff00_001d..=0xff00_0022).contains(&version);
         // Version negotiation has version 0; the type of an unknown version is unknown.
-        if version != 0 && (!known || first & FIXED == 0) {
+        if version != 0 && (!known || first & FIXED_BIT == 0) {
             return None;
         }
         let (initial, retry) = match version {
@@ -142,11 +142,11 @@ impl QuicObserver {
         }
         let track = self.track.as_ref()?;
         let first = *head.first()?;
-        if first & (LONG | FIXED) != FIXED {
+        if first & (LONG_HEADER_BIT | FIXED_BIT) != FIXED_BIT {
             return None;
         }
         let least = track.to_server.zip(track.to_client).map(|(a, b)| (a + b) / MIN_PERIOD_DIVISOR);
-        self.sides[side].packet(d.time, first & SPIN != 0, least)
+        self.sides[side].packet(d.time, first & SPIN_BIT != 0, least)
     }
 
     fn long(&mut self, side: usize, d: &UdpDatagram, long: &LongHeader) {

@@ -13,8 +13,8 @@ const MAX_MISORDER: u16 = 100;
 const MIN_PACKETS: u64 = 16;
 const MIN_CONSECUTIVE_SHARE: f64 = 0.5;
 /// Clocks of the audio and video profiles (RFC 3551 section 6) and of later codecs, samples per second.
-const CLOCKS: [f64; 7] = [8_000.0, 16_000.0, 24_000.0, 32_000.0, 44_100.0, 48_000.0, 90_000.0];
-/// Relative tolerance between the observed clock and one of [`CLOCKS`].
+const CLOCK_RATES: [f64; 7] = [8_000.0, 16_000.0, 24_000.0, 32_000.0, 44_100.0, 48_000.0, 90_000.0];
+/// Relative tolerance between the observed clock and one of [`CLOCK_RATES`].
 const CLOCK_ERROR: f64 = 0.02;
 
 /// RTP results of a direction, for the source with the most packets.
@@ -64,7 +64,7 @@ struct RtpSource {
     /// Timestamp ticks since the first packet, unwrapped.
     ticks: i64,
     /// Jitter and its maximum for each possible clock, seconds.
-    jitter: [(f64, f64); CLOCKS.len()],
+    jitter: [(f64, f64); CLOCK_RATES.len()],
 }
 
 impl RtpObserver {
@@ -99,7 +99,7 @@ impl RtpObserver {
         })?;
         let seconds = s.last.0.since(s.first.0).as_secs_f64();
         let seen = s.ticks as f64 / seconds;
-        let clock = CLOCKS.iter().position(|c| (seen / c - 1.0).abs() < CLOCK_ERROR);
+        let clock = CLOCK_RATES.iter().position(|c| (seen / c - 1.0).abs() < CLOCK_ERROR);
         let expected = s.highest - s.base + 1;
         let span = |seconds: f64| Span::from_secs_f64(seconds.clamp(0.0, 1e6));
         Some(RtpTrack {
@@ -109,7 +109,7 @@ impl RtpObserver {
             lost: expected.saturating_sub(s.packets - s.duplicates),
             reordered: s.reordered,
             duplicates: s.duplicates,
-            clock: clock.map(|i| CLOCKS[i]),
+            clock: clock.map(|i| CLOCK_RATES[i]),
             jitter: clock.map(|i| (span(s.jitter[i].0), span(s.jitter[i].1))),
         })
     }
@@ -131,7 +131,7 @@ impl RtpSource {
             first: (time, stamp),
             last: (time, stamp),
             ticks: 0,
-            jitter: [(0.0, 0.0); CLOCKS.len()],
+            jitter: [(0.0, 0.0); CLOCK_RATES.len()],
         }
     }
 
@@ -163,7 +163,7 @@ impl RtpSource {
         let ticks = i64::from(stamp.wrapping_sub(before) as i32);
         // Appendix A.8: difference between the packets' spacing at arrival and in their timestamps.
         let spacing = time.since(last).as_secs_f64();
-        for ((jitter, most), clock) in self.jitter.iter_mut().zip(CLOCKS) {
+        for ((jitter, most), clock) in self.jitter.iter_mut().zip(CLOCK_RATES) {
             *jitter += ((spacing - ticks as f64 / clock).abs() - *jitter) / 16.0;
             *most = most.max(*jitter);
         }
