@@ -170,7 +170,7 @@ fn on_the_kernel(scenario: &Scenario, seed: u64) -> Result<HostsSeen, String> {
     let captures = lab::Captures { hosts: copies.by_ref().take(2).collect(), stages: copies.collect() };
     let options = lab::LabOptions { seed, pcap: Some(captures), ..Default::default() };
     lab::run("kernel", scenario, options).map_err(|e| e.to_string())?;
-    let [a, b, _, there, back] = &files[..] else { return Err("files".into()) };
+    let [a, b, _, there, back] = &files[..] else { return Err("expected five capture files".into()) };
     let from = |host: u8, packets: Vec<(u8, SeenSegment)>| -> Vec<SeenSegment> {
         packets.into_iter().filter(|(src, _)| *src == host).map(|(_, p)| p).collect()
     };

@@ -115,7 +115,7 @@ pub struct TrackedConnection {
     reset: Option<ResetTrace>,
     exchange: ExchangeTracker,
     /// Value of [`TrackedConnection::bytes`] when it was last computed.
-    pub held: usize,
+    pub counted_bytes: usize,
     /// Reused memory for the lists of the first direction that has data.
     pub pooled_lists: Option<PooledLists>,
 }
@@ -142,7 +142,7 @@ impl TrackedConnection {
             setup: SetupTrace::default(),
             reset: None,
             exchange: ExchangeTracker::default(),
-            held: 0,
+            counted_bytes: 0,
             pooled_lists: None,
         }
     }
@@ -552,7 +552,7 @@ impl TrackedConnection {
         endpoint(&self.endpoints[0])
             ^ endpoint(&self.endpoints[1])
             ^ self.last.as_nanos()
-            ^ self.held as u64
+            ^ self.counted_bytes as u64
             ^ self.ends[1].port as u64
     }
 
@@ -571,7 +571,7 @@ impl TrackedConnection {
         if self.shrunk_at.replace(self.last) != Some(self.last) {
             self.pooled_lists.take().into_iter().for_each(|lists| store.put(lists));
             self.data.iter_mut().flatten().for_each(|d| d.shrink(store));
-            self.held = self.bytes();
+            self.counted_bytes = self.bytes();
         }
     }
 

@@ -1,8 +1,8 @@
 //! The tracker: packets in, a [`Track`] for each direction of each connection out.
 //!
-//! Three verbs: [`Tracker::packet`] and [`Tracker::report`] (or [`Tracker::batch`] for both) in the capture's
-//! order; [`Tracker::drain`] whenever finished connections are wanted; [`Tracker::finish`] for the rest.
-//! Memory is bounded whatever the packets contain: see [`TrackerOptions`].
+//! Packets and ICMP messages go in with [`Tracker::packet`] and [`Tracker::report`] (or [`Tracker::batch`] for
+//! both), in the capture's order. [`Tracker::drain`] returns the connections finished so far,
+//! [`Tracker::finish`] the rest. Memory is bounded for any input: see [`TrackerOptions`].
 
 use crate::between::ExternalFate;
 use crate::bins::{Bins, MOST_BINS};
@@ -83,29 +83,29 @@ pub struct Tracker {
     /// Added to the records' times since the clock was set back.
     shift: Span,
     /// Subtracted from the records' times since the clock was set ahead.
-    ahead: Span,
+    skipped: Span,
     /// Number of records earlier than one before them plus clock steps back, and the largest such difference.
-    backward: u64,
-    most_back: Span,
+    backward_times: u64,
+    largest_backward: Span,
     /// Number of clock steps ahead, and the largest one.
-    forward: u64,
-    most_forward: Span,
+    forward_jumps: u64,
+    largest_forward: Span,
     /// A silence whose cause is not known yet.
     pending_silence: Option<Box<PendingSilence>>,
     /// When idle connections were closed last, and when silent ones freed memory last.
-    swept: Time,
+    swept_at: Time,
     shrunk_at: Time,
     packets: u64,
     limits: TrackLimits,
     /// A bit for each connection that had a packet since the last [`Tracker::run_maintenance`], by the low
     /// bits of its number.
-    seen: [u64; (SLOTS / u64::BITS) as usize],
+    active: [u64; (SLOTS / u64::BITS) as usize],
     /// More than [`MAX_CACHED_CONNECTIONS`] connections were active before the last [`Tracker::run_maintenance`].
-    many: bool,
+    has_many_active: bool,
     /// Bytes of bins and logs of open connections.
-    held: usize,
+    open_bytes: usize,
     /// Bytes of bins and logs of closed tracks.
-    kept: usize,
+    closed_bytes: usize,
 }
 
 /// Totals over everything that a tracker has processed.
@@ -146,20 +146,20 @@ impl Tracker {
             now: Time::ZERO,
             order: RecordOrder::new(),
             shift: Span::ZERO,
-            ahead: Span::ZERO,
-            backward: 0,
-            most_back: Span::ZERO,
-            forward: 0,
-            most_forward: Span::ZERO,
+            skipped: Span::ZERO,
+            backward_times: 0,
+            largest_backward: Span::ZERO,
+            forward_jumps: 0,
+            largest_forward: Span::ZERO,
             pending_silence: None,
-            swept: Time::ZERO,
+            swept_at: Time::ZERO,
             shrunk_at: Time::ZERO,
             packets: 0,
             limits: TrackLimits { bins: MOST_BINS, packets: MAX_LOGGED },
-            seen: Default::default(),
-            many: cfg!(fuzzing),
-            held: 0,
-            kept: 0,
+            active: Default::default(),
+            has_many_active: cfg!(fuzzing),
+            open_bytes: 0,
+            closed_bytes: 0,
         }
     }
 
@@ -190,8 +190,8 @@ impl Tracker {
     /// most of the time is spent waiting for the memory of one connection after another.
     pub fn packets(&mut self, packets: &[TcpPacket]) {
         for group in packets.chunks(PREFETCH_GROUP) {
-            if self.many {
-                self.fetch(group);
+            if self.has_many_active {
+                self.prefetch(group);
             }
             let fingerprints = self.duplicate_table.fingerprints::<PREFETCH_GROUP>(group);
             group.iter().zip(fingerprints).for_each(|(p, fingerprint)| {
@@ -202,19 +202,19 @@ impl Tracker {
 
     /// Prefetches the connections of these packets: the processor overlaps reads that do not depend on each
     /// other.
-    fn fetch(&self, group: &[TcpPacket]) {
-        let mut ahead = [None; PREFETCH_GROUP];
-        for (connection, p) in ahead.iter_mut().zip(group) {
+    fn prefetch(&self, group: &[TcpPacket]) {
+        let mut prefetched = [None; PREFETCH_GROUP];
+        for (connection, p) in prefetched.iter_mut().zip(group) {
             *connection = self.table.peek(&table::key(p.src, p.dst).0);
         }
         let mut last = u32::MAX;
-        for connection in &mut ahead {
+        for connection in &mut prefetched {
             let number = connection.map_or(u32::MAX, |c: &TrackedConnection| c.number);
             if std::mem::replace(&mut last, number) == number {
                 *connection = None;
             }
         }
-        let connections = || ahead.iter().flatten();
+        let connections = || prefetched.iter().flatten();
         let sum = connections().fold(0, |sum, c| sum ^ c.fetch());
         let sum = connections().flat_map(|c| c.directions()).fold(sum, |sum, d| sum ^ d.fetch());
         let sum = connections().flat_map(|c| c.directions()).fold(sum, |sum, d| sum ^ d.fetch_lists());
@@ -247,8 +247,8 @@ impl Tracker {
         match self.order.push(packet.0.time + self.shift, packet) {
             RecordTime::Latest => {}
             RecordTime::Early(by) => {
-                self.backward += 1;
-                self.most_back = self.most_back.max(by);
+                self.backward_times += 1;
+                self.largest_backward = self.largest_backward.max(by);
             }
             RecordTime::SetBack => return self.set_back(),
         }
@@ -272,11 +272,11 @@ impl Tracker {
         self.take_held_back();
         self.resolve_silence(None);
         let back = self.order.latest().since(first.time + self.shift);
-        self.most_back = self.most_back.max(back);
+        self.largest_backward = self.largest_backward.max(back);
         // All but the last of them were already counted as early.
-        self.backward = self.backward + 2 - run.len() as u64;
-        let goes_on = self.time_after_step(&first) + self.ahead;
-        self.shift += goes_on.since(first.time + self.shift);
+        self.backward_times = self.backward_times + 2 - run.len() as u64;
+        let continued = self.time_after_step(&first) + self.skipped;
+        self.shift += continued.since(first.time + self.shift);
         self.forget_times();
         for (p, fingerprint, fate) in run {
             self.packet_with_fingerprint(&p, fingerprint, fate);
@@ -311,7 +311,7 @@ impl Tracker {
     /// The time of a packet, corrected for clock steps.
     #[inline]
     fn at(&self, p: &TcpPacket) -> Time {
-        (p.time + self.shift) - self.ahead
+        (p.time + self.shift) - self.skipped
     }
 
     #[inline]
@@ -341,10 +341,10 @@ impl Tracker {
             fate,
             self.recorder.is_some(),
         );
-        let held = connection.bytes();
-        self.held = self.held + held - std::mem::replace(&mut connection.held, held);
+        let bytes = connection.bytes();
+        self.open_bytes = self.open_bytes + bytes - std::mem::replace(&mut connection.counted_bytes, bytes);
         let bit = connection.number % SLOTS;
-        self.seen[(bit / u64::BITS) as usize] |= 1 << (bit % u64::BITS);
+        self.active[(bit / u64::BITS) as usize] |= 1 << (bit % u64::BITS);
         if p.flags.0 & (TcpFlags::FIN.0 | TcpFlags::RST.0) != 0 && connection.is_over() {
             self.shrink_one(slot);
         }
@@ -357,15 +357,15 @@ impl Tracker {
     #[cold]
     fn shrink_one(&mut self, slot: usize) {
         let Some(connection) = self.table.get(slot) else { return };
-        self.held -= connection.held;
+        self.open_bytes -= connection.counted_bytes;
         connection.shrink(&mut self.list_pool);
-        self.held += connection.held;
+        self.open_bytes += connection.counted_bytes;
     }
 
     /// Corrects a time for clock steps; the result never decreases.
     #[inline]
     fn clock(&mut self, time: Time) -> Time {
-        self.now = self.now.max((time + self.shift) - self.ahead).min(LATEST);
+        self.now = self.now.max((time + self.shift) - self.skipped).min(LATEST);
         self.now
     }
 
@@ -407,9 +407,9 @@ impl Tracker {
 
     /// Corrects for a step ahead of the capture's clock.
     fn step_ahead(&mut self, by: Span) {
-        self.ahead += by;
-        self.forward += 1;
-        self.most_forward = self.most_forward.max(by);
+        self.skipped += by;
+        self.forward_jumps += 1;
+        self.largest_forward = self.largest_forward.max(by);
     }
 
     /// Holds back a packet after a silence whose cause is not known yet.
@@ -460,11 +460,12 @@ impl Tracker {
     /// Closes finished, idle and surplus connections and frees memory.
     #[cold]
     fn run_maintenance(&mut self, now: Time) {
-        let seen = std::mem::take(&mut self.seen);
-        self.many = seen.iter().map(|bits| bits.count_ones()).sum::<u32>() > MAX_CACHED_CONNECTIONS;
+        let active = std::mem::take(&mut self.active);
+        self.has_many_active =
+            active.iter().map(|bits| bits.count_ones()).sum::<u32>() > MAX_CACHED_CONNECTIONS;
         let idle = self.options.idle;
-        if now.since(self.swept) >= (idle / 8).min(LINGER) {
-            self.swept = now;
+        if now.since(self.swept_at) >= (idle / 8).min(LINGER) {
+            self.swept_at = now;
             self.sweep(|c| {
                 let silent = now.since(c.last);
                 silent > idle || c.is_over() && silent > LINGER
@@ -482,12 +483,12 @@ impl Tracker {
         let mut less = 0;
         self.table.each(|c| {
             if now.since(c.last) > SHRINK_AFTER {
-                less += c.held;
+                less += c.counted_bytes;
                 c.shrink(&mut self.list_pool);
-                less -= c.held;
+                less -= c.counted_bytes;
             }
         });
-        self.held -= less;
+        self.open_bytes -= less;
     }
 
     fn sweep(&mut self, over: impl Fn(&TrackedConnection) -> bool) {
@@ -509,25 +510,25 @@ impl Tracker {
 
     /// Halves what each connection may keep until everything fits into the budget.
     fn fit_budget(&mut self) {
-        while self.held + self.kept > self.options.budget && self.limits.bins > 32 {
+        while self.open_bytes + self.closed_bytes > self.options.budget && self.limits.bins > 32 {
             self.limits = TrackLimits { bins: self.limits.bins / 2, packets: self.limits.packets / 2 };
             let limits = self.limits;
-            let mut held = 0;
+            let mut open_bytes = 0;
             self.table.each(|c| {
                 c.limit(limits);
-                c.held = c.bytes();
-                held += c.held;
+                c.counted_bytes = c.bytes();
+                open_bytes += c.counted_bytes;
             });
-            self.held = held;
+            self.open_bytes = open_bytes;
             self.closed.iter_mut().for_each(|track| limit(track, limits));
-            self.kept = self.closed.iter().map(bytes).sum();
+            self.closed_bytes = self.closed.iter().map(bytes).sum();
         }
     }
 
     fn close(&mut self, slot: usize) {
         let Some(connection) = self.table.remove(slot) else { return };
         self.duplicates += connection.duplicates();
-        self.held -= connection.held;
+        self.open_bytes -= connection.counted_bytes;
         let before = self.closed.len();
         connection.finish(&mut self.closed);
         // Most memory belongs to tracks: they keep no more than they need.
@@ -537,7 +538,7 @@ impl Tracker {
             track.waits.shrink_to(8);
         }
         self.missed += self.closed[before..].iter().map(|t| t.counts.missed_bytes).sum::<u64>();
-        self.kept += self.closed[before..].iter().map(bytes).sum::<usize>();
+        self.closed_bytes += self.closed[before..].iter().map(bytes).sum::<usize>();
         let most = self.options.most_tracks;
         if self.closed.len() > most.saturating_add(most / 4) {
             self.drop_smallest();
@@ -552,14 +553,14 @@ impl Tracker {
             self.closed.select_nth_unstable_by_key(most, rank);
             self.forgotten += (self.closed.len() - most) as u64;
             self.closed.truncate(most);
-            self.kept = self.closed.iter().map(bytes).sum();
+            self.closed_bytes = self.closed.iter().map(bytes).sum();
         }
     }
 
     /// Moves the tracks of finished connections to `out`.
     pub fn drain(&mut self, out: &mut Vec<Track>) {
         out.append(&mut self.closed);
-        self.kept = 0;
+        self.closed_bytes = 0;
     }
 
     /// Closes all connections, appends the remaining tracks to `out` and returns the totals.
@@ -575,10 +576,10 @@ impl Tracker {
             missed_bytes: self.missed,
             duplicate_records: self.duplicates,
             forgotten_tracks: self.forgotten,
-            backward_times: self.backward,
-            most_backward: self.most_back,
-            forward_jumps: self.forward,
-            most_forward: self.most_forward,
+            backward_times: self.backward_times,
+            most_backward: self.largest_backward,
+            forward_jumps: self.forward_jumps,
+            most_forward: self.largest_forward,
         }
     }
 }

@@ -20,9 +20,9 @@ pub fn run(args: &[String]) -> Result<(), String> {
         None => document(),
         Some("kernel") => match shard(args.get(1)) {
             Some(shard) => measure(shard),
-            None => Err("which part? Give K/N, for example 1/4".into()),
+            None => Err("the part must be K/N, for example 1/4".into()),
         },
-        Some(_) => Err("pairs [kernel [K/N]]".into()),
+        Some(_) => Err("usage: pairs [kernel [K/N]]".into()),
     }
 }
 

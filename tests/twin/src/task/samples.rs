@@ -48,7 +48,7 @@ fn wanted(args: &[String]) -> Option<Wanted> {
 }
 
 pub fn run(args: &[String]) -> Result<(), String> {
-    let usage = "samples COUNT [--seed S] [--cc reno|cubic] [--paced] [--record FILE | --replay FILE] [--show] [--no-push]";
+    let usage = "usage: samples COUNT [--seed S] [--cc reno|cubic] [--paced] [--record FILE | --replay FILE] [--show] [--no-push]";
     all(&wanted(args).ok_or(usage)?)
 }
 
