@@ -37,7 +37,9 @@ pub fn run(args: &[String]) -> Result<(), String> {
 }
 
 fn usage(problem: &str) -> String {
-    format!("{problem}; usage: cells list|sim|kernel [grid|moving|ebpf|others|queues|fast|shared|exact] [RUNS] [TEXT]")
+    format!(
+        "{problem}; usage: cells list|sim|kernel [grid|moving|ebpf|others|queues|fast|shared|exact] [RUNS] [TEXT]"
+    )
 }
 
 /// Runs all cells once before repeating any, so that temporary disturbances of the machine affect all of
