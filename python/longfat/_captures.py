@@ -167,7 +167,7 @@ def plan(
 
     Raises `PlanError` if no plan can be made, `ScenarioError`, and `UsageError` for invalid arguments.
     """
-    wish: _native.PlanOptions = {
+    options: _native.PlanOptions = {
         "variant": variant,
         "objective": objective,
         "only": list(only),
@@ -181,8 +181,8 @@ def plan(
     chosen = [] if variant is None else [variant]
     with watcher(progress) as report_to:
         if isinstance(scenario, Fit):
-            return Plan(*_native.plan(None, scenario._native, wish, report_to))
-        return Plan(*_native.plan(loaded(scenario, set or {}, allow_files, chosen), None, wish, report_to))
+            return Plan(*_native.plan(None, scenario._native, options, report_to))
+        return Plan(*_native.plan(loaded(scenario, set or {}, allow_files, chosen), None, options, report_to))
 
 
 def packet_filter(

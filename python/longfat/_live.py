@@ -25,8 +25,8 @@ def _read(job: Path) -> tuple[dict[str, Any], _native.LoadedScenario]:
 
 def receive(job: Path, port: int) -> None:
     """Receives until the process is killed."""
-    wish, scenario = _read(job)
-    _native.live_receive(scenario, wish["flow"], port)
+    job_options, scenario = _read(job)
+    _native.live_receive(scenario, job_options["flow"], port)
 
 
 class _Sender:
@@ -54,8 +54,8 @@ def send(job: Path, to: str) -> None:
 
     from ._policy import Policy
 
-    wish, scenario = _read(job)
-    classic = wish["classic"]
+    job_options, scenario = _read(job)
+    classic = job_options["classic"]
     policy = Policy.load(job / "policy.json") if classic is None else None
 
     def act(seen: bytes) -> list[float] | None:
@@ -65,9 +65,10 @@ def send(job: Path, to: str) -> None:
         return action
 
     sender = _native.LiveSender(
-        scenario, flow=wish["flow"], to=to, seed=wish["seed"], scheme=wish["scheme"], classic=classic
+        scenario, flow=job_options["flow"], to=to, seed=job_options["seed"], scheme=job_options["scheme"],
+        classic=classic,
     )
-    done = play_episode(_Sender(sender, wish["step_s"], wish["span_s"]), act, sender.observation())
+    done = play_episode(_Sender(sender, job_options["step_s"], job_options["span_s"]), act, sender.observation())
     part = job / "done.part"
     part.write_text(json.dumps(done._asdict()))
     os.replace(part, job / "done.json")

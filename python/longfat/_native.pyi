@@ -223,7 +223,7 @@ class SweepOptions(TypedDict):
 
 @final
 class SweepWork:
-    def __new__(cls, wish: SweepOptions, out: str | None, force: bool) -> SweepWork: ...
+    def __new__(cls, options: SweepOptions, out: str | None, force: bool) -> SweepWork: ...
     @property
     def folder(self) -> Path: ...
     def grid(self) -> bytes: ...
@@ -276,7 +276,7 @@ def diagnose_stored(
 ) -> bytes: ...
 def run(
     loaded: LoadedScenario,
-    wish: RunOptions,
+    options: RunOptions,
     controls: list[tuple[str, Callable[[], Any]]],
     progress: Callable[[int, int, int, int], object] | None,
 ) -> RunOutput: ...
@@ -301,6 +301,6 @@ def fit_path(
 def plan(
     loaded: LoadedScenario | None,
     fitted: FitOutput | None,
-    wish: PlanOptions,
+    options: PlanOptions,
     progress: Callable[[int, int, int, int], object] | None,
 ) -> tuple[str, str | None]: ...

@@ -49,7 +49,7 @@ def run(
     """
     chosen = [variants] if isinstance(variants, str) else list(variants or ())
     read = loaded(scenario, set or {}, allow_files, chosen)
-    wish: _native.RunOptions = {
+    options: _native.RunOptions = {
         "variants": chosen,
         "seed": seed,
         "repeat": repeat,
@@ -59,4 +59,4 @@ def run(
         "user": user,
     }
     with watcher(progress) as report_to:
-        return Result(_native.run(read, wish, list((controls or {}).items()), report_to))
+        return Result(_native.run(read, options, list((controls or {}).items()), report_to))

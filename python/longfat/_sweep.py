@@ -120,7 +120,7 @@ def sweep(
     Raises `ScenarioError`, `UsageError`, `OSError`, and the exceptions of a broken executor (`BrokenProcessPool`).
     """
     path, text = source(scenario)
-    wish: _native.SweepOptions = {
+    options: _native.SweepOptions = {
         "path": path,
         "text": text,
         "name": "scenario.toml",
@@ -132,7 +132,7 @@ def sweep(
         "allow_files": allow_files,
     }
     pool = None if executor is None else checked_executor(executor)
-    work = _native.SweepWork(wish, None if out is None else os.fspath(out), force)
+    work = _native.SweepWork(options, None if out is None else os.fspath(out), force)
     try:
         with watcher(progress) as report_to:
             if pool is None:

@@ -103,16 +103,16 @@ impl RunOptions {
 pub fn run(
     py: Python<'_>,
     loaded: &LoadedScenario,
-    wish: RunOptions,
+    options: RunOptions,
     controls: Vec<(String, Py<PyAny>)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<RunOutput> {
     let usage = |text: String| raise(py, "UsageError", &text);
     let mut experiment = loaded.read.experiment.clone();
-    experiment::choose(&mut experiment, &wish.variants).map_err(|e| usage(e.to_string()))?;
-    let order = wish.order(py, &experiment, !controls.is_empty())?;
-    let single = budget::once(&order).filter(|_| wish.repeat.is_none() && controls.is_empty());
-    if order.clocks.contains(&Clock::Kernel) && !wish.allow_tools {
+    experiment::choose(&mut experiment, &options.variants).map_err(|e| usage(e.to_string()))?;
+    let order = options.order(py, &experiment, !controls.is_empty())?;
+    let single = budget::once(&order).filter(|_| options.repeat.is_none() && controls.is_empty());
+    if order.clocks.contains(&Clock::Kernel) && !options.allow_tools {
         consent(py, loaded, &experiment)?;
     }
     let own = OwnControls { experiment: &experiment.clone(), controls, fault: ControlFault::default() };
@@ -124,14 +124,15 @@ pub fn run(
     warnings.extend(thinned);
     warnings.extend(single);
     let settings = RunSettings::of(&loaded.overrides, &experiment, &order);
-    let outcomes = run_experiment(py, &experiment, &order, &own, wish.user.as_deref(), progress.as_ref())?;
+    let outcomes = run_experiment(py, &experiment, &order, &own, options.user.as_deref(), progress.as_ref())?;
     if let Some(failed) = outcomes.failed.first() {
         return Err(raise(py, "RunError", &failed.to_string()));
     }
     // Controllers written by the caller run in Python and exist only in this run.
-    let wish = SummaryWish { holders: own.controls.is_empty(), ..SummaryWish::of(&experiment, &order) };
+    let summary_options =
+        SummaryWish { holders: own.controls.is_empty(), ..SummaryWish::of(&experiment, &order) };
     Ok(py.detach(|| {
-        let mut run = run_summary(wish, &outcomes, warnings, !outcomes.is_complete());
+        let mut run = run_summary(summary_options, &outcomes, warnings, !outcomes.is_complete());
         run.run_id = run_id(&experiment, &settings, &run);
         let notices = outcomes.notices.iter().map(|n| format!("kernel, {}: {}", n.variant, n.text)).collect();
         RunOutput { json: to_json(&run), notices, series: RunSeries::of(outcomes) }

@@ -81,9 +81,9 @@ pub struct SweepWork(LockedFolder<SweepFolder>);
 impl SweepWork {
     /// Checks the options and locks the folder; `out` defaults to the command's folder.
     #[new]
-    fn new(py: Python<'_>, wish: SweepOptions, out: Option<PathBuf>, force: bool) -> PyResult<SweepWork> {
+    fn new(py: Python<'_>, options: SweepOptions, out: Option<PathBuf>, force: bool) -> PyResult<SweepWork> {
         let opened = py.detach(|| {
-            let (grid, experiment) = wish.checked()?;
+            let (grid, experiment) = options.checked()?;
             let own = || names::default_folder(&format!("{}-sweep", experiment.name));
             let folder = out.unwrap_or_else(own);
             SweepFolder::open(grid, experiment, &folder, force).map(|held| (held, folder))

@@ -82,9 +82,11 @@ def on_kernel(
         if user or "SUDO_UID" in os.environ:
             job.chmod(0o777)
         span = seconds or read.duration_s(0) or 0.0
-        wish = {"flow": flows.index(name), "seed": seed, "scheme": scheme, "step_s": step_s, "span_s": span, "classic": classic}
+        job_options = {
+            "flow": flows.index(name), "seed": seed, "scheme": scheme, "step_s": step_s, "span_s": span, "classic": classic,
+        }
         (job / "scenario.toml").write_text(text)
-        (job / "job.json").write_text(json.dumps(wish))
+        (job / "job.json").write_text(json.dumps(job_options))
         if held is not None:
             held.save(job / "policy.json")
         for file in job.iterdir():
