@@ -62,11 +62,11 @@ def on_kernel(
     Requires Linux, and root or user namespaces. Raises `RunError` with the programs' messages if the episode fails, and
     `ValueError` for invalid arguments.
     """
-    held = Policy.load(policy) if isinstance(policy, (str, os.PathLike)) else policy
-    if (held is None) == (classic is None):
+    loaded_policy = Policy.load(policy) if isinstance(policy, (str, os.PathLike)) else policy
+    if (loaded_policy is None) == (classic is None):
         raise ValueError("either a policy or classic= is required, not both")
-    if held is not None:
-        scheme, step_s = scheme or held.scheme, step_s or held.step_s
+    if loaded_policy is not None:
+        scheme, step_s = scheme or loaded_policy.scheme, step_s or loaded_policy.step_s
     scheme, step_s = scheme or "direct", step_s or 0.01
     if scheme not in {row[0] for row in _native.schemes()}:
         raise ValueError(f"no scheme {scheme!r}")
@@ -87,8 +87,8 @@ def on_kernel(
         }
         (job / "scenario.toml").write_text(text)
         (job / "job.json").write_text(json.dumps(job_options))
-        if held is not None:
-            held.save(job / "policy.json")
+        if loaded_policy is not None:
+            loaded_policy.save(job / "policy.json")
         for file in job.iterdir():
             file.chmod(0o644)
         program = f"{_word(sys.executable)} -m longfat._live"
@@ -109,6 +109,6 @@ def on_kernel(
         try:
             done = json.loads((job / "done.json").read_text())
         except OSError:
-            said = "; ".join(result.notices) or "the sender wrote no result"
-            raise RunError(f"no episode: {said}") from None
+            reason = "; ".join(result.notices) or "the sender wrote no result"
+            raise RunError(f"no episode: {reason}") from None
     return Episode(**done)

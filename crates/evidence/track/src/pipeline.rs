@@ -1,5 +1,5 @@
 //! Tracks a whole capture on the caller's thread, a few packets at a time, so that they are still in its
-//! processor's cache. A compressed capture is decompressed and decoded on a thread of its own where threads
+//! processor's cache. A compressed capture is decompressed and decoded on a separate thread where threads
 //! exist (not on wasm32).
 
 use crate::udp::{UdpTrack, UdpTracker};
@@ -75,7 +75,7 @@ fn decode(mut reader: CaptureReader, take: &mut BatchSink<'_>) -> CaptureReader 
     reader
 }
 
-/// Reads the capture to its end on a thread of its own, a few batches ahead of `take`: decompression takes
+/// Reads the capture to its end on a separate thread, a few batches ahead of `take`: decompression takes
 /// longer than tracking.
 #[cfg(not(target_arch = "wasm32"))]
 fn decode_ahead(mut reader: CaptureReader, take: &mut BatchSink<'_>) -> CaptureReader {

@@ -50,7 +50,7 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Runs a plan on the kernel, in a thread and a network namespace of its own.
+/// Runs a plan on the kernel, in a new thread and a new network namespace.
 ///
 /// # Errors
 /// Fails without the privilege to create a namespace and a TUN device, or if the kernel rejects a setting.

@@ -3,7 +3,7 @@
 //!
 //! Both files are read twice. In the first pass connections ([`seen`]) and UDP flows ([`datagrams`]) are
 //! paired, the two clocks are aligned ([`clock`]), and the fate of each packet is found ([`fates`],
-//! [`delays`]). In the second pass each capture goes through a tracker of its own, which uses these fates in
+//! [`delays`]). In the second pass each capture goes through its own tracker, which uses these fates in
 //! place of its guesses. Each direction of a connection keeps the track of the capture nearer to its sender,
 //! so all data is reported as its sender's side saw it. Results use the clock and the addresses of the first
 //! capture, called `here`; the other one is `there`. Connections that are only in the other capture are
@@ -48,7 +48,7 @@ pub enum PairError {
         /// Directions of UDP flows in each.
         flows: [usize; 2],
     },
-    /// No TCP packets of both directions passed both captures, or one of the clocks was set meanwhile.
+    /// No TCP packets of both directions passed both captures, or one of the clocks was set during the captures.
     #[error("the captures' clocks cannot be aligned: {}", why_no_common_clock(*.packets))]
     Clocks {
         /// Packets found in both captures, in each direction.
@@ -65,7 +65,7 @@ fn why_no_common_clock(packets: [usize; 2]) -> String {
             "both captures contain {a} packets of one direction and {b} of the other; some of each are needed"
         )
     } else {
-        "one of the clocks was set meanwhile; use --from and --to to select the part before or after that"
+        "one of the clocks was set during the captures; use --from and --to to select the part before or after that"
             .into()
     }
 }
