@@ -10,7 +10,7 @@
 //!
 //! Intermediate hosts, which only forward packets, have no jitter. Each host has its own random stream.
 //!
-//! Source of the distributions: `tests/twin` (`unrest learn`), measured in the lab on Linux 6.18 with two
+//! Source of the distributions: `tests/twin` (`host-jitter learn`), measured in the lab on Linux 6.18 with two
 //! CPUs; `docs/fidelity.md` describes the method.
 
 use crate::agenda::Owner;

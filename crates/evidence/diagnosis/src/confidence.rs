@@ -110,6 +110,9 @@ pub(crate) fn confidence(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
 /// capture began after the bucket may have been emptied, or nothing shows the limiter (7 of 14 flows that
 /// began before the capture, `longfat-diagnose-test cuts build 60`).
 const LINK_OR_SHAPER: f64 = 0.55;
+/// Greatest confidence of a shaper where a link would leave the same marks: the capture began later, and packets that waited from the
+/// first one on hide how much passes without a wait.
+const SHAPER_OR_LINK: f64 = 0.75;
 /// Greatest confidence of a loss's cause where other causes lose the same packets: in one or two episodes, or
 /// before a capture that does not show the waits there.
 const SAME_LOSSES: f64 = 0.75;
@@ -120,6 +123,7 @@ fn undecidable(flow: &FlowDiagnosis) -> f64 {
     let bucket_unseen = flow.limiter.is_none() || flow.has_note("no-handshake");
     match flow.cause {
         Cause::Bottleneck if bucket_unseen => LINK_OR_SHAPER,
+        Cause::Shaped if flow.has_note("no-handshake") => SHAPER_OR_LINK,
         _ if flow.has_note("few-loss-episodes") || flow.has_note("waits-unseen") => SAME_LOSSES,
         _ => 1.0,
     }
@@ -198,6 +202,7 @@ mod tests {
         assert!(undecidable(&with(Cause::Bottleneck, Some(0), "")) == 1.0);
         assert!(undecidable(&with(Cause::Bottleneck, Some(0), "no-handshake")) < SURE);
         assert!(undecidable(&with(Cause::Bottleneck, None, "")) < SURE);
+        assert!(undecidable(&with(Cause::Shaped, Some(0), "no-handshake")) < SURE);
         assert!(undecidable(&with(Cause::Congestion, None, "few-loss-episodes")) < SURE);
         assert!(undecidable(&with(Cause::Policed, Some(0), "waits-unseen")) < SURE);
     }

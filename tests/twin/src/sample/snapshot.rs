@@ -1,29 +1,29 @@
-//! A look at a connection: the fields of `TCP_INFO` that kernel and model both have.
+//! A snapshot of a connection: the fields of `TCP_INFO` that kernel and model both have.
 
 use transport::Info;
 
-/// How far a field of the model may be from the kernel's.
+/// Tolerance between a field of the model and the kernel's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Within {
-    /// Not at all.
+    /// Must be equal.
     Exact,
-    /// A time, µs: the kernel's clock is read within the call that is timed from outside.
+    /// A time, µs: the kernel reads its clock within the call, whose duration is measured from outside.
     Clock,
-    /// The timeout, µs, which the kernel keeps in ticks and doubles as such.
+    /// The timeout, µs, which the kernel stores and doubles in ticks.
     Ticks,
-    /// A rate, made of the smoothed round trip.
+    /// A rate, computed from the smoothed round trip.
     Rate,
 }
 
-/// What a time may be off, µs, before the share below.
+/// Tolerance of a time, µs, in addition to the share below.
 const CLOCK_US: u64 = 40;
-/// And of the smoothed round trip, one part in so many: deviations of a sample end in it.
+/// Tolerance as a fraction of the smoothed round trip, which deviations of a sample enter.
 const CLOCK_SHARE: u64 = 100;
-/// A tick of the kernel, µs.
+/// Duration of a kernel tick, µs.
 const TICK_US: u64 = 4_000;
 
-/// Name, place in `struct tcp_info` (linux/tcp.h), bytes, and how closely it is compared. In this order: the
-/// first that differs names the difference.
+/// Name, offset in `struct tcp_info` (linux/tcp.h), size in bytes, and tolerance. The first field that
+/// differs, in this order, names the difference.
 const FIELDS: [(&str, usize, usize, Within); 23] = [
     ("ca_state", 1, 1, Within::Exact),
     ("snd_mss", 16, 4, Within::Exact),
@@ -50,35 +50,35 @@ const FIELDS: [(&str, usize, usize, Within); 23] = [
     ("pacing_rate", 104, 8, Within::Rate),
 ];
 
-/// One look.
+/// A snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Look(pub [u64; FIELDS.len()]);
+pub struct Snapshot(pub [u64; FIELDS.len()]);
 
-impl Look {
-    /// How many fields there are.
+impl Snapshot {
+    /// Number of fields.
     pub const FIELDS: usize = FIELDS.len();
 
-    /// Of the bytes of a `tcp_info`; `None` where a kernel's is too short.
-    pub fn of_kernel(bytes: &[u8]) -> Option<Look> {
-        let mut look = Look::default();
-        for (value, &(name, at, size, _)) in look.0.iter_mut().zip(&FIELDS) {
+    /// Reads the bytes of a `tcp_info`; `None` if a kernel's is too short.
+    pub fn of_kernel(bytes: &[u8]) -> Option<Snapshot> {
+        let mut snapshot = Snapshot::default();
+        for (value, &(name, at, size, _)) in snapshot.0.iter_mut().zip(&FIELDS) {
             let mut b = [0; 8];
             b[..size].copy_from_slice(bytes.get(at..at + size)?);
             *value = u64::from_le_bytes(b);
             match name {
                 "snd_ssthresh" if *value >= i32::MAX as u64 => *value = u32::MAX as u64,
                 "reord_seen" => *value = (*value).min(1),
-                // The SYN counts there.
+                // The kernel counts the SYN in this field.
                 "bytes_acked" => *value = value.saturating_sub(1),
                 _ => {}
             }
         }
-        Some(look)
+        Some(snapshot)
     }
 
-    /// Of the model.
-    pub fn of_model(info: &Info) -> Look {
-        Look([
+    /// Takes a snapshot of the model.
+    pub fn of_model(info: &Info) -> Snapshot {
+        Snapshot([
             info.ca_state as u64,
             info.snd_mss as u64,
             info.unacked as u64,
@@ -109,9 +109,9 @@ impl Look {
         FIELDS.iter().position(|f| f.0 == name).map_or(0, |i| self.0[i])
     }
 
-    /// The first field in which the model is off: its name, the kernel's value, the model's. `slack_us`: what the
-    /// times of the last packets are uncertain by.
-    pub fn difference(&self, model: &Look, slack_us: u64) -> Option<(&'static str, u64, u64)> {
+    /// Returns the first field in which the model differs: its name, the kernel's value, the model's.
+    /// `slack_us`: uncertainty of the times of the last packets.
+    pub fn difference(&self, model: &Snapshot, slack_us: u64) -> Option<(&'static str, u64, u64)> {
         let rtt = self.get("rtt");
         let clock = CLOCK_US + slack_us + rtt / CLOCK_SHARE;
         FIELDS.iter().zip(self.0.iter().zip(&model.0)).find_map(|(&(name, _, _, within), (&k, &m))| {
@@ -127,12 +127,12 @@ impl Look {
     }
 
     /// The fields that changed since `before`, as `index:value`.
-    pub fn changes(&self, before: &Look) -> String {
+    pub fn changes(&self, before: &Snapshot) -> String {
         let changed = self.0.iter().zip(&before.0).enumerate().filter(|(_, (new, old))| new != old);
         changed.map(|(i, (new, _))| format!(" {i}:{new}")).collect()
     }
 
-    /// Takes what [`Look::changes`] wrote.
+    /// Applies the text written by [`Snapshot::changes`].
     pub fn change(&mut self, text: &str) -> Option<()> {
         for pair in text.split_whitespace() {
             let (i, value) = pair.split_once(':')?;
@@ -142,21 +142,21 @@ impl Look {
     }
 }
 
-/// `name=value` of all fields.
-impl std::fmt::Display for Look {
+/// Prints `name=value` of all fields.
+impl std::fmt::Display for Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         FIELDS.iter().zip(&self.0).try_for_each(|((name, ..), value)| write!(f, " {name}={value}"))
     }
 }
 
-impl Look {
-    /// The smoothed round trip in eighths of a microsecond, as the pacing rate tells it (`tcp_update_pacing_rate`);
-    /// `None` where it does not agree with the one told.
-    pub fn eighths_of_rtt(&self, before: &Look) -> Option<u64> {
+impl Snapshot {
+    /// The smoothed round trip in eighths of a microsecond, as implied by the pacing rate
+    /// (`tcp_update_pacing_rate`); `None` if it disagrees with the reported one.
+    pub fn eighths_of_rtt(&self, before: &Snapshot) -> Option<u64> {
         let [cwnd, ssthresh, rate, rtt] =
             ["snd_cwnd", "snd_ssthresh", "pacing_rate", "rtt"].map(|f| self.get(f));
         let more = |name: &str| self.get(name).saturating_sub(before.get(name));
-        // The rate was set before new packets left.
+        // The rate was set before new packets were sent.
         let new = more("data_segs_out").saturating_sub(more("total_retrans"));
         let window = cwnd.max(self.get("unacked").saturating_sub(new));
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
@@ -164,12 +164,12 @@ impl Look {
         (eighths / 8 == rtt).then_some(eighths)
     }
 
-    /// Round trip of the handshake, µs, where nothing else was measured yet.
+    /// Round trip of the handshake, µs, if nothing else was measured yet.
     pub fn first_rtt(&self) -> Option<u64> {
         Some(self.get("min_rtt")).filter(|&us| us < u32::MAX as u64)
     }
 
-    /// Nothing is outstanding and nothing waits.
+    /// Returns whether nothing is outstanding and nothing waits.
     pub fn is_quiet(&self) -> bool {
         self.get("unacked") == 0 && self.get("notsent_bytes") == 0
     }

@@ -1,4 +1,4 @@
-//! What a run yielded, as its files and its scenario tell.
+//! What a run yielded, according to its files and its scenario.
 
 use crate::value::greedy;
 use app::tables::{
@@ -9,98 +9,93 @@ use result::{Clock, ElementSeries, FlowResult, FlowSeries, Run, VariantResult, r
 use scenario::{Experiment, PathLimits, Scenario};
 use std::num::NonZeroUsize;
 
-/// Packets that may pass an element in one moment.
+/// Packets that may pass an element at one instant.
 const BURST: f64 = 16.0;
 
-/// A flow of the result and what the scenario says of it.
+/// A flow of the result, with what the scenario states about it.
 #[derive(Clone, Debug)]
-pub struct SeenFlow {
-    /// The summary; what series tell has been held against them.
+pub struct ComparedFlow {
+    /// The summary, already checked against the series.
     pub result: FlowResult,
-    /// Directions of links on its way.
-    pub ways: Vec<(usize, bool)>,
-    /// TCP that sends all it can while it is active.
+    /// Link directions on the flow's path.
+    pub directions: Vec<(usize, bool)>,
+    /// TCP that sends as much as it can while it is active.
     pub greedy: bool,
-    /// The tightest limit on its way, Mbit/s.
+    /// The tightest limit on its path, Mbit/s.
     pub limit: Option<f64>,
-    /// Share of its time waiting for timeouts, by the samples.
-    pub waited: Option<f64>,
+    /// Share of its time spent waiting for timeouts, by the samples.
+    pub timeout_share: Option<f64>,
     /// Share of its time in recovery, by the samples.
-    pub repaired: f64,
+    pub recovery_share: f64,
 }
 
 /// A stage of the path.
 #[derive(Clone, Debug)]
-pub struct SeenElement {
-    /// `link.direction.stage`, `@flow` behind it where flows were measured alone.
+pub struct ComparedStage {
+    /// `link.direction.stage`, followed by `@flow` if flows were measured alone.
     pub name: String,
-    /// Packets dropped.
     pub dropped: u64,
-    /// Packets that came.
-    pub came: u64,
-    /// The longest queue.
+    /// Packets that arrived at the stage.
+    pub arrived: u64,
+    /// The longest queue, packets.
     pub queue: u64,
-    /// The longest that a packet was inside, ms.
+    /// Longest time of a packet in the stage, ms.
     pub inside_ms: f64,
 }
 
-/// What the headline calls a variant: one, or one of its flows measured alone.
+/// What the headline names as a variant: a variant, or one of its flows measured alone.
 #[derive(Clone, Debug)]
-pub struct Seen {
-    /// As the headline calls it.
+pub struct ComparedVariant {
+    /// Name in the headline.
     pub name: String,
-    /// Index in the run.
-    pub at: usize,
-    /// Its flows.
-    pub flows: Vec<SeenFlow>,
-    /// Its stages.
-    pub elements: Vec<SeenElement>,
-    /// The limit of all flows together, Mbit/s.
+    /// Index of the variant in the run.
+    pub index: usize,
+    pub flows: Vec<ComparedFlow>,
+    /// Stages of the path.
+    pub elements: Vec<ComparedStage>,
+    /// Limit of all flows together, Mbit/s.
     pub limit: Option<f64>,
-    /// The summary.
     pub result: VariantResult,
-    /// Measured alone.
+    /// Whether the flow was measured alone.
     pub alone: bool,
-    /// What was run.
     pub scenario: Scenario,
 }
 
-/// A run, and what of its summary its series contradict.
-pub struct SeenRun {
-    /// As read from JSON.
+/// A run, and how its series contradict its summary.
+pub struct CheckedRun {
     pub run: Run,
-    /// In order.
-    pub seen: Vec<Seen>,
-    /// Contradictions.
+    /// Variants (or flows measured alone), in order.
+    pub compared: Vec<ComparedVariant>,
+    /// Contradictions between series and summary.
     pub wrong: Vec<String>,
 }
 
-/// Runs a scenario file on a clock, writes and reads its results.
+/// Runs a scenario file on a clock, and writes and reads its results.
 ///
 /// # Panics
-/// When the file is none, a run fails, or what was written cannot be read.
-pub fn play(text: &str, repeats: u32, clock: Clock) -> SeenRun {
-    seen(text, run(text, repeats, clock), None)
+/// If the text is not a scenario, a run fails, or the results cannot be read.
+pub fn play(text: &str, repeats: u32, clock: Clock) -> CheckedRun {
+    read_back(text, run(text, repeats, clock), None)
 }
 
-/// The same on the simulator, and beside it what stands for a kernel's run: another seed, more loss.
+/// Runs a scenario in the simulator, next to a stand-in for a kernel's run: another seed and more loss.
 ///
 /// # Panics
 /// As [`play`].
-pub fn play_beside(text: &str) -> SeenRun {
+pub fn play_with_stand_in(text: &str) -> CheckedRun {
     let other = text.replace("probability = 0.002", "probability = 0.03").replace("seed = ", "seed = 1");
-    let mut beside = run(&other, 1, Clock::Sim).1.run().variants;
-    beside.iter_mut().for_each(|v| v.clock = Clock::Kernel);
-    seen(text, run(text, 1, Clock::Sim), Some(beside))
+    let mut kernel_variants = run(&other, 1, Clock::Sim).1.run().variants;
+    kernel_variants.iter_mut().for_each(|v| v.clock = Clock::Kernel);
+    read_back(text, run(text, 1, Clock::Sim), Some(kernel_variants))
 }
 
-/// The same on the simulator, and beside it on the real kernel.
+/// Runs a scenario in the simulator and on the real kernel.
 ///
 /// # Panics
 /// As [`play`].
-pub fn play_both(text: &str) -> SeenRun {
-    let beside = run(text, 1, Clock::Kernel).1.run().variants;
-    seen(text, run(text, 1, Clock::Sim), Some(beside))
+pub fn play_both(text: &str) -> CheckedRun {
+    let kernel_variants = run(text, 1, Clock::Kernel).1.run().variants;
+    read_back(text, run(text, 1, Clock::Sim), Some(kernel_variants))
 }
 
 fn run(text: &str, repeats: u32, clock: Clock) -> (Experiment, Outcomes) {
@@ -112,28 +107,28 @@ fn run(text: &str, repeats: u32, clock: Clock) -> (Experiment, Outcomes) {
     (experiment, outcomes)
 }
 
-fn seen(
+fn read_back(
     text: &str,
     (experiment, outcomes): (Experiment, Outcomes),
-    beside: Option<Vec<VariantResult>>,
-) -> SeenRun {
+    kernel_variants: Option<Vec<VariantResult>>,
+) -> CheckedRun {
     let mut run = outcomes.run();
-    let (own, both) = (run.variants.len(), beside.is_some());
-    run.variants.extend(beside.into_iter().flatten());
+    let (own, both) = (run.variants.len(), kernel_variants.is_some());
+    run.variants.extend(kernel_variants.into_iter().flatten());
     (run.headline, run.facts) = report::headline(&run);
     let run = read_json(&to_json(&run)).expect("JSON that was just written");
     assert!(own == experiment.variants.len() && (!both || run.variants.len() == 2 * own), "{text}");
     let mut wrong = Vec::new();
-    let mut seen = Vec::new();
+    let mut compared = Vec::new();
     for (i, variant) in run.variants.iter().take(own).enumerate() {
         let scenario = &experiment.variants[i].scenario;
         let series = series(&outcomes, i, &run);
-        seen.extend(variant_seen(i, variant, scenario, &series, &mut wrong));
+        compared.extend(compared_variants(i, variant, scenario, &series, &mut wrong));
     }
-    SeenRun { run, seen, wrong }
+    CheckedRun { run, compared, wrong }
 }
 
-/// A repeat's interval of measurement, and its series as Parquet has them.
+/// A repeat's measured interval, and its series as read from Parquet.
 struct RepeatSeries {
     measured: [f64; 2],
     series: VariantSeries,
@@ -159,79 +154,81 @@ fn mean(list: impl Iterator<Item = f64>) -> f64 {
     all.iter().sum::<f64>() / all.len() as f64
 }
 
-fn variant_seen(
-    at: usize,
+fn compared_variants(
+    index: usize,
     variant: &VariantResult,
     scenario: &Scenario,
     repeats: &[RepeatSeries],
     wrong: &mut Vec<String>,
-) -> Vec<Seen> {
+) -> Vec<ComparedVariant> {
     let mut all = Vec::new();
     let mut complain = |what: String| wrong.push(format!("{}: {what}", variant.name));
     for (i, result) in variant.flows.iter().enumerate() {
-        let of: Vec<&FlowSeries> = repeats.iter().map(|r| &r.series.flows[i]).collect();
+        let flow_series: Vec<&FlowSeries> = repeats.iter().map(|r| &r.series.flows[i]).collect();
         let together = !variant.one_at_a_time;
-        goodput_holds(result, &of, repeats, (together, variant.clock), &mut complain);
+        check_goodput(result, &flow_series, repeats, (together, variant.clock), &mut complain);
         let flow = scenario.flows.iter().find(|f| is_of(&result.name, &f.name, f.count)).expect("its flow");
-        let index = scenario.flows.iter().position(|f| f.name == flow.name).expect("its flow");
-        let limits = PathLimits::new(scenario, variant.one_at_a_time.then_some(index));
+        let flow_index = scenario.flows.iter().position(|f| f.name == flow.name).expect("its flow");
+        let limits = PathLimits::new(scenario, variant.one_at_a_time.then_some(flow_index));
         let relays = flow.via.iter().map(|&r| scenario.relays[r].host);
         let hosts: Vec<usize> = std::iter::once(flow.from).chain(relays).chain([flow.to]).collect();
         let route: Vec<_> =
-            hosts.windows(2).flat_map(|leg| scenario.route(leg[0], leg[1]).expect("a way")).collect();
+            hosts.windows(2).flat_map(|leg| scenario.route(leg[0], leg[1]).expect("a route")).collect();
         let tcp = !result.is_udp();
-        if let [series] = of[..] {
-            crate::times::hold(result, flow, scenario, series, &mut complain);
+        if let [series] = flow_series[..] {
+            crate::times::check_flow(result, flow, scenario, series, &mut complain);
         }
-        let waits: Option<Vec<f64>> = of.iter().map(|s| crate::value::waited(s)).collect();
-        all.push(SeenFlow {
+        let waits: Option<Vec<f64>> = flow_series.iter().map(|s| crate::value::waited(s)).collect();
+        all.push(ComparedFlow {
             result: result.clone(),
-            ways: route.iter().map(|h| (h.link, h.forward)).collect(),
+            directions: route.iter().map(|h| (h.link, h.forward)).collect(),
             greedy: greedy(&flow.app),
-            limit: limits.flows[index],
-            waited: waits.filter(|_| tcp).map(|w| mean(w.into_iter())),
-            repaired: mean(of.iter().map(|s| crate::value::repaired(s))),
+            limit: limits.flows[flow_index],
+            timeout_share: waits.filter(|_| tcp).map(|w| mean(w.into_iter())),
+            recovery_share: mean(flow_series.iter().map(|s| crate::value::repaired(s))),
         });
     }
     if let [repeat] = repeats {
-        crate::value::hold_jain(variant, &mut complain);
-        crate::times::hold_together(variant, scenario, &repeat.series.flows, &mut complain);
+        crate::value::check_jain(variant, &mut complain);
+        crate::times::check_all_flows(variant, scenario, &repeat.series.flows, &mut complain);
     }
-    let elements: Vec<SeenElement> = variant
+    let elements: Vec<ComparedStage> = variant
         .elements
         .iter()
         .enumerate()
         .map(|(i, e)| {
-            let of: Vec<&ElementSeries> = repeats.iter().map(|r| &r.series.elements[i]).collect();
-            let dropped = mean(of.iter().map(|s| s.dropped.last().copied().unwrap_or(0) as f64));
-            let peak = of.iter().flat_map(|s| &s.queue_packets).max().copied().unwrap_or(0);
-            // What is dropped in the very moment of the end comes after the last sample: a burst at most.
+            let series: Vec<&ElementSeries> = repeats.iter().map(|r| &r.series.elements[i]).collect();
+            let dropped = mean(series.iter().map(|s| s.dropped.last().copied().unwrap_or(0) as f64));
+            let peak = series.iter().flat_map(|s| &s.queue_packets).max().copied().unwrap_or(0);
+            // Packets dropped at the very end come after the last sample: at most a burst.
             let missing = e.dropped_packets as f64 - dropped;
-            let most = of.iter().map(|s| last_step(&s.dropped, variant.clock)).fold(BURST, f64::max);
+            let most = series.iter().map(|s| last_step(&s.dropped, variant.clock)).fold(BURST, f64::max);
             if !(-0.5..=most).contains(&missing) {
                 complain(format!("{} dropped {dropped} by its series, {} in all", e.name, e.dropped_packets));
             }
             if peak > e.max_queue_packets {
                 complain(format!("{} held {peak} by its series, {} at most", e.name, e.max_queue_packets));
             }
-            SeenElement {
+            ComparedStage {
                 name: e.name.clone(),
                 dropped: e.dropped_packets,
-                came: e.passed_packets + e.dropped_packets,
+                arrived: e.passed_packets + e.dropped_packets,
                 queue: e.max_queue_packets,
                 inside_ms: e.delay_ms.max - crate::check::travel_ms(scenario, &e.name),
             }
         })
         .collect();
-    let whole = |name: String, flows: Vec<SeenFlow>, elements: Vec<SeenElement>, limit, alone| Seen {
-        name,
-        at,
-        flows,
-        elements,
-        limit,
-        alone,
-        result: variant.clone(),
-        scenario: scenario.clone(),
+    let whole = |name: String, flows: Vec<ComparedFlow>, elements: Vec<ComparedStage>, limit, alone| {
+        ComparedVariant {
+            name,
+            index,
+            flows,
+            elements,
+            limit,
+            alone,
+            result: variant.clone(),
+            scenario: scenario.clone(),
+        }
     };
     if !variant.one_at_a_time {
         let limit = PathLimits::new(scenario, None).all;
@@ -239,29 +236,31 @@ fn variant_seen(
     }
     let each = all.into_iter().map(|flow| {
         let name = flow.result.name.clone();
-        let of =
-            |e: &&SeenElement| e.name.split_once('@').is_some_and(|(_, run)| is_of(&name, run, u32::MAX));
-        let elements = elements.iter().filter(of).cloned().collect();
+        let is_own =
+            |e: &&ComparedStage| e.name.split_once('@').is_some_and(|(_, run)| is_of(&name, run, u32::MAX));
+        let elements = elements.iter().filter(is_own).cloned().collect();
         let limit = flow.limit;
         whole(format!("{} / {name}", variant.name), vec![flow], elements, limit, true)
     });
     each.collect()
 }
 
-/// Whether a flow of the result is (one of) the scenario's.
+/// Returns whether a flow of the result is one of the scenario's flow `flow`.
 fn is_of(result: &str, flow: &str, count: u32) -> bool {
     let number = result.strip_prefix(flow).and_then(|r| r.strip_prefix('-'));
     result == flow || (count > 1 && number.is_some_and(|n| n.parse::<u32>().is_ok()))
 }
 
-/// On the kernel the last sample comes before the end: as much as came between two samples may have come after it.
+/// Largest step between two samples. On the kernel the last sample comes before the end, so as much may have
+/// come after it.
 fn last_step(totals: &[u64], clock: Clock) -> f64 {
     let most = totals.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max();
     if clock == Clock::Kernel { most.unwrap_or(0) as f64 } else { 0.0 }
 }
 
-/// Payload delivered in the measured interval over its length: between what the samples around its ends allow.
-fn goodput_holds(
+/// Checks that goodput is the payload delivered in the measured interval, divided by its length, within what
+/// the samples around its ends permit.
+fn check_goodput(
     flow: &FlowResult,
     series: &[&FlowSeries],
     repeats: &[RepeatSeries],
@@ -273,7 +272,7 @@ fn goodput_holds(
     if !(-0.5..=late).contains(&(flow.delivered_bytes as f64 - total)) {
         complain(format!("{} delivered {total} by its series, {} in all", flow.name, flow.delivered_bytes));
     }
-    // Runs of single flows were measured each over its own time.
+    // Runs of single flows were each measured over their own time.
     if !together || repeats.iter().any(|r| r.measured[1] <= r.measured[0]) {
         return;
     }

@@ -1,121 +1,127 @@
-//! What became of each datagram between two captures, and how they were spread on the way.
+//! Finds the fate of each datagram between two captures, and their delays and jitter.
 //!
-//! - **Lost** is what the other capture does not have although it watched: of datagrams that look alike those are taken for lost
-//!   that leave the others the most even delays. Where segmentation offload cut or joined datagrams (UDP GSO and GRO: those of one
-//!   beginning have another length there), what has no counterpart is not known, not lost.
-//! - **Jitter** is RFC 3550's (section 6.4.1) of times of departure that were measured, not written into packets: D is by how much the
-//!   delays of two datagrams differ that arrived one after the other. It hangs on neither clock's offset.
-//! - **Late** is the delay above the least (RFC 5481 section 4.2: packet delay variation).
+//! - **Lost** are datagrams that the other capture lacks although it was recording. Among equal datagrams,
+//!   those are taken for lost that leave the others the most even delays. Where segmentation offload split or
+//!   merged datagrams (UDP GSO and GRO: equal first bytes, other length), the fate of a datagram without a
+//!   counterpart is unknown, not lost.
+//! - **Jitter** is RFC 3550's (section 6.4.1), with measured departure times instead of those in the packets:
+//!   D is the difference between the delays of two datagrams that arrived in succession. It does not depend
+//!   on the clocks' offset.
+//! - **Late** is the delay above the minimum (RFC 5481 section 4.2: packet delay variation).
 
 use super::clock::difference;
 use super::datagrams::{SeenDatagram, SeenDatagrams, UdpPair};
-use crate::between::{DatagramsBetween, LateSpan, PacketBeyond};
+use crate::between::{DatagramsBetween, ExternalFate, LateSpan};
 use crate::udp::UdpTrack;
 use capture::Endpoint;
 use std::collections::{HashMap, VecDeque};
 use units::{Span, Time};
 
-/// Lost datagrams whose times are told of each direction.
-const MOST_LOST: usize = 1_000;
-/// Parts of a direction's time.
-const PARTS: u64 = 200;
-/// As of TCP ([`super::fates`]): one that has not come so long after the slowest is lost.
-const LATEST: Span = Span::from_secs(5);
-/// Of more that look alike the first ones are taken to have come: which of them did would take their number squared to find.
-const MOST_ALIKE: usize = 256;
+/// Maximum number of lost datagrams of a direction whose times are kept.
+const MAX_LOST: usize = 1_000;
+/// Number of slices of a direction's time.
+const SLICES: u64 = 200;
+/// A datagram that has not arrived this long after the slowest one is lost, as for TCP ([`super::fates`]).
+const MAX_LATENESS: Span = Span::from_secs(5);
+/// If more datagrams are equal, the first ones are assumed to have arrived: finding which did takes quadratic
+/// time.
+const MAX_EQUAL: usize = 256;
 
-/// The fate of a datagram sent.
+/// The fate of a datagram that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DatagramFate {
-    /// It arrived so long after, ns; its delay is not known where it was one of several alike.
-    Came(Option<i64>),
+    /// It arrived after this transit time, ns; `None` if it was one of several equal datagrams.
+    Arrived(Option<i64>),
     Lost,
     Unknown,
 }
 
-/// One direction, put together.
-pub(super) struct UdpSpread {
+/// One direction of a UDP flow, matched between both captures.
+pub(super) struct UdpMatch {
     pub from: Endpoint,
     pub to: Endpoint,
     pub first: usize,
     pub between: DatagramsBetween,
-    /// Of each datagram by its index in the capture that it passes first.
-    pub told: Vec<(u32, PacketBeyond)>,
-    /// Datagrams that came and that the first capture does not have.
+    /// Fate of each datagram, by its index in the capture that it passes first.
+    pub external_fates: Vec<(u32, ExternalFate)>,
+    /// Datagrams that arrived although the first capture lacks them.
     pub unsent: u64,
 }
 
-/// What a pair's captures say together; times of both are by the clock here. `watched`: the time in which each capture saw packets.
-/// `two_way`: the clocks' offset is known, and with it what the way takes at least.
-pub(super) fn spread(
+/// Matches the datagrams of a direction. Times of both captures are by the clock here. `watched`: the time
+/// range of each capture. `two_way`: the clocks' offset is known, and with it the minimum transit time.
+pub(super) fn match_datagrams(
     seen: [&SeenDatagrams; 2],
     pair: &UdpPair,
     watched: [(Time, Time); 2],
     two_way: bool,
-) -> UdpSpread {
+) -> UdpMatch {
     let list = |capture: usize| &seen[capture].flows[pair.at[capture]].packets[..];
     let (sent, arrived) = (list(pair.first), list(1 - pair.first));
-    let mut board = Board::new(sent, arrived);
-    board.judge(watched[1 - pair.first]);
+    let mut matches = DatagramMatch::new(sent, arrived);
+    matches.judge(watched[1 - pair.first]);
     let here = &seen[0].flows[pair.at[0]];
-    let least = board.least();
-    UdpSpread {
+    let least = matches.least();
+    UdpMatch {
         from: here.from,
         to: here.to,
         first: pair.first,
-        told: board.told(least),
-        unsent: board.unsent(),
-        between: DatagramsBetween { least_ns: least.filter(|_| two_way), ..board.between(least) },
+        external_fates: matches.external_fates(least),
+        unsent: matches.unsent(),
+        between: DatagramsBetween { least_ns: least.filter(|_| two_way), ..matches.between(least) },
     }
 }
 
-struct Board<'a> {
+struct DatagramMatch<'a> {
     sent: &'a [SeenDatagram],
     arrived: &'a [SeenDatagram],
     fates: Vec<DatagramFate>,
-    /// Of each that arrived, which one it is of those sent.
+    /// Index of the sent datagram that each arrived one is.
     origin: Vec<Option<usize>>,
     doubled: u64,
-    /// Offload cut or joined some.
+    /// Offload split or merged some datagrams.
     cut: bool,
 }
 
-/// Places of datagrams that look alike.
-type AlikeDatagrams = HashMap<(u64, u16), Vec<usize>>;
+/// Indices of datagrams that are equal.
+type EqualDatagrams = HashMap<(u64, u16), Vec<usize>>;
 
-fn alike(list: &[SeenDatagram], with_id: bool) -> AlikeDatagrams {
-    let mut all = AlikeDatagrams::with_capacity(list.len());
+fn group_equal(list: &[SeenDatagram], with_id: bool) -> EqualDatagrams {
+    let mut all = EqualDatagrams::with_capacity(list.len());
     for (i, p) in list.iter().enumerate() {
-        all.entry((p.print, if with_id { p.id } else { 0 })).or_default().push(i);
+        all.entry((p.hash, if with_id { p.id } else { 0 })).or_default().push(i);
     }
     all
 }
 
-impl<'a> Board<'a> {
-    fn new(sent: &'a [SeenDatagram], arrived: &'a [SeenDatagram]) -> Board<'a> {
+impl<'a> DatagramMatch<'a> {
+    fn new(sent: &'a [SeenDatagram], arrived: &'a [SeenDatagram]) -> DatagramMatch<'a> {
         let fates = vec![DatagramFate::Unknown; sent.len()];
         let origin = vec![None; arrived.len()];
-        let mut board = Board { sent, arrived, fates, origin, doubled: 0, cut: false };
-        // Translators may number anew: identifications count where any arrives as it was sent.
-        let (mut out, mut came) = (alike(sent, true), alike(arrived, true));
+        let mut matches = DatagramMatch { sent, arrived, fates, origin, doubled: 0, cut: false };
+        // Translators may assign new identifications: they are compared only if any arrives unchanged.
+        let (mut out, mut came) = (group_equal(sent, true), group_equal(arrived, true));
         if !out.keys().any(|key| key.1 != 0 && came.contains_key(key)) {
-            (out, came) = (alike(sent, false), alike(arrived, false));
+            (out, came) = (group_equal(sent, false), group_equal(arrived, false));
         }
         let mut keys: Vec<&(u64, u16)> = out.keys().filter(|key| came.contains_key(key)).collect();
-        // Those that are like no other first: they say what the way takes.
+        // Unique datagrams first: they show the usual transit time.
         keys.sort_by_key(|key| (out[*key].len(), out[*key][0]));
         let mut usual = None;
         for key in keys {
-            board.pair(&out[key], &came[key], &mut usual);
+            matches.pair(&out[key], &came[key], &mut usual);
         }
-        board
+        matches
     }
 
-    /// Pairs datagrams that look alike: in order, where all came, or came twice; else so that delays are the most `usual`.
+    /// Pairs equal datagrams: in order if all of them arrived, or arrived twice; otherwise so that their
+    /// delays are closest to the `usual` one.
     fn pair(&mut self, out: &[usize], came: &[usize], usual: &mut Option<i64>) {
-        let took = |board: &Board, i: usize, j: usize| difference(board.arrived[j].time, board.sent[i].time);
+        let took = |matches: &DatagramMatch, i: usize, j: usize| {
+            difference(matches.arrived[j].time, matches.sent[i].time)
+        };
         let mut open: VecDeque<usize> = out.iter().copied().collect();
-        let in_order = came.len() >= out.len() || out.len() > MOST_ALIKE;
+        let in_order = came.len() >= out.len() || out.len() > MAX_EQUAL;
         for &j in came {
             let by_delay = |i: &usize| usual.map_or(0, |usual| took(self, *i, j).abs_diff(usual));
             let looked_at = if in_order { open.len().min(1) } else { open.len() };
@@ -127,17 +133,17 @@ impl<'a> Board<'a> {
             self.origin[j] = Some(i);
             self.cut |= self.sent[i].len != self.arrived[j].len;
             let known = (out.len() == came.len()).then(|| took(self, i, j));
-            self.fates[i] = DatagramFate::Came(known);
+            self.fates[i] = DatagramFate::Arrived(known);
             *usual = known.or(*usual);
         }
     }
 
-    /// What did not come was lost, if the other capture would have shown it.
+    /// Decides that what did not arrive was lost, if the other capture would have shown it.
     fn judge(&mut self, watched: (Time, Time)) {
         let delays = || self.fates.iter().filter_map(DatagramFate::delay);
         let (shortest, longest) = (delays().min().unwrap_or(0), delays().max().unwrap_or(0));
-        let came = |f: &DatagramFate| matches!(f, DatagramFate::Came(_));
-        let lasts = Span::from_nanos(longest.max(0) as u64) + LATEST;
+        let came = |f: &DatagramFate| matches!(f, DatagramFate::Arrived(_));
+        let lasts = Span::from_nanos(longest.max(0) as u64) + MAX_LATENESS;
         let last_came = self.fates.iter().rposition(came).map(|i| self.sent[i].time);
         let until =
             last_came.max(Some(Time::from_nanos(watched.1.as_nanos().saturating_sub(lasts.as_nanos()))));
@@ -153,18 +159,21 @@ impl<'a> Board<'a> {
         self.fates.iter().filter_map(DatagramFate::delay).min()
     }
 
-    fn told(&self, least: Option<i64>) -> Vec<(u32, PacketBeyond)> {
+    fn external_fates(&self, least: Option<i64>) -> Vec<(u32, ExternalFate)> {
         let one = |fate: &DatagramFate, len: u32| match fate {
-            DatagramFate::Came(took) => PacketBeyond::Sent { late: late(*took, least).into(), lost: 0 },
-            DatagramFate::Lost => PacketBeyond::Sent { late: None.into(), lost: len.max(1) },
-            DatagramFate::Unknown => PacketBeyond::Unknown,
+            DatagramFate::Arrived(took) => ExternalFate::Sent { late: late(*took, least).into(), lost: 0 },
+            DatagramFate::Lost => ExternalFate::Sent { late: None.into(), lost: len.max(1) },
+            DatagramFate::Unknown => ExternalFate::Unknown,
         };
         self.sent.iter().zip(&self.fates).map(|(p, fate)| (p.index, one(fate, p.len))).collect()
     }
 
-    /// Came, but was not seen to be sent; what was on its way when the first capture began may be such.
+    /// Number of datagrams that arrived but were not seen to be sent, except those that may have been in
+    /// flight when the first capture began.
     fn unsent(&self) -> u64 {
-        let Some(begin) = self.sent.first().map(|p| p.time + LATEST).filter(|_| !self.cut) else { return 0 };
+        let Some(begin) = self.sent.first().map(|p| p.time + MAX_LATENESS).filter(|_| !self.cut) else {
+            return 0;
+        };
         let all = self.arrived.iter().zip(&self.origin);
         let unsent = all.filter(|(p, origin)| origin.is_none() && p.time > begin).count() as u64;
         unsent.saturating_sub(self.doubled)
@@ -179,7 +188,7 @@ impl<'a> Board<'a> {
         };
         (out.jitter, out.max_jitter) = self.jitter();
         let (Some(first), Some(last)) = (self.sent.first(), self.sent.last()) else { return out };
-        let part = last.time.since(first.time) / PARTS + Span::from_nanos(1);
+        let part = last.time.since(first.time) / SLICES + Span::from_nanos(1);
         let mut run = 0;
         for (p, fate) in self.sent.iter().zip(&self.fates) {
             let since = p.time.since(first.time).as_nanos() / part.as_nanos();
@@ -190,7 +199,7 @@ impl<'a> Board<'a> {
             let Some(span) = out.over_time.last_mut() else { continue };
             match *fate {
                 DatagramFate::Unknown => out.unknown_packets += 1,
-                DatagramFate::Came(_) => {
+                DatagramFate::Arrived(_) => {
                     out.arrived_packets += 1;
                     span.arrived += 1;
                 }
@@ -208,11 +217,11 @@ impl<'a> Board<'a> {
                 span.most = span.most.max(late);
             }
         }
-        out.lost.truncate(MOST_LOST);
+        out.lost.truncate(MAX_LOST);
         out
     }
 
-    /// Those that came after one that was sent later (RFC 4737 section 3.3).
+    /// Number of datagrams that arrived after one that was sent later (RFC 4737 section 3.3).
     fn reordered(&self) -> u64 {
         let mut latest = None;
         let mut count = 0;
@@ -223,7 +232,7 @@ impl<'a> Board<'a> {
         count
     }
 
-    /// The mean of |D|, and the most that RFC 3550's J was.
+    /// The mean of |D| and the maximum of RFC 3550's J.
     fn jitter(&self) -> (Option<Span>, Option<Span>) {
         let delays = self.origin.iter().flatten().filter_map(|i| self.fates[*i].delay());
         let (mut last, mut sum, mut count, mut j, mut most) = (None::<i64>, 0.0, 0u64, 0.0f64, 0.0f64);
@@ -245,28 +254,32 @@ impl<'a> Board<'a> {
 impl DatagramFate {
     fn delay(&self) -> Option<i64> {
         match self {
-            DatagramFate::Came(took) => *took,
+            DatagramFate::Arrived(took) => *took,
             _ => None,
         }
     }
 }
 
-/// By how much longer than at least.
+/// Delay above the minimum.
 fn late(took: Option<i64>, least: Option<i64>) -> Option<Span> {
     Some(Span::from_nanos(took?.saturating_sub(least?).max(0) as u64))
 }
 
-/// What each capture's follower of UDP is told of each of so many datagrams.
-pub(super) fn told_datagrams(spreads: &[UdpSpread], counts: [u32; 2]) -> [Vec<PacketBeyond>; 2] {
-    let mut all = counts.map(|n| vec![PacketBeyond::Unasked; n as usize]);
-    for spread in spreads {
-        spread.told.iter().for_each(|(index, beyond)| all[spread.first][*index as usize] = *beyond);
+/// The external fates of each datagram for the UDP tracker of each capture.
+pub(super) fn external_datagram_fates(udp_matches: &[UdpMatch], counts: [u32; 2]) -> [Vec<ExternalFate>; 2] {
+    let mut all = counts.map(|n| vec![ExternalFate::Absent; n as usize]);
+    for udp_match in udp_matches {
+        udp_match
+            .external_fates
+            .iter()
+            .for_each(|(index, fate)| all[udp_match.first][*index as usize] = *fate);
     }
     all
 }
 
-/// Puts what the capture on the sender's side has of a direction in the place of the other's, and beside it what both say.
-pub(super) fn join_datagrams(here: &mut [UdpTrack], there: Vec<UdpTrack>, spreads: Vec<UdpSpread>) {
+/// Replaces each direction's data by that of the capture on the sender's side, and adds what both captures
+/// show together.
+pub(super) fn join_datagrams(here: &mut [UdpTrack], there: Vec<UdpTrack>, udp_matches: Vec<UdpMatch>) {
     let place = |tracks: &[UdpTrack]| -> HashMap<(Endpoint, Endpoint), (usize, usize)> {
         let ways = tracks
             .iter()
@@ -275,12 +288,12 @@ pub(super) fn join_datagrams(here: &mut [UdpTrack], there: Vec<UdpTrack>, spread
         ways.collect()
     };
     let (at, other) = (place(here), place(&there));
-    for spread in spreads {
-        let key = (spread.from, spread.to);
+    for udp_match in udp_matches {
+        let key = (udp_match.from, udp_match.to);
         let Some((i, side)) = at.get(&key).copied() else { continue };
-        if let Some((j, s)) = other.get(&key).copied().filter(|_| spread.first == 1) {
+        if let Some((j, s)) = other.get(&key).copied().filter(|_| udp_match.first == 1) {
             here[i].ways[side] = there[j].ways[s].clone();
         }
-        here[i].ways[side].between = Some(Box::new(spread.between));
+        here[i].ways[side].between = Some(Box::new(udp_match.between));
     }
 }

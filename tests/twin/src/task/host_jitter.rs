@@ -1,10 +1,10 @@
-//! Hosts' unrest, measured. `unrest learn kernel|sim [ROUNDS]` prints quantiles of how late hosts are (as root on the kernel);
-//! `unrest kernel [RUNS]` measures the repeats' cells on this machine and prints a line for each run, `unrest` compares
-//! what was recorded of that with the simulator, or such lines of another file: `unrest FILE`.
+//! Measures host jitter. `host-jitter learn kernel|sim [ROUNDS]` prints quantiles of how late hosts are (on the
+//! kernel as root); `host-jitter kernel [RUNS]` measures the repeats' cells on this machine and prints a line for
+//! each run; `host-jitter` compares the recorded runs with the simulator, `host-jitter FILE` those in another file.
 
 use twin::{quantile, reaction, repeats};
 
-/// Parts of 10,000.
+/// Quantiles, in parts of 10,000.
 const QUANTILES: [u64; 12] = [0, 500, 1000, 2500, 5000, 7500, 9000, 9500, 9800, 9900, 9990, 10_000];
 
 pub fn run(args: &[String]) -> Result<(), String> {
@@ -14,7 +14,9 @@ pub fn run(args: &[String]) -> Result<(), String> {
         (None, _) => compare(repeats::RECORDED),
         (Some("learn"), Some(on @ ("kernel" | "sim"))) => number(2, 3).and_then(|n| learn(on == "kernel", n)),
         (Some("kernel"), _) => number(1, 5).and_then(measure),
-        (Some("learn"), _) => Err("unrest [learn kernel|sim [ROUNDS] | kernel [RUNS] | FILE]".into()),
+        (Some("learn"), _) => {
+            Err("usage: host-jitter [learn kernel|sim [ROUNDS] | kernel [RUNS] | FILE]".into())
+        }
         (Some(file), _) => {
             std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}")).and_then(|t| compare(&t))
         }
@@ -33,7 +35,8 @@ fn learn(on_kernel: bool, rounds: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Run by run through all cells, so that a machine's moods meet all of them.
+/// Runs all cells once before repeating any, so that temporary disturbances of the machine affect all of
+/// them.
 fn measure(runs: u64) -> Result<(), String> {
     println!("{}", repeats::heading());
     for run in 1..=runs {
@@ -47,7 +50,7 @@ fn measure(runs: u64) -> Result<(), String> {
 }
 
 fn compare(measured: &str) -> Result<(), String> {
-    let all = repeats::beside(measured)?;
+    let all = repeats::compare(measured)?;
     println!("| cell | kernel Mbit/s | deviation | simulator Mbit/s | deviation | ratio |");
     println!("|---|---:|---:|---:|---:|---:|");
     for b in &all {
