@@ -1,4 +1,4 @@
-//! What the runs of an experiment came to, for people and as `run --json` prints it.
+//! Summarises the runs of an experiment, for people and for `run --json`.
 
 use crate::warn;
 use experiment::holders::{HolderWish, find_holders};
@@ -7,29 +7,29 @@ use result::{Run, RunWarning};
 use scenario::Experiment;
 use std::num::NonZeroUsize;
 
-/// How the summary's headline is to be made.
+/// Options of the summary's headline.
 #[derive(Clone, Copy, Debug)]
 pub struct SummaryWish<'a> {
-    /// What was run.
+    /// The experiment that was run.
     pub experiment: &'a Experiment,
-    /// How many runs at a time those have that look for holders; `None`: one for each core.
+    /// Number of simulated runs at a time in the search for holders; `None` for one per core.
     pub threads: Option<NonZeroUsize>,
-    /// Whether what holds the baseline is looked for ([`experiment::holders`]). It costs some twenty simulated runs of the
-    /// baseline at most; not possible where the caller's own controllers ran.
+    /// Whether to find out what limits the baseline ([`experiment::holders`]). That takes up to some twenty
+    /// simulated runs of the baseline. It is not possible where the caller's own controllers ran.
     pub holders: bool,
 }
 
 impl<'a> SummaryWish<'a> {
-    /// With all that a headline tells.
+    /// Options for a headline with all its facts.
     pub fn of(experiment: &'a Experiment, order: &Order) -> SummaryWish<'a> {
         SummaryWish { experiment, threads: order.threads, holders: true }
     }
 }
 
-/// The summary of what was finished, with its warnings (`warnings`: those of the scenario; what is not to be trusted is
-/// added) and its headline. `partial`: not all that was asked for is there.
+/// Summarises what was finished, with its warnings and its headline. `warnings` are those of the scenario;
+/// warnings about untrusted measurements are added. `partial` says that not all runs were finished.
 ///
-/// Its id is the caller's to set ([`crate::identity::run_id`]), when nothing else is added.
+/// The caller sets the run's id ([`crate::identity::run_id`]) once nothing else is added.
 pub fn run_summary(
     wish: SummaryWish<'_>,
     outcomes: &Outcomes,
@@ -48,7 +48,7 @@ pub fn run_summary(
     run
 }
 
-/// Adds what holds the baseline, on each clock that it ran on: the runs that show it are simulated.
+/// Adds what limits the baseline, for each clock that it ran on. The search simulates further runs.
 fn add_holders(wish: SummaryWish<'_>, outcomes: &Outcomes, run: &mut Run) {
     let with_flows = || run.variants.iter().filter(|v| !v.flows.is_empty());
     let stated = with_flows().find(|v| Some(&v.name) == run.baseline.as_ref());

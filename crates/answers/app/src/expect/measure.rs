@@ -1,11 +1,11 @@
-//! What a result says of something expected.
+//! Checks a condition against a result.
 
 use super::Expected;
 use result::{Expectation, Run, Subject, VariantResult, measure::connections};
 
 impl Expected {
-    /// Holds it against each variant that it is about and that has what it is about. A variant without any result
-    /// does not meet it.
+    /// Checks the condition in each variant that it applies to and that has the flow or stage it names. A
+    /// variant without any result does not meet the condition.
     pub fn hold(&self, run: &Run) -> Vec<Expectation> {
         let mut list = Vec::new();
         for name in &self.variants {
@@ -27,7 +27,7 @@ impl Expected {
         list
     }
 
-    /// Whether the variant has the flow or stage: another may have disabled it.
+    /// Whether the variant has the measured flow or stage, which it may have disabled.
     fn is_there(&self, variant: &VariantResult) -> bool {
         match &self.measure.subject {
             Subject::Flow(name) => !connections(&variant.flows, name).is_empty(),
