@@ -67,10 +67,7 @@ pub fn listing(dir: &Path) -> Result<(Vec<PathBuf>, Vec<String>), CommandError> 
     paths.sort();
     // Opening a pipe would block.
     let (files, others): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(|path| path.is_file());
-    Ok((
-        files,
-        others.iter().map(|path| format!("{}: not a regular file", path.display())).collect(),
-    ))
+    Ok((files, others.iter().map(|path| format!("{}: not a regular file", path.display())).collect()))
 }
 
 /// Returns the error for a folder without captures. It names the first entry that was left out.

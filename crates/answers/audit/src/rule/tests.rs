@@ -1,9 +1,9 @@
-//! Each rule on a namespace where it must speak, and on clean ones where none may.
+//! Tests each rule on a namespace where it must find something, and all rules on clean ones.
 
 use super::*;
 use crate::facts::{NamespaceFacts, ShaperFacts, TcpMemory};
 use crate::finding::FindingLevel::{self, Note, Problem};
-use crate::made_up::{clean, device, host, socket};
+use crate::fixtures::{clean, device, host, socket};
 use result::command::HtbClass;
 use units::{Bytes, Rate, Span};
 
@@ -18,7 +18,7 @@ fn path(mbps: u64, ms: u64, burst: Option<u64>) -> CheckedPath {
     .unwrap()
 }
 
-/// Rules that speak of `web`, made from a clean namespace beside a clean host.
+/// Returns the rules that have findings about `web`, a changed namespace next to a clean host.
 fn spoken(path: Option<&CheckedPath>, change: impl Fn(&mut NamespaceFacts)) -> Vec<(String, FindingLevel)> {
     let mut web = clean("web");
     change(&mut web);
@@ -36,20 +36,20 @@ fn says(rule: &str, level: FindingLevel) -> Vec<(String, FindingLevel)> {
 }
 
 #[test]
-fn a_clean_host_with_clean_namespaces_is_silent_without_a_path() {
+fn a_clean_host_has_no_findings_without_a_path() {
     let facts = host(vec![clean("host"), clean("web"), clean("db")]);
     assert_eq!(judge(&facts, None), []);
 }
 
 #[test]
-fn every_rule_has_a_name_of_its_own_and_a_source() {
+fn every_rule_has_a_unique_name_and_a_source() {
     let names: std::collections::BTreeSet<_> = RULES.iter().map(|r| r.name).collect();
     assert_eq!(names.len(), RULES.len());
     assert!(RULES.iter().all(|r| !r.source.is_empty() && !r.looks_for.ends_with('.')));
 }
 
 #[test]
-fn settings_that_are_wrong_whatever_the_path() {
+fn wrong_settings_are_found_without_a_path() {
     for (name, value, rule, level) in [
         ("net.ipv4.tcp_congestion_control", "reno", "older-than-default", Problem),
         ("net.ipv4.tcp_rmem", "4096 16384 262144", "buffers-below-host", Problem),
@@ -63,7 +63,7 @@ fn settings_that_are_wrong_whatever_the_path() {
     ] {
         assert_eq!(spoken(None, set(name, value)), says(rule, level), "{name}");
     }
-    // Half as large is near enough, and saving nothing saves no threshold either.
+    // Half the host's size is enough. Saving no metrics at all includes the threshold.
     assert_eq!(spoken(None, set("net.ipv4.tcp_rmem", "4096 131072 3145728")), []);
     let neither = |ns: &mut NamespaceFacts| {
         ns.settings.set("net.ipv4.tcp_no_ssthresh_metrics_save", "0");
@@ -73,7 +73,7 @@ fn settings_that_are_wrong_whatever_the_path() {
 }
 
 #[test]
-fn what_only_the_host_was_set_to_is_told_of_each_namespace_once() {
+fn settings_that_only_the_host_has_are_reported_once() {
     let mut own = clean("host");
     own.settings.set("net.ipv4.tcp_slow_start_after_idle", "0");
     own.settings.set("net.ipv4.tcp_mtu_probing", "1");
@@ -88,7 +88,7 @@ fn what_only_the_host_was_set_to_is_told_of_each_namespace_once() {
         ("settings-not-inherited", "web app".into())
     );
     assert_eq!(found[0].commands().len(), 4);
-    // And no less once all settings of the report have one value.
+    // The commands stay the same in the report.
     let report = crate::report::report(&facts, None, found.clone());
     assert_eq!(report.findings[0].commands(), found[0].commands());
     assert!(
@@ -99,21 +99,21 @@ fn what_only_the_host_was_set_to_is_told_of_each_namespace_once() {
 }
 
 #[test]
-fn a_namespace_without_a_host_to_compare_with_is_not_compared() {
+fn without_the_hosts_namespace_nothing_is_compared() {
     let mut web = clean("web");
     web.settings.set("net.ipv4.tcp_congestion_control", "reno");
     assert_eq!(judge(&host(vec![web]), None), []);
 }
 
 #[test]
-fn buffers_are_held_against_the_path() {
-    // 125 kB under way: every buffer is large enough. 50 MB: none is.
+fn buffers_are_compared_with_the_bandwidth_delay_product() {
+    // For 125 kB in flight every buffer is large enough, for 50 MB none is.
     let rules = |p: &CheckedPath| spoken(Some(p), |_| ()).into_iter().map(|(r, _)| r).collect::<Vec<_>>();
     let small = rules(&path(10, 100, None));
     assert!(!small.iter().any(|r| r.ends_with("-buffer")), "{small:?}");
     let large = rules(&path(4000, 100, None));
     assert!(large.contains(&"receive-buffer".into()) && large.contains(&"send-buffer".into()), "{large:?}");
-    // One that reaches nobody has no path.
+    // A namespace without links has no path.
     assert_eq!(spoken(Some(&path(4000, 100, None)), |ns| ns.devices.truncate(1)), []);
     let cap = judge(&host(vec![clean("host"), clean("web")]), Some(&path(4000, 100, None)));
     let cap: Vec<_> = cap.iter().filter(|f| f.rule == "socket-buffer-cap").collect();
@@ -123,7 +123,7 @@ fn buffers_are_held_against_the_path() {
 }
 
 #[test]
-fn a_policer_wants_pacing() {
+fn an_unpaced_sender_before_a_policer_is_found() {
     let policed = path(33, 137, Some(9600));
     let rules = |change: &dyn Fn(&mut NamespaceFacts), path: &CheckedPath| {
         let all = spoken(Some(path), change);
@@ -136,7 +136,7 @@ fn a_policer_wants_pacing() {
 }
 
 #[test]
-fn connections_with_another_control_than_a_pacing_default() {
+fn unpaced_connections_under_a_pacing_default_are_found() {
     let mut own = clean("host");
     own.settings.set("net.ipv4.tcp_congestion_control", "bbr");
     own.sockets = vec![socket("cubic"), socket("cubic"), socket("bbr")];
@@ -149,7 +149,7 @@ fn connections_with_another_control_than_a_pacing_default() {
 }
 
 #[test]
-fn a_router_with_a_tunnel() {
+fn a_router_with_a_tunnel_needs_mtu_probing_and_an_mss_clamp() {
     let tunnel = |ns: &mut NamespaceFacts| ns.devices.push(device("wg0", "wireguard", 1420));
     assert_eq!(spoken(None, tunnel), says("mtu-probing", Note));
     let probes = |ns: &mut NamespaceFacts| {
@@ -170,7 +170,7 @@ fn a_router_with_a_tunnel() {
 }
 
 #[test]
-fn listeners_that_are_full() {
+fn full_accept_queues_are_found() {
     let listener = |queue, limit| {
         move |ns: &mut NamespaceFacts| {
             let mut s = socket("cubic");
@@ -184,7 +184,7 @@ fn listeners_that_are_full() {
 }
 
 #[test]
-fn devices_that_are_set_badly() {
+fn disabled_offloads_and_small_tbf_buckets_are_found() {
     assert_eq!(spoken(None, |ns| ns.devices[1].gso = Some(false)), says("offloads", Note));
     assert_eq!(spoken(None, |ns| (ns.devices[1].gro, ns.devices[1].kind) = (Some(false), "veth".into())), []);
     let tbf = |burst| {
@@ -199,7 +199,7 @@ fn devices_that_are_set_badly() {
 }
 
 #[test]
-fn what_is_the_whole_hosts_is_told_once() {
+fn findings_about_the_whole_host_are_reported_once() {
     let mut facts = host(vec![clean("host"), clean("web")]);
     facts.backlog_drops = Some(7);
     let memory = |used| TcpMemory {
@@ -218,25 +218,25 @@ fn what_is_the_whole_hosts_is_told_once() {
     }
     facts.backlog_drops = None;
     assert_eq!(judge(&facts, None), []);
-    // Two windows of 4 MB are more than the mark of 4.1 MB.
+    // Two windows of 4 MB exceed the mark of 4.1 MB.
     let found = judge(&facts, Some(&path(300, 100, None)));
     assert!(found.iter().any(|f| f.rule == "tcp-memory" && f.level == Problem));
 }
 
 #[test]
-fn other_controls_and_pauses_are_asked_of_the_simulator() {
+fn other_congestion_controls_and_restarts_after_idle_are_simulated() {
     let found = judge(&host(vec![clean("host")]), Some(&path(20, 50, None)));
-    let asked: Vec<_> = found.iter().filter(|f| f.rule == "control-for-path").collect();
-    assert_eq!(asked.len(), 2, "reno and bbr: {asked:?}");
+    let proposed: Vec<_> = found.iter().filter(|f| f.rule == "control-for-path").collect();
+    assert_eq!(proposed.len(), 2, "reno and bbr: {proposed:?}");
     assert!(
-        asked
+        proposed
             .iter()
             .all(|f| f.proposal.as_ref().is_some_and(|p| p.alternatives && p.least_gain == Some(1.1)))
     );
     assert_eq!(found.iter().filter(|f| f.rule == "slow-start-after-idle").count(), 1);
 }
 
-/// A class of 100 Mbit/s.
+/// Returns a class of 100 Mbit/s.
 fn class(burst_bytes: u64, cburst_bytes: u64) -> HtbClass {
     HtbClass {
         name: "1:10".into(),
@@ -250,10 +250,10 @@ fn class(burst_bytes: u64, cburst_bytes: u64) -> HtbClass {
 }
 
 #[test]
-fn buckets_of_classes_that_are_too_small_or_hold_a_second() {
+fn htb_buckets_that_are_too_small_or_too_large_are_found() {
     let has =
         |burst, cburst| move |ns: &mut NamespaceFacts| ns.devices[1].classes = vec![class(burst, cburst)];
-    // tc's own choice with a timer of high resolution: a packet.
+    // The default of tc with a high-resolution timer: one packet.
     assert_eq!(spoken(None, has(1600, 1600)), says("htb-burst", Note));
     assert_eq!(spoken(None, has(65_536, 65_536)), []);
     assert_eq!(spoken(None, has(65_536, 12_500_000)), says("htb-burst", Note));
@@ -264,7 +264,7 @@ fn buckets_of_classes_that_are_too_small_or_hold_a_second() {
     };
     assert_eq!(on_path(65_536, 12_500_000), says("htb-burst", Problem));
     assert_eq!(on_path(65_536, 65_536), []);
-    // Half a second of a slow class is less than a burst of TSO.
+    // A bucket of half a second of a slow class is smaller than a TSO burst.
     let slow = |ns: &mut NamespaceFacts| {
         let rates = HtbClass { bytes_per_second: 10_000, ceil_bytes_per_second: 10_000, ..class(9000, 9000) };
         ns.devices[1].classes = vec![rates];
@@ -273,7 +273,7 @@ fn buckets_of_classes_that_are_too_small_or_hold_a_second() {
 }
 
 #[test]
-fn bursts_that_a_policer_does_not_hold() {
+fn bursts_that_exceed_a_policers_bucket_are_found() {
     let rule = "burst-at-policer";
     let speaks = |path: &CheckedPath, change: &dyn Fn(&mut NamespaceFacts)| {
         spoken(Some(path), change).iter().any(|(r, _)| r == rule)
@@ -283,7 +283,7 @@ fn bursts_that_a_policer_does_not_hold() {
     assert!(!speaks(&path(100, 40, Some(30_000)), &|_| {}));
     assert!(!speaks(&path(100, 40, None), &|_| {}));
     assert!(!speaks(&path(100, 40, Some(20_000)), &|ns| ns.devices[1].gso_max_segs = Some(1)));
-    // TBF cuts what its bucket does not hold, and lets pass what it does.
+    // TBF splits bursts that exceed its bucket and passes smaller ones on.
     let tbf = |ns: &mut NamespaceFacts, burst_bytes: u64| {
         let shaper =
             crate::facts::ShaperFacts { bytes_per_second: 12_000_000, burst_bytes, limit_bytes: 600_000 };
