@@ -1,4 +1,5 @@
-//! Segments that fit into a tunnel: nothing is refused, cut up or lost as a fragment on the way.
+//! Segments that fit into a tunnel, so that nothing is refused, fragmented, or lost as a fragment on the
+//! path.
 
 use super::{Cure, CureOption, Lever};
 use crate::Situation;
@@ -7,11 +8,10 @@ use result::command::lines;
 use result::{Change, ChangePlace, CommandSet, LinuxSetting, Platform};
 use scenario::Scenario;
 
-/// A clamped MSS.
 pub struct SegmentSize;
 
 impl SegmentSize {
-    /// Ways whose full packets do not fit somewhere, and the MSS that does.
+    /// Returns the flows' ends whose full packets do not fit somewhere on the path, with the MSS that fits.
     fn clamps(s: &Situation<'_>) -> Vec<([usize; 2], u32)> {
         let reference = s.reference();
         let mut clamps: Vec<([usize; 2], u32)> = Vec::new();
@@ -39,13 +39,13 @@ impl Cure for SegmentSize {
         "mss"
     }
     fn about(&self) -> &'static str {
-        "A maximum segment size that fits into the tunnel or the narrowest link, so that nothing is cut or refused."
+        "A maximum segment size that fits into the tunnel or the link with the smallest MTU, so that nothing is fragmented or refused."
     }
     fn applies(&self) -> &'static str {
-        "where full packets of TCP data do not fit into a tunnel or link on the way, and smaller ones do"
+        "where full packets of TCP data do not fit into a tunnel or link on the path, and smaller ones do"
     }
     fn hurts(&self) -> &'static str {
-        "A little more of each packet is headers; traffic that does not enter the tunnel gets smaller segments too."
+        "Headers take a little more of each packet; traffic that does not enter the tunnel gets smaller segments too."
     }
     fn is_at_one_host(&self) -> bool {
         true
@@ -82,9 +82,9 @@ fn remedy(s: &Situation<'_>, ends: [usize; 2], mss: u32) -> Change {
     };
     let clamp = LinuxSetting::MssClamp { device: None, mss: Some(mss) };
     let route = LinuxSetting::Route { name: "advmss", to: mss.to_string(), v6 };
-    let needs = format!("iproute2; at the receiver, for connections with {from} alone");
+    let needs = format!("iproute2; at the receiver, only for connections with {from}");
     let mut sets = vec![clamp.at(router, ""), route.at(to, &needs).towards(from)];
-    // `ip tcp adjust-mss` is IPv4's.
+    // `ip tcp adjust-mss` applies to IPv4.
     if !v6 {
         sets.push(cisco(Platform::CiscoIos, "IOS 12.2(4)T"));
         sets.push(cisco(Platform::CiscoIosXe, "IOS-XE 2.1"));
