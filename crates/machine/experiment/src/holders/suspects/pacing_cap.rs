@@ -1,4 +1,4 @@
-//! An upper bound of the pacing rate.
+//! An upper bound for the pacing rate.
 
 use super::{Removal, Suspect};
 use crate::holders::case::Case;
