@@ -41,7 +41,7 @@ pub fn diagnosed(
         CaptureSource::BothEnds(paths) => {
             both_ends::are_files(paths)?;
             let both = track_both_ends(paths, &filter, options, recorder, progress);
-            both_ends::told(both.map_err(|e| CommandError::Usage(e.to_string()))?)
+            both_ends::parts(both.map_err(|e| CommandError::Usage(e.to_string()))?)
         }
     };
     let (udp_flows, left) = diagnosis::diagnose_udp(&udp, &info);

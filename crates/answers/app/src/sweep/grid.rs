@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn a_grid_is_checked_before_anything_runs() {
         assert_eq!(grid(&["flows.up.cc=bbr"]).check(&mut none).unwrap().variants.len(), 2);
-        // A single value that does not fit becomes rows with an error; an axis without any first_fitting value is
+        // A single value that does not fit becomes rows with an error; an axis without any fitting value is
         // refused.
         assert!(grid(&["flows.up.cc=nonsense,bbr"]).check(&mut none).is_ok());
         let refusal = |axes: &[&str]| match grid(axes).check(&mut none) {

@@ -1,4 +1,4 @@
-//! Operating points of a path: goodput and round-trip time of one flow whose window is with_window fixed at
+//! Operating points of a path: goodput and round-trip time of one flow whose window is fixed at
 //! fractions and multiples of the bandwidth-delay product (BDP).
 //!
 //! Below the BDP, the round-trip time is the path's minimum and the rate grows with the window. Between the
