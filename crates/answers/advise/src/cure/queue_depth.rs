@@ -22,7 +22,7 @@ impl Cure for QueueDepth {
         "A queue of one bandwidth-delay product, or of all connections' initial windows, at the slowest link: no shallower and no deeper."
     }
     fn applies(&self) -> &'static str {
-        "where a FIFO at the slowest link of a direction holds less than two thirds of, or one and a half times, what it should"
+        "where a FIFO at the slowest link of a direction holds less than two thirds or more than one and a half times of what it should"
     }
     fn hurts(&self) -> &'static str {
         "A shorter queue drops more of each burst; a longer one delays all packets."

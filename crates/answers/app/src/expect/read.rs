@@ -104,7 +104,7 @@ impl ExpectationReader<'_> {
             }
             MeasureError::Subject(..) => (
                 range.clone(),
-                RefusalCause::Conflict { message: format!("{error}: leave out what stands before it") },
+                RefusalCause::Conflict { message: format!("{error}: remove the text before it") },
             ),
         })?;
         self.known(&measure, range.clone(), variants)?;
@@ -121,7 +121,7 @@ impl ExpectationReader<'_> {
                 wrong("a flow has one completion time; `completion.p95` is that of all flows")
             }
             (_, Quantity::Response | Quantity::Page, Some(Statistic::Min)) => {
-                wrong("the smallest of these times is not kept; there are mean, p50, p95, p99, max")
+                wrong("the minimum of these times is not recorded; use mean, p50, p95, p99 or max")
             }
             _ => Ok(measure),
         }
@@ -165,7 +165,7 @@ impl ExpectationReader<'_> {
         match (measure.unit(), text.strip_suffix('%')) {
             (MeasureUnit::Mbps, Some(share)) => {
                 measure.quantity = Quantity::LimitShare;
-                plain(share).ok_or_else(|| bad(format!("`{text}` is not a share of the limit, as 90%")))
+                plain(share).ok_or_else(|| bad(format!("`{text}` is not a share of the limit, such as 90%")))
             }
             (MeasureUnit::Mbps, None) => {
                 text.parse::<Rate>().map(Rate::as_mbps).map_err(|e| bad(e.to_string()))

@@ -72,7 +72,7 @@ impl Axis {
         let mut sorted: Vec<&String> = self.values.iter().collect();
         sorted.sort();
         match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(format!("the value {} stands twice", pair[0])),
+            Some(pair) => Err(format!("the value {} is given twice", pair[0])),
             None => Ok(()),
         }
     }
@@ -218,7 +218,7 @@ mod tests {
             ("=1,2", "a key is missing"),
             ("a=", "a value is missing"),
             ("a=1,,2", "a value is missing"),
-            ("a=1,2,1", "stands twice"),
+            ("a=1,2,1", "is given twice"),
             ("a=1ms..2s:lin:3", "different units"),
             ("a=0..2s:log:3", "above 0"),
             ("a=1..2:sqrt:3", "by `lin` or by `log`"),

@@ -2,7 +2,7 @@
 //! `captures.parquet`, a row for each capture. A capture that cannot be diagnosed has a row with its error in
 //! both. The file `diagnoses.json` is written last.
 //!
-//! 1. [`CaptureSet`] lists the captures and what of them is read. Each capture has a name, a hash of all that
+//! 1. [`CaptureSet`] lists the captures and the packets that are read. Each capture has a name, a hash of all that
 //!    determines its rows.
 //! 2. [`CaptureFolder`] holds the finished rows, as a sweep's folder does; [`diagnose_capture`] makes a row
 //!    anywhere.
