@@ -38,7 +38,7 @@ pub struct Choice {
     /// Indexes of the other cures that are equally good.
     pub equals: Vec<usize>,
     /// Whether it is recommended for another improvement than the goal.
-    pub is_aside: bool,
+    pub is_side_benefit: bool,
 }
 
 /// Chooses one of the finalists.
@@ -79,7 +79,7 @@ impl Chooser {
         let aside = |&i: &usize| {
             let (cure, trial) = &finalists[i];
             cure.effect != CureEffect::Loses
-                && trial.changes.iter().any(|c| c.is_aside(self.goal))
+                && trial.changes.iter().any(|c| c.is_side_benefit(self.goal))
                 && trial.merit >= MIN_MERIT
         };
         let others: Vec<usize> = fit.into_iter().filter(aside).collect();
@@ -105,7 +105,7 @@ impl Chooser {
         &self,
         finalists: &[(RankedCure, CureTrial)],
         equals: &[usize],
-        is_aside: bool,
+        is_side_benefit: bool,
     ) -> Option<Choice> {
         let step = |i: usize| (finalists[i].1.merit / EQUAL_MERIT).round();
         let index = *equals.iter().min_by(|&&a, &&b| {
@@ -117,7 +117,7 @@ impl Chooser {
                 .then(y.1.merit.total_cmp(&x.1.merit))
         })?;
         let equals = equals.iter().copied().filter(|&i| i != index).collect();
-        Some(Choice { index, equals, is_aside })
+        Some(Choice { index, equals, is_side_benefit })
     }
 
     /// Returns why `chosen` is preferred to `other`, which is equally good.
@@ -173,7 +173,7 @@ mod tests {
     }
 
     fn chosen_by(chooser: Chooser, all: &[(RankedCure, CureTrial)]) -> Option<(&str, bool)> {
-        chooser.choose(all).map(|c| (all[c.index].0.name.as_str(), c.is_aside))
+        chooser.choose(all).map(|c| (all[c.index].0.name.as_str(), c.is_side_benefit))
     }
 
     fn better(measure: Measure) -> FigureChange {

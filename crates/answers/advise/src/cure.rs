@@ -160,7 +160,7 @@ impl CureOption {
     }
 
     /// Sets how the scenario must be changed before the commands are run.
-    fn beneath(self, change: impl Fn(&mut Scenario) + Send + Sync + 'static) -> CureOption {
+    fn on_changed_scenario(self, change: impl Fn(&mut Scenario) + Send + Sync + 'static) -> CureOption {
         CureOption { beneath: Some(Arc::new(change)), ..self }
     }
 

@@ -35,7 +35,7 @@ pub use model::{
 };
 pub use page::page;
 pub use plan::{MadePlan, plan, screening_time};
-pub use situation::{DataWay, Situation, StagePlace};
+pub use situation::{DataPath, Situation, StagePlace};
 pub use story::advised;
 pub use text::{commands, text};
 pub use wish::PlanWish;

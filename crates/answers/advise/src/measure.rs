@@ -126,11 +126,11 @@ impl Yardstick {
 
     /// Returns the longest delay of a call or game. Probes count only where there is neither.
     fn real_time_delay(&self, users: &[Vec<Option<f64>>]) -> Option<f64> {
-        let of = |(user, values): (&User, &Vec<Option<f64>>)| {
+        let delay = |(user, values): (&User, &Vec<Option<f64>>)| {
             let place = user.notices.iter().position(|m| m.quantity == Quantity::Delay)?;
             values[place]
         };
-        self.users.iter().zip(users).filter_map(of).max_by(f64::total_cmp)
+        self.users.iter().zip(users).filter_map(delay).max_by(f64::total_cmp)
     }
 
     /// Whether larger figures of the goal are better.
@@ -195,7 +195,7 @@ fn negative(r: PlanRange) -> PlanRange {
 /// unit. The numbers are judgement, not fitted: a quarter of a delay, but at least 5 ms; half a percentage
 /// point of loss; 0.2 points of an opinion score; a fifth of a time; 0.1 of Jain's index; a twentieth of
 /// goodput.
-fn noticed(q: Quantity) -> [f64; 2] {
+fn noticeable_change(q: Quantity) -> [f64; 2] {
     match q {
         Quantity::Delay | Quantity::Probe => [0.25, 5.0],
         Quantity::Rtt => [0.25, 0.1],
@@ -208,9 +208,9 @@ fn noticed(q: Quantity) -> [f64; 2] {
     }
 }
 
-/// Returns the change of a quantity that ruins a flow for its user, in the form of [`noticed`]: a delay half
-/// as long again and longer by 40 ms; one percentage point more loss; half a point of an opinion score; a
-/// time longer by a quarter.
+/// Returns the change of a quantity that ruins a flow for its user, in the form of [`noticeable_change`]: a
+/// delay half as long again and longer by 40 ms; one percentage point more loss; half a point of an opinion
+/// score; a time longer by a quarter.
 fn ruined(q: Quantity) -> [f64; 2] {
     match q {
         Quantity::Delay | Quantity::Probe => [0.5, 40.0],
@@ -250,7 +250,7 @@ impl FigureChange {
 
     /// Whether it is an improvement that justifies a change although it is not the goal. Fewer
     /// retransmissions do not count, because no user notices them.
-    pub fn is_aside(&self, goal: Goal) -> bool {
+    pub fn is_side_benefit(&self, goal: Goal) -> bool {
         self.is_better && self.measure.quantity != Quantity::ResentShare && !self.is_of_goal(goal)
     }
 }
@@ -269,7 +269,7 @@ fn change(
     let beyond_chance = by.low > 0.0 || by.high < 0.0;
     let exceeds =
         |[share, least]: [f64; 2]| by.mean.abs() >= (share * before.abs()).max(least) && by.mean != 0.0;
-    if !beyond_chance || !exceeds(noticed(quantity)) {
+    if !beyond_chance || !exceeds(noticeable_change(quantity)) {
         return None;
     }
     let is_better = (by.mean > 0.0) == measure.is_better_large();
@@ -374,7 +374,7 @@ pub fn figures(yardstick: &Yardstick, runs: &Samples) -> PlanFigures {
 /// Returns what the worst of the scenario's own calls experiences; without calls a game or other datagrams,
 /// without these a probe. `None` where there is none of them.
 pub fn own_call(yardstick: &Yardstick, figures: &PlanFigures) -> Option<VoiceCost> {
-    let of = |quantity: Quantity| {
+    let worst = |quantity: Quantity| {
         let users = yardstick.users.iter().zip(&figures.users);
         let notices = move |u: &User| u.is_real_time && u.notices.iter().any(|m| m.quantity == quantity);
         let cost = |(_, f): (&User, &UserFigures)| VoiceCost {
@@ -384,7 +384,7 @@ pub fn own_call(yardstick: &Yardstick, figures: &PlanFigures) -> Option<VoiceCos
         };
         users.filter(move |(u, _)| notices(u)).map(cost).max_by(worse)
     };
-    [Quantity::Mos, Quantity::Delay, Quantity::Probe].into_iter().find_map(of)
+    [Quantity::Mos, Quantity::Delay, Quantity::Probe].into_iter().find_map(worst)
 }
 
 /// Compares two calls, the worse one being greater: by score, else by delay and loss, where a percentage
@@ -453,17 +453,17 @@ mod tests {
 
     #[test]
     fn only_significant_and_large_changes_are_noticed() {
-        let of = |a: f64, b: f64| vec![vec![run(1.0, a), run(1.0, b)]];
+        let runs = |a: f64, b: f64| vec![vec![run(1.0, a), run(1.0, b)]];
         // A call's loss rises from 0 to 3 %, which is noticed and ruinous; the retransmissions of TCP rise
         // with it.
-        let worse = changes(&yardstick(), &of(0.0, 0.1), &of(3.0, 3.1));
+        let worse = changes(&yardstick(), &runs(0.0, 0.1), &runs(3.0, 3.1));
         assert_eq!(worse.len(), 2, "{worse:?}");
         assert!(worse[0].ruins && worse[0].user == "call" && !worse[0].is_better);
         assert!(!worse[1].ruins, "no user of its own");
         // Equal means, but the seeds differ in sign: chance.
-        assert_eq!(changes(&yardstick(), &of(0.0, 6.0), &of(6.0, 0.0)), []);
+        assert_eq!(changes(&yardstick(), &runs(0.0, 6.0), &runs(6.0, 0.0)), []);
         // Significant, but a tenth of a percent is too little to be heard.
-        assert_eq!(changes(&yardstick(), &of(1.0, 1.0), &of(1.1, 1.1)), []);
-        assert!(merit(&yardstick(), &of(0.0, 0.0), &of(3.0, 3.0), [None, None]) < -2.0);
+        assert_eq!(changes(&yardstick(), &runs(1.0, 1.0), &runs(1.1, 1.1)), []);
+        assert!(merit(&yardstick(), &runs(0.0, 0.0), &runs(3.0, 3.0), [None, None]) < -2.0);
     }
 }

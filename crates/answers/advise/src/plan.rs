@@ -51,7 +51,7 @@ pub fn plan(
 ) -> Result<MadePlan, PlanError> {
     let Some(reference) = scenarios.first() else { return Err(PlanError::NoFlows) };
     let situation = Situation::new(scenarios);
-    if situation.ways.is_empty() && situation.datagrams.is_empty() {
+    if situation.paths.is_empty() && situation.datagrams.is_empty() {
         return Err(PlanError::NoFlows);
     }
     check_names(wish, &situation)?;
@@ -106,7 +106,7 @@ pub fn plan(
     let mut left_out = left_out(wish, &situation);
     let why = "it changes no figure of any run";
     left_out.extend(idle.iter().map(|t| LeftOutCure { name: t.name(), why: why.into() }));
-    let mut made: Vec<(RankedCure, CureTrial)> = Vec::new();
+    let mut finalists: Vec<(RankedCure, CureTrial)> = Vec::new();
     let mut only_screened: Vec<RankedCure> = Vec::new();
     let all = run
         .into_iter()
@@ -116,14 +116,14 @@ pub fn plan(
     for (cure, trial) in all.chain(rest) {
         match &trial.violation {
             Some(why) => left_out.push(LeftOutCure { name: cure.name, why: why.clone() }),
-            None if cure.finalist => made.push((cure, trial)),
+            None if cure.finalist => finalists.push((cure, trial)),
             None => only_screened.push(cure),
         }
     }
-    made.sort_by(|(a, x), (b, y)| order(a, b).then(y.merit.total_cmp(&x.merit)));
+    finalists.sort_by(|(a, x), (b, y)| order(a, b).then(y.merit.total_cmp(&x.merit)));
     only_screened.sort_by(order);
-    pareto(&mut made);
-    let options = made.iter().map(|(_, t)| t.steps.clone()).collect();
+    pareto(&mut finalists);
+    let options = finalists.iter().map(|(_, t)| t.steps.clone()).collect();
     let now = search::judged(&base);
     let most = capacity(&situation).filter(|_| wish.objective == Goal::Goodput);
     let share = most.map(|most| now / most);
@@ -133,7 +133,7 @@ pub fn plan(
         is_full: share.is_some_and(|share| share >= choice::FULL),
         actors_are_given: !wish.only.is_empty(),
     };
-    let chosen = chooser.choose(&made);
+    let chosen = chooser.choose(&finalists);
     let mut plan = Plan {
         schema: PLAN_SCHEMA.into(),
         scenario: reference.name.clone(),
@@ -141,10 +141,10 @@ pub fn plan(
         objective: wish.objective,
         advice: String::new(),
         facts: Vec::new(),
-        advised: chosen.as_ref().map(|c| made[c.index].0.name.clone()),
+        advised: chosen.as_ref().map(|c| finalists[c.index].0.name.clone()),
         calls,
         now: ranker.figures(&base, added[0]),
-        cures: made.iter().map(|(c, _)| c.clone()).collect(),
+        cures: finalists.iter().map(|(c, _)| c.clone()).collect(),
         screened: only_screened,
         left_out,
         simulated,
@@ -161,10 +161,10 @@ pub fn plan(
 fn capacity(s: &Situation<'_>) -> Option<f64> {
     let reference = s.reference();
     let limit = PathLimits::new(reference, None).all.filter(|_| !reference.one_at_a_time)?;
-    let way = s.ways.first()?;
-    let shared = way.stages.iter().copied().filter(|p| s.ways.iter().all(|w| w.stages.contains(p)));
+    let path = s.paths.first()?;
+    let shared = path.stages.iter().copied().filter(|p| s.paths.iter().all(|w| w.stages.contains(p)));
     let place = shared.filter_map(|p| Some((s.rate_of(p)?, p))).min_by_key(|(rate, _)| *rate)?.1;
-    let [payload, outer] = way.sizes_at(reference, place).map(f64::from);
+    let [payload, outer] = path.sizes_at(reference, place).map(f64::from);
     let left = limit - s.taken_by_datagrams(place).as_mbps();
     (left > 0.0).then_some(left * payload / outer)
 }
@@ -195,9 +195,9 @@ fn without_duplicates(screened: Vec<CureTrial>) -> Vec<CureTrial> {
     screened.into_iter().zip(keep).filter_map(|(t, keep)| keep.then_some(t)).collect()
 }
 
-/// Splits the trials into the finalists and the rest. Finalists are, in this order: at most [`MAX_COMBINATIONS`]
-/// combinations of several cures, no two of which share a cure; the best trial for each lever and party that
-/// can apply it; the best of the others.
+/// Splits the trials into the finalists and the rest. Finalists are, in this order: at most
+/// [`MAX_COMBINATIONS`] combinations of several cures, no two of which share a cure; the best trial for each
+/// lever and party that can apply it; the best of the others.
 fn choose(screened: Vec<CureTrial>, most: usize) -> (Vec<CureTrial>, Vec<CureTrial>) {
     let mut chosen = vec![false; screened.len()];
     let fit: Vec<usize> = (0..screened.len()).filter(|&i| screened[i].violation.is_none()).collect();
@@ -243,7 +243,7 @@ fn left_out(wish: &PlanWish, s: &Situation<'_>) -> Vec<LeftOutCure> {
             let why = format!("it is only for scenarios {}", cure.applies());
             left.push(LeftOutCure { name: cure.name().into(), why });
         }
-        let refused = options.iter().filter_map(|o| Some((o.name.clone(), wish.refuses(o)?)));
+        let refused = options.iter().filter_map(|o| Some((o.name.clone(), wish.exclusion_reason(o)?)));
         left.extend(refused.map(|(name, why)| LeftOutCure { name, why }));
     }
     left
@@ -313,10 +313,10 @@ impl CureRanker<'_> {
 
 /// Returns whether a gain is significant and large enough to count.
 fn effect(gain: PlanRange, before: f64) -> CureEffect {
-    let worth = gain.mean.abs() >= MIN_EFFECT * before.abs() && gain.mean != 0.0;
+    let is_large = gain.mean.abs() >= MIN_EFFECT * before.abs() && gain.mean != 0.0;
     match gain {
-        g if g.low > 0.0 && worth => CureEffect::Gains,
-        g if g.high < 0.0 && worth => CureEffect::Loses,
+        g if g.low > 0.0 && is_large => CureEffect::Gains,
+        g if g.high < 0.0 && is_large => CureEffect::Loses,
         _ => CureEffect::NoDifference,
     }
 }
@@ -338,10 +338,10 @@ fn order(a: &RankedCure, b: &RankedCure) -> Ordering {
 }
 
 /// Marks the finalists that no other beats in both goodput and round-trip time.
-fn pareto(made: &mut [(RankedCure, CureTrial)]) {
+fn pareto(finalists: &mut [(RankedCure, CureTrial)]) {
     let points: Vec<(f64, f64)> =
-        made.iter().map(|(c, _)| (c.figures.goodput_mbps.mean, c.figures.p95_delay_ms.mean)).collect();
-    for (i, (cure, _)) in made.iter_mut().enumerate() {
+        finalists.iter().map(|(c, _)| (c.figures.goodput_mbps.mean, c.figures.p95_delay_ms.mean)).collect();
+    for (i, (cure, _)) in finalists.iter_mut().enumerate() {
         let (goodput, delay) = points[i];
         let beats = |&(g, d): &(f64, f64)| g >= goodput && d <= delay && (g > goodput || d < delay);
         cure.pareto = !points.iter().any(beats);
@@ -351,7 +351,7 @@ fn pareto(made: &mut [(RankedCure, CureTrial)]) {
 /// Returns how long screening runs last, for callers that need to know in advance.
 pub fn screening_time(scenario: &Scenario) -> Span {
     let situation = Situation::new(std::slice::from_ref(scenario));
-    let rtt = situation.ways.iter().map(|w| w.rtt).max().unwrap_or_default();
-    let rate = situation.ways.iter().filter_map(|w| w.rate).max();
+    let rtt = situation.paths.iter().map(|w| w.rtt).max().unwrap_or_default();
+    let rate = situation.paths.iter().filter_map(|w| w.rate).max();
     screen_time(scenario, rtt, rate)
 }

@@ -79,7 +79,7 @@ impl CureTrial {
     }
 
     /// Whether no step changes the same lever as `option`.
-    fn goes_with(&self, option: &CureOption) -> bool {
+    fn is_compatible_with(&self, option: &CureOption) -> bool {
         let lever = |name: &str| crate::cure::named(name).map(|c| c.lever());
         self.steps.iter().all(|s| lever(s.cure) != lever(option.cure))
     }
@@ -90,7 +90,7 @@ impl CureTrial {
         let situation = Situation::new(&self.scenarios);
         let cures = CURES.iter().filter(|c| self.steps.is_empty() || c.is_released());
         let options = cures.flat_map(|c| c.options(&situation));
-        let fit = options.filter(|o| self.goes_with(o) && wish.refuses(o).is_none());
+        let fit = options.filter(|o| self.is_compatible_with(o) && wish.exclusion_reason(o).is_none());
         fit.map(|o| self.and(o)).filter(|t| t.scenarios != self.scenarios).collect()
     }
 }

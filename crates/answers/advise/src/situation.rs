@@ -35,7 +35,7 @@ pub struct StagePlace {
 
 /// The path of a flow's data.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DataWay {
+pub struct DataPath {
     /// Index of the flow.
     pub flow: usize,
     /// The host that sends the data. For requests with larger responses it is the flow's `to`.
@@ -61,9 +61,9 @@ pub struct Situation<'a> {
     /// The scenarios, at least one.
     pub scenarios: &'a [Scenario],
     /// Paths of the reference's TCP flows.
-    pub ways: Vec<DataWay>,
+    pub paths: Vec<DataPath>,
     /// Paths of the reference's datagram flows: calls, games, probes.
-    pub datagrams: Vec<DataWay>,
+    pub datagrams: Vec<DataPath>,
 }
 
 impl<'a> Situation<'a> {
@@ -73,14 +73,14 @@ impl<'a> Situation<'a> {
         let limits = PathLimits::new(reference, None);
         let paths = |datagrams: bool| {
             let flows = reference.flows.iter().enumerate().filter(|(_, f)| f.app.is_datagrams() == datagrams);
-            flows.filter_map(|(i, f)| DataWay::of(reference, i, f, limits.flows[i])).collect()
+            flows.filter_map(|(i, f)| DataPath::of(reference, i, f, limits.flows[i])).collect()
         };
-        Situation { scenarios, ways: paths(false), datagrams: paths(true) }
+        Situation { scenarios, paths: paths(false), datagrams: paths(true) }
     }
 
     /// Returns the paths of all flows, those of TCP first.
-    pub fn all_ways(&self) -> impl Iterator<Item = &DataWay> {
-        self.ways.iter().chain(&self.datagrams)
+    pub fn all_paths(&self) -> impl Iterator<Item = &DataPath> {
+        self.paths.iter().chain(&self.datagrams)
     }
 
     /// Returns the scenario that cures are fitted to.
@@ -122,7 +122,7 @@ impl<'a> Situation<'a> {
 
     /// Returns the stages that data passes and `wanted` accepts, each once, in the order of the links.
     pub fn places(&self, wanted: impl Fn(&Stage) -> bool) -> Vec<StagePlace> {
-        let all = self.all_ways().flat_map(|w| &w.stages).copied();
+        let all = self.all_paths().flat_map(|w| &w.stages).copied();
         let mut places: Vec<StagePlace> = all.filter(|&p| wanted(self.stage(p))).collect();
         places.sort_unstable();
         places.dedup();
@@ -163,8 +163,8 @@ impl<'a> Situation<'a> {
     }
 
     /// Returns the paths of TCP data that pass a stage.
-    pub fn through(&self, place: StagePlace) -> impl Iterator<Item = &DataWay> {
-        self.ways.iter().filter(move |w| w.stages.contains(&place))
+    pub fn through(&self, place: StagePlace) -> impl Iterator<Item = &DataPath> {
+        self.paths.iter().filter(move |w| w.stages.contains(&place))
     }
 
     /// Returns the longest round-trip time of the paths that pass a stage.
@@ -174,17 +174,17 @@ impl<'a> Situation<'a> {
 
     /// Returns the hosts that send data, each once, in the order of the flows.
     pub fn senders(&self) -> Vec<usize> {
-        distinct(self.ways.iter().map(|w| w.from))
+        distinct(self.paths.iter().map(|w| w.from))
     }
 
     /// Returns the hosts that receive data, each once, in the order of the flows.
     pub fn receivers(&self) -> Vec<usize> {
-        distinct(self.ways.iter().map(|w| w.to))
+        distinct(self.paths.iter().map(|w| w.to))
     }
 
     /// Returns the paths of all flows whose data passes a stage.
-    pub fn all_through(&self, place: StagePlace) -> impl Iterator<Item = &DataWay> {
-        self.all_ways().filter(move |w| w.stages.contains(&place))
+    pub fn all_through(&self, place: StagePlace) -> impl Iterator<Item = &DataPath> {
+        self.all_paths().filter(move |w| w.stages.contains(&place))
     }
 
     /// Returns the number of connections of all flows whose data passes a stage, at least one.
@@ -235,13 +235,13 @@ impl<'a> Situation<'a> {
     /// that acknowledgements alone fill it.
     pub fn bottlenecks(&self) -> Vec<StagePlace> {
         let mut found = Vec::new();
-        for way in self.all_ways() {
-            found.extend(self.bottlenecks_of(&way.stages));
+        for path in self.all_paths() {
+            found.extend(self.bottlenecks_of(&path.stages));
             let narrow = |p: &StagePlace| {
-                let rates = (self.rate_of(*p), way.rate);
+                let rates = (self.rate_of(*p), path.rate);
                 matches!(rates, (Some(back), Some(data)) if back.as_bps() * ACK_RATE_DIVISOR < data.as_bps())
             };
-            let back = self.bottlenecks_of(&way.back);
+            let back = self.bottlenecks_of(&path.back);
             found.extend(back.into_iter().filter(|p| self.all_through(*p).next().is_some() || narrow(p)));
         }
         found.sort_unstable();
@@ -271,8 +271,8 @@ impl<'a> Situation<'a> {
     }
 }
 
-impl DataWay {
-    fn of(s: &Scenario, index: usize, flow: &Flow, limit: Option<f64>) -> Option<DataWay> {
+impl DataPath {
+    fn of(s: &Scenario, index: usize, flow: &Flow, limit: Option<f64>) -> Option<DataPath> {
         let mut hosts = vec![flow.from];
         hosts.extend(flow.via.iter().map(|&r| s.relays[r].host));
         hosts.push(flow.to);
@@ -291,7 +291,7 @@ impl DataWay {
         let delays = there.iter().chain(&back).map(|p| delay(&stages(s, *p)[p.index].stage));
         let rtt = Span::from_nanos(delays.map(Span::as_nanos).sum());
         let rate = limit.map(|mbps| Rate::from_bps((mbps * 1e6).round() as u64));
-        Some(DataWay { flow: index, from, to, hops, stages: there, back, rtt, rate })
+        Some(DataPath { flow: index, from, to, hops, stages: there, back, rtt, rate })
     }
 
     /// Returns the sizes of a full packet in bytes: its payload, and what the stage at `place` counts.

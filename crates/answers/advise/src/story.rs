@@ -72,14 +72,14 @@ pub fn write(input: &StoryInput<'_>) -> Story {
             let goal = plan.objective.name();
             format!("{} improves something else: {}; {goal} is then {reached}.", c.title, list(&c.betters))
         }));
-        return Story { advice: nothing(input), facts };
+        return Story { advice: no_gain_advice(input), facts };
     };
     let (cure, trial) = &finalists[choice.index];
     let who: Vec<String> = cure.by.iter().map(|p| p.name()).collect();
     let goal = plan.objective;
     let [now, then] = [&plan.now, &cure.figures].map(|f| figure(goal, f));
     let seeds = plan.simulated.final_seeds;
-    let advice = if choice.is_aside {
+    let advice = if choice.is_side_benefit {
         let better = largest_improvement(trial, goal).map(phrase).unwrap_or_default();
         facts.push(format!(
             "{} hardly changes: {then} instead of {now}; no cure that was tried gains more than a twentieth.",
@@ -104,7 +104,7 @@ pub fn write(input: &StoryInput<'_>) -> Story {
     // Changes that the advice already mentions are not repeated.
     let is_in_advice = |c: &&FigureChange| {
         let figure = (cure.figures.judged.mean - c.then).abs() <= 1e-9 * c.then.abs();
-        if choice.is_aside { largest_improvement(trial, goal) == Some(*c) } else { figure }
+        if choice.is_side_benefit { largest_improvement(trial, goal) == Some(*c) } else { figure }
     };
     let mentioned: Vec<String> = trial.changes.iter().filter(is_in_advice).map(phrase).collect();
     let betters: Vec<String> = cure.betters.iter().filter(|b| !mentioned.contains(b)).cloned().collect();
@@ -119,8 +119,8 @@ pub fn write(input: &StoryInput<'_>) -> Story {
     if !others.is_empty() {
         facts.push(others.join(" "));
     }
-    facts.extend(ruinous(plan, finalists, if choice.is_aside { 0.0 } else { cure.gain.mean }));
-    if !choice.is_aside {
+    facts.extend(ruinous(plan, finalists, if choice.is_side_benefit { 0.0 } else { cure.gain.mean }));
+    if !choice.is_side_benefit {
         facts.extend(without_the_limiter(input, cure));
         facts.extend(own_kernel(input, cure.gain.mean));
     }
@@ -170,8 +170,8 @@ fn added_call(plan: &Plan, cure: &RankedCure) -> Option<String> {
 /// Describes the best cure that gains more than `least` but ruins a flow of the scenario.
 fn ruinous(plan: &Plan, finalists: &[(RankedCure, CureTrial)], least: f64) -> Option<String> {
     let gains = finalists.iter().map(|(c, _)| c).filter(|c| !c.ruins.is_empty());
-    let worth = gains.filter(|c| c.effect == CureEffect::Gains && c.gain.mean > least);
-    let best = worth.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
+    let gaining = gains.filter(|c| c.effect == CureEffect::Gains && c.gain.mean > least);
+    let best = gaining.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
     let reached = figure(plan.objective, &best.figures);
     Some(format!("Not advised: {} ({reached}), because it ruins {}.", best.name, list(&best.ruins)))
 }
@@ -225,7 +225,7 @@ fn full(input: &StoryInput<'_>) -> Option<String> {
 }
 
 /// Returns the advice for a plan in which nothing gains.
-fn nothing(input: &StoryInput<'_>) -> String {
+fn no_gain_advice(input: &StoryInput<'_>) -> String {
     if let Some(full) = full(input) {
         return format!("{full}: no change is needed.");
     }

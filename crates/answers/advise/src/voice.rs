@@ -38,7 +38,7 @@ fn with_call(s: &Scenario, duration: Span) -> Vec<Scenario> {
     (whole.one_at_a_time, whole.measure, whole.sample) = (false, None, Span::ZERO);
     whole.duration = duration;
     if s.one_at_a_time {
-        let alone = situation.ways.iter().map(|w| {
+        let alone = situation.paths.iter().map(|w| {
             let mut one = whole.clone();
             one.flows = vec![s.flows[w.flow].clone()];
             one.flows.extend(call(w.from, w.to));
@@ -46,7 +46,7 @@ fn with_call(s: &Scenario, duration: Span) -> Vec<Scenario> {
         });
         return alone.collect();
     }
-    let Some(first) = situation.ways.first() else { return Vec::new() };
+    let Some(first) = situation.paths.first() else { return Vec::new() };
     whole.flows.extend(call(first.from, first.to));
     vec![whole]
 }

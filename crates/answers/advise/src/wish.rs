@@ -43,7 +43,7 @@ impl Default for PlanWish {
 
 impl PlanWish {
     /// Returns why an option is excluded before anything is simulated; `None` where it is not.
-    pub fn refuses(&self, option: &CureOption) -> Option<String> {
+    pub fn exclusion_reason(&self, option: &CureOption) -> Option<String> {
         if let Some(place) = option.by.iter().find(|p| !self.only.is_empty() && !self.only.contains(p)) {
             return Some(format!("the {} would have to change", place.name()));
         }

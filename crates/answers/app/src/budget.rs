@@ -64,10 +64,10 @@ const MIN_REPEATS: u32 = 3;
 
 /// Returns how often each variant runs by default.
 ///
-/// In virtual time that is [`MAX_REPEATS`], or as many as [`MAX_REPEATED_PACKETS`] and [`NOTICE_BYTES`] bytes of memory
-/// allow, or one where these do not even allow [`MIN_REPEATS`]. On the kernel it is one, because a repeat
-/// takes as long there as it lasts. The number follows from the scenario alone, not from the speed of the
-/// machine, so the same scenario yields the same numbers everywhere.
+/// In virtual time that is [`MAX_REPEATS`], or as many as [`MAX_REPEATED_PACKETS`] and [`NOTICE_BYTES`] bytes
+/// of memory allow, or one where these do not even allow [`MIN_REPEATS`]. On the kernel it is one, because a
+/// repeat takes as long there as it lasts. The number follows from the scenario alone, not from the speed of
+/// the machine, so the same scenario yields the same numbers everywhere.
 pub fn repeats(experiment: &Experiment, clocks: &[Clock]) -> u32 {
     if clocks != [Clock::Sim] {
         return 1;
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn packets_are_bounded_by_demand_shared_limits_and_windows() {
-        let of = |rate: &str, delay: &str, flows: &str| {
+        let packets = |rate: &str, delay: &str, flows: &str| {
             let text = format!(
                 "duration = \"10s\"\n[links.a]\nbetween = [\"x\", \"y\"]\nforward = [{{ kind = \"link\", rate = \
                  \"{rate}\", delay = \"{delay}\" }}]\n{flows}"
@@ -391,17 +391,20 @@ mod tests {
         };
         let flow = |name: &str, app: &str| format!("[flows.{name}]\nfrom = \"x\"\nto = \"y\"\n{app}\n");
         let two = flow("f", "") + &flow("g", "");
-        assert_eq!(of("120Mbit/s", "0s", &two), 100_000.0, "both flows share the link");
+        assert_eq!(packets("120Mbit/s", "0s", &two), 100_000.0, "both flows share the link");
         let call = "app = { kind = \"voice\", codec = \"g711\" }";
-        assert_eq!(of("120Mbit/s", "0s", &flow("f", call)), 500.0);
+        assert_eq!(packets("120Mbit/s", "0s", &flow("f", call)), 500.0);
         let small = "app = { kind = \"udp\", rate = \"8Mbit/s\", size = 100, duration = \"5s\" }";
-        assert_eq!(of("1200Mbit/s", "0s", &flow("f", small)), 50_000.0);
+        assert_eq!(packets("1200Mbit/s", "0s", &flow("f", small)), 50_000.0);
         // A window of 6 MiB every 100 ms.
-        assert_eq!(of("120Gbit/s", "100ms", &flow("f", "")), (6.0 * 1048576.0 / 1500.0 * 100.0_f64).round());
+        assert_eq!(
+            packets("120Gbit/s", "100ms", &flow("f", "")),
+            (6.0 * 1048576.0 / 1500.0 * 100.0_f64).round()
+        );
         let page =
             "app = { kind = \"page\", objects = 9, size = \"15kB\", request = \"1B\", think = \"900ms\" }";
-        assert_eq!(of("1200Mbit/s", "100ms", &flow("f", page)), 900.0);
-        assert_eq!(of("120Mbit/s", "0s", &flow("f", "max_pacing_rate = \"12Mbit/s\"")), 10_000.0);
+        assert_eq!(packets("1200Mbit/s", "100ms", &flow("f", page)), 900.0);
+        assert_eq!(packets("120Mbit/s", "0s", &flow("f", "max_pacing_rate = \"12Mbit/s\"")), 10_000.0);
         let free =
             "duration = \"10s\"\n[links.a]\nbetween = [\"x\", \"y\"]\n[flows.f]\nfrom = \"x\"\nto = \"y\"\n";
         let free = Budget::of(&Experiment::parse("a.toml", free, &[]).unwrap(), &order(1)).packets.round();
@@ -412,7 +415,7 @@ mod tests {
 
     #[test]
     fn queued_packets_are_bounded_by_queue_capacity_and_by_what_is_sent() {
-        let of = |queue: &str, flow: &str| {
+        let budget_for = |queue: &str, flow: &str| {
             let text = format!(
                 "duration = \"10s\"\n[links.a]\nbetween = [\"x\", \"y\"]\nforward = [{{ kind = \"link\", rate = \
                  \"1Mbit/s\", queue = {{ {queue} }} }}]\n[flows.f]\nfrom = \"x\"\nto = \"y\"\n{flow}\n"
@@ -421,23 +424,23 @@ mod tests {
         };
         let huge = "kind = \"fifo\", packets = 1000000000";
         let flood = "app = { kind = \"udp\", rate = \"12Gbit/s\" }";
-        assert_eq!(of(huge, flood).queued, 10_000_000);
-        assert_eq!(of("kind = \"codel\"", flood).queued, 1000);
-        assert_eq!(of("kind = \"fifo\", bytes = \"40kB\"", flood).queued, 1000);
-        assert_eq!(of(huge, "").queued, 2 * (6 << 20) / 1448);
-        assert!(of(huge, flood).check(1).is_ok());
-        let e = of(huge, &format!("{flood}\ncount = 20")).check(2).unwrap_err().to_string();
+        assert_eq!(budget_for(huge, flood).queued, 10_000_000);
+        assert_eq!(budget_for("kind = \"codel\"", flood).queued, 1000);
+        assert_eq!(budget_for("kind = \"fifo\", bytes = \"40kB\"", flood).queued, 1000);
+        assert_eq!(budget_for(huge, "").queued, 2 * (6 << 20) / 1448);
+        assert!(budget_for(huge, flood).check(1).is_ok());
+        let e = budget_for(huge, &format!("{flood}\ncount = 20")).check(2).unwrap_err().to_string();
         assert!(e.contains("26 GB") && e.contains("`packets`"), "{e}");
     }
 
     #[test]
     fn connection_memory_counts_running_and_finished_runs() {
-        let of = |count, repeats| Budget::of(&experiment("0s", count, "1Mbit/s"), &order(repeats));
-        assert_eq!(of(1000, 1).connections(8), 12_000_000, "one run uses one core");
-        assert_eq!(of(1000, 10).connections(2), 2 * 9_000_000 + 10 * 3_000_000);
-        assert!(of(100_000, 1).check(1).is_ok());
-        assert!(of(100_000, 1).told(1).unwrap().contains("1200 MB of connections"));
-        let e = of(100_000, 1000).check(2).unwrap_err().to_string();
+        let budget_for = |count, repeats| Budget::of(&experiment("0s", count, "1Mbit/s"), &order(repeats));
+        assert_eq!(budget_for(1000, 1).connections(8), 12_000_000, "one run uses one core");
+        assert_eq!(budget_for(1000, 10).connections(2), 2 * 9_000_000 + 10 * 3_000_000);
+        assert!(budget_for(100_000, 1).check(1).is_ok());
+        assert!(budget_for(100_000, 1).told(1).unwrap().contains("1200 MB of connections"));
+        let e = budget_for(100_000, 1000).check(2).unwrap_err().to_string();
         assert!(e.contains("301 GB") && e.contains("`count`"), "{e}");
     }
 }

@@ -101,7 +101,7 @@ impl ResultFolder {
             can_exchange,
             path: path.clone(),
         };
-        folder.clear_up().and_then(|()| fs::create_dir(&folder.new)).map_err(at)?;
+        folder.remove_leftovers().and_then(|()| fs::create_dir(&folder.new)).map_err(at)?;
         Ok(folder)
     }
 
@@ -162,7 +162,7 @@ impl ResultFolder {
     }
 
     /// Removes what a killed process left.
-    fn clear_up(&self) -> io::Result<()> {
+    fn remove_leftovers(&self) -> io::Result<()> {
         if self.old.exists() && !self.path.exists() {
             fs::rename(&self.old, &self.path)?;
         }

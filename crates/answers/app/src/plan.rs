@@ -29,8 +29,8 @@ impl Planned {
     }
 
     /// Takes the scenario fitted to a measurement, and the alternatives that fit nearly as well.
-    pub fn of_fit(made: MadeFit) -> Planned {
-        let scenarios = std::iter::once(made.scenario).chain(made.alternatives).collect();
+    pub fn of_fit(fit: MadeFit) -> Planned {
+        let scenarios = std::iter::once(fit.scenario).chain(fit.alternatives).collect();
         Planned { name: "fit".into(), scenarios, goal: Goal::Goodput }
     }
 }

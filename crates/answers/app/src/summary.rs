@@ -1,7 +1,7 @@
 //! Summarises the runs of an experiment, for people and for `run --json`.
 
 use crate::warn;
-use experiment::holders::{HolderWish, find_holders};
+use experiment::holders::{HolderSearchOptions, find_holders};
 use experiment::{Order, Outcomes};
 use result::{Run, RunWarning};
 use scenario::Experiment;
@@ -31,34 +31,38 @@ impl<'a> SummaryWish<'a> {
 ///
 /// The caller sets the run's id ([`crate::identity::run_id`]) once nothing else is added.
 pub fn run_summary(
-    wish: SummaryWish<'_>,
+    options: SummaryWish<'_>,
     outcomes: &Outcomes,
     mut warnings: Vec<(String, RunWarning)>,
     partial: bool,
 ) -> Run {
     let mut run = outcomes.run();
     run.partial = partial;
-    warnings.extend(warn::of_trust(&run));
-    warnings.extend(warn::of_calls(&run));
+    warnings.extend(warn::untrusted_warnings(&run));
+    warnings.extend(warn::late_speech_warnings(&run));
     (run.warnings, run.warned) = warnings.into_iter().unzip();
-    if wish.holders && !partial {
-        add_holders(wish, outcomes, &mut run);
+    if options.holders && !partial {
+        add_holders(options, outcomes, &mut run);
     }
     (run.headline, run.facts) = report::headline(&run);
     run
 }
 
 /// Adds what limits the baseline, for each clock that it ran on. The search simulates further runs.
-fn add_holders(wish: SummaryWish<'_>, outcomes: &Outcomes, run: &mut Run) {
+fn add_holders(options: SummaryWish<'_>, outcomes: &Outcomes, run: &mut Run) {
     let with_flows = || run.variants.iter().filter(|v| !v.flows.is_empty());
     let stated = with_flows().find(|v| Some(&v.name) == run.baseline.as_ref());
     let Some(name) = stated.or(with_flows().next()).map(|v| v.name.clone()) else { return };
-    let Some(variant) = wish.experiment.variants.iter().find(|v| v.name == name) else { return };
+    let Some(variant) = options.experiment.variants.iter().find(|v| v.name == name) else { return };
     let Some(ran) = outcomes.variants.iter().find(|v| v.variant == name && !v.seeds.is_empty()) else {
         return;
     };
-    let (held_by, search) =
-        find_holders(&HolderWish { variant, seeds: &ran.seeds, goals: &run.goals, threads: wish.threads });
+    let (held_by, search) = find_holders(&HolderSearchOptions {
+        variant,
+        seeds: &ran.seeds,
+        goals: &run.goals,
+        threads: options.threads,
+    });
     for v in run.variants.iter_mut().filter(|v| v.name == name) {
         (v.held_by, v.holder_search) = (held_by.clone(), Some(search.clone()));
     }

@@ -35,7 +35,7 @@ pub use columns::{COLUMNS, SweepColumn};
 pub use dataset::{AxisSummary, SWEEP_SCHEMA, SweepSummary, to_json};
 pub use drive::{KnownRows, SweepError, SweepProgress, in_order, missing, run_missing};
 pub use folder::SweepFolder;
-pub use grid::{GridError, MOST_CELLS, SweepGrid};
+pub use grid::{GridError, MAX_CELLS, SweepGrid};
 pub use operating::{
     OPERATING_SCHEMA, OperatingCurve, OperatingCurves, OperatingPoint, operating_curves, operating_plots,
     operating_text,

@@ -6,7 +6,7 @@ use report::Lang;
 use result::{Run, RunWarning};
 
 /// Returns a warning for each variant whose measurements are not to be trusted.
-pub fn of_trust(run: &Run) -> Vec<(String, RunWarning)> {
+pub fn untrusted_warnings(run: &Run) -> Vec<(String, RunWarning)> {
     let one = |v: &result::VariantResult| {
         let variants = vec![v.name.clone()];
         let warning = RunWarning { kind: "trust".into(), variants, ..RunWarning::default() };
@@ -21,7 +21,7 @@ const MIN_LATE_SHARE: f64 = 0.01;
 
 /// Returns a warning for each call whose score is limited by speech that arrived too late for its jitter
 /// buffer, if more speech was late than lost. The warning names the variant with the largest share.
-pub fn of_calls(run: &Run) -> Vec<(String, RunWarning)> {
+pub fn late_speech_warnings(run: &Run) -> Vec<(String, RunWarning)> {
     let mut found: Vec<(f64, RunWarning)> = Vec::new();
     for variant in &run.variants {
         for flow in &variant.flows {
@@ -162,8 +162,9 @@ to = "b"
             let flow = FlowResult { name: "call.up".into(), real_time: Some(heard), ..FlowResult::default() };
             VariantResult { name: name.into(), flows: vec![flow], ..VariantResult::default() }
         };
-        let of = |variants: Vec<VariantResult>| of_calls(&Run { variants, ..Run::default() });
-        let warnings = of(vec![
+        let warnings_for =
+            |variants: Vec<VariantResult>| late_speech_warnings(&Run { variants, ..Run::default() });
+        let warnings = warnings_for(vec![
             variant("deep", Some(0.4), 0.0),
             variant("worse", Some(0.714), 0.1),
             variant("fq", Some(0.0), 0.0),
@@ -176,6 +177,6 @@ to = "b"
         let zh = report::warnings(&run, Lang::Zh).remove(0);
         assert!(zh.contains("抖动缓冲") && zh.contains("71.4%") && !zh.contains('{'), "{zh}");
         let none = [variant("a", Some(0.009), 0.0), variant("b", Some(0.2), 0.3), variant("c", None, 0.0)];
-        assert_eq!(of(none.into()), []);
+        assert_eq!(warnings_for(none.into()), []);
     }
 }

@@ -366,8 +366,8 @@ mod tests {
         // Once all commands are applied, no finding is left.
         let mut changed = facts.clone();
         for placed in report.findings.iter().flat_map(|f| &f.settings) {
-            let of = changed.namespaces.iter_mut().filter(|ns| ns.name == placed.namespace);
-            of.for_each(|ns| apply(&placed.setting, ns));
+            let namespaces = changed.namespaces.iter_mut().filter(|ns| ns.name == placed.namespace);
+            namespaces.for_each(|ns| apply(&placed.setting, ns));
         }
         let after = audited(&changed, &path);
         assert_eq!(after.findings, [], "{:#?}", report.findings);

@@ -126,7 +126,7 @@ mod tests {
         AuditFinding::new(level, ns, "x".into(), "y").with_copied(ns, &[change])
     }
 
-    fn settled(mut findings: Vec<AuditFinding>) -> Vec<(Vec<String>, Vec<String>)> {
+    fn reconciled_commands(mut findings: Vec<AuditFinding>) -> Vec<(Vec<String>, Vec<String>)> {
         reconcile(&host(vec![clean("host"), clean("web"), clean("db")]), &mut findings);
         findings.into_iter().map(|f| (f.commands(), f.undo())).collect()
     }
@@ -135,7 +135,7 @@ mod tests {
     fn all_findings_set_the_largest_value_that_one_of_them_needs() {
         let (own, mut web) = (clean("host"), clean("web"));
         web.settings.set(RMEM, "4096 65536 262144");
-        let found = settled(vec![
+        let found = reconciled_commands(vec![
             copied(Problem, &web, sysctl(&web, RMEM, "4096 131072 6291456")),
             finding(Problem, &web, sysctl(&web, RMEM, "4096 65536 3145728")),
             finding(Problem, &own, sysctl(&own, RMEM, "4096 131072 50331648")),
@@ -155,7 +155,7 @@ mod tests {
         let (mut own, web) = (clean("host"), clean("web"));
         let sack = "net.ipv4.tcp_sack";
         own.settings.set(sack, "0");
-        let found = settled(vec![
+        let found = reconciled_commands(vec![
             copied(Note, &web, sysctl(&web, sack, "0")),
             finding(Problem, &own, sysctl(&own, sack, 1)),
         ]);
@@ -170,24 +170,27 @@ mod tests {
         let (own, mut web) = (clean("host"), clean("web"));
         web.settings.set(CONTROL, "reno");
         let copy = || copied(Problem, &web, sysctl(&web, CONTROL, "cubic"));
-        let of = |ns: &NamespaceFacts, to: &str| finding(Problem, ns, sysctl(ns, CONTROL, to));
+        let proposal = |ns: &NamespaceFacts, to: &str| finding(Problem, ns, sysctl(ns, CONTROL, to));
         let controls = |found: Vec<AuditFinding>| -> Vec<String> {
-            let commands = settled(found).into_iter().flat_map(|(commands, _)| commands);
+            let commands = reconciled_commands(found).into_iter().flat_map(|(commands, _)| commands);
             commands.filter_map(|c| c.split('=').nth(1).map(str::to_string)).collect()
         };
-        assert_eq!(controls(vec![copy(), of(&own, "bbr")]), ["bbr", "bbr"]);
-        assert_eq!(controls(vec![copy(), of(&web, "vegas"), of(&own, "bbr")]), ["vegas", "vegas", "bbr"]);
+        assert_eq!(controls(vec![copy(), proposal(&own, "bbr")]), ["bbr", "bbr"]);
+        assert_eq!(
+            controls(vec![copy(), proposal(&web, "vegas"), proposal(&own, "bbr")]),
+            ["vegas", "vegas", "bbr"]
+        );
         assert_eq!(controls(vec![copy()]), ["cubic"]);
         // The host gets the value that this namespace has already, so nothing is left to do here.
-        assert_eq!(controls(vec![copy(), of(&own, "reno")]), ["reno"]);
+        assert_eq!(controls(vec![copy(), proposal(&own, "reno")]), ["reno"]);
     }
 
     #[test]
     fn a_note_that_repeats_commands_is_dropped_and_a_problem_stays() {
         let web = clean("web");
         let same = |level| finding(level, &web, sysctl(&web, "net.ipv4.tcp_mtu_probing", 1));
-        assert_eq!(settled(vec![same(Note), same(Note)]).len(), 1);
-        assert_eq!(settled(vec![same(Note), same(Problem)]).len(), 1);
-        assert_eq!(settled(vec![same(Problem), same(Problem)]).len(), 2);
+        assert_eq!(reconciled_commands(vec![same(Note), same(Note)]).len(), 1);
+        assert_eq!(reconciled_commands(vec![same(Note), same(Problem)]).len(), 1);
+        assert_eq!(reconciled_commands(vec![same(Problem), same(Problem)]).len(), 2);
     }
 }

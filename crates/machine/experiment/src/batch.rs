@@ -77,7 +77,7 @@ impl<'a, 'w> BatchRunner<'a, 'w> {
         if !outcomes.is_complete() {
             return Err(Unfinished::Stopped);
         }
-        let of = |v: crate::VariantOutcomes| v.outcomes.into_iter().map(|o| o.variant).collect();
-        Ok(outcomes.variants.into_iter().map(of).collect())
+        let results = |v: crate::VariantOutcomes| v.outcomes.into_iter().map(|o| o.variant).collect();
+        Ok(outcomes.variants.into_iter().map(results).collect())
     }
 }

@@ -127,8 +127,8 @@ impl SingleRun<'_> {
         };
         let seen = tap.as_deref_mut().map(|tap| tap as &mut dyn sim::Tap);
         let Captured { job, variant, .. } = self.run;
-        let made = self.controls.map(|make| move |flow, side| make(job, flow, side));
-        let own = made.as_ref().map(|made| made as &sim::OwnControls<'_>);
+        let maker = self.controls.map(|make| move |flow, side| make(job, flow, side));
+        let own = maker.as_ref().map(|maker| maker as &sim::OwnControls<'_>);
         let Some(outcome) = simulate(variant, job.seed, job.flow, job.unrest, seen, own, progress) else {
             return Ok(Ended::Stopped);
         };

@@ -82,14 +82,14 @@ impl Outcomes {
     /// Results without any run yet.
     pub(crate) fn empty(experiment: &Experiment, order: &Order) -> Outcomes {
         let clocks = |name: &String| {
-            let of = |&clock| VariantOutcomes {
+            let empty_variant = |&clock| VariantOutcomes {
                 variant: name.clone(),
                 clock,
                 repeats: Vec::new(),
                 seeds: Vec::new(),
                 outcomes: Vec::new(),
             };
-            order.clocks.iter().map(of).collect::<Vec<_>>()
+            order.clocks.iter().map(empty_variant).collect::<Vec<_>>()
         };
         Outcomes {
             scenario: experiment.name.clone(),

@@ -85,7 +85,7 @@ pub fn run(experiment: &Experiment, order: &Order, mut hooks: Hooks<'_>) -> Outc
 
 /// Removes and returns the outcome of this run, if it exists.
 fn take_outcome(done: &mut Vec<(RunJob, Outcome)>, job: &RunJob) -> Option<Outcome> {
-    let at = done.iter().position(|(of, _)| of == job)?;
+    let at = done.iter().position(|(finished, _)| finished == job)?;
     Some(done.swap_remove(at).1)
 }
 

@@ -1,6 +1,6 @@
 //! Tests of the holder search on small paths with a known answer.
 
-use experiment::holders::{HolderWish, MAX_RUNS, MAX_STAGE_PACKETS, MIN_GAIN, find_holders};
+use experiment::holders::{HolderSearchOptions, MAX_RUNS, MAX_STAGE_PACKETS, MIN_GAIN, find_holders};
 use result::{Carried, Holder, HolderKind, HolderSearch};
 use scenario::Experiment;
 use std::num::NonZeroUsize;
@@ -11,8 +11,9 @@ fn held_with(text: &str, sets: &[&str], threads: usize) -> (Vec<Holder>, HolderS
     let variant = &experiment.variants[0];
     let goals = experiment.goals();
     let seeds = [variant.scenario.seed];
-    let wish = HolderWish { variant, seeds: &seeds, goals: &goals, threads: NonZeroUsize::new(threads) };
-    find_holders(&wish)
+    let options =
+        HolderSearchOptions { variant, seeds: &seeds, goals: &goals, threads: NonZeroUsize::new(threads) };
+    find_holders(&options)
 }
 
 fn held(text: &str, sets: &[&str]) -> (Vec<Holder>, HolderSearch) {

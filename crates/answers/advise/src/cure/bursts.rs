@@ -16,8 +16,8 @@ const SHALLOW_BYTES: u64 = 200_000;
 
 impl SmallBursts {
     /// Whether a policer or queue on the path is shallow.
-    fn is_shallow(s: &Situation<'_>, way: &crate::DataWay) -> bool {
-        way.stages.iter().any(|&p| match s.stage(p) {
+    fn is_shallow(s: &Situation<'_>, path: &crate::DataPath) -> bool {
+        path.stages.iter().any(|&p| match s.stage(p) {
             Stage::Policer(policer) => policer.largest().is_some_and(|b| b.get() < SHALLOW_BYTES),
             stage => crate::situation::queue(stage).is_some_and(|q| {
                 let limits = q.limits();
@@ -51,7 +51,7 @@ impl Cure for SmallBursts {
             .filter(|&h| {
                 let stack = &reference.hosts[h].stack;
                 stack.tso.unwrap_or(stack.profile == Profile::Linux)
-                    && s.ways.iter().any(|w| w.from == h && SmallBursts::is_shallow(s, w))
+                    && s.paths.iter().any(|w| w.from == h && SmallBursts::is_shallow(s, w))
             })
             .collect();
         if hosts.is_empty() {

@@ -39,12 +39,12 @@ impl Cure for MoreConnections {
             let flow = &s.reference().flows[f];
             matches!(flow.app, App::Bulk { .. }) && flow.count <= MAX_CONNECTIONS && flow.tool.is_none()
         };
-        let flows: Vec<usize> = s.ways.iter().map(|w| w.flow).filter(|&f| bulk(f)).collect();
+        let flows: Vec<usize> = s.paths.iter().map(|w| w.flow).filter(|&f| bulk(f)).collect();
         if flows.is_empty() {
             return Vec::new();
         }
         let [from, to] =
-            s.ways.iter().find(|w| w.flow == flows[0]).map_or(["", ""], |w| [s.host(w.from), s.host(w.to)]);
+            s.paths.iter().find(|w| w.flow == flows[0]).map_or(["", ""], |w| [s.host(w.from), s.host(w.to)]);
         let program = |host, needs, apply: String, undo: &str| {
             CommandSet::on(Platform::Application, host, needs, lines(&apply), lines(undo))
         };

@@ -3,7 +3,7 @@
 
 use super::{Cure, CureOption, Lever, pace, tune};
 use crate::situation::{self, StagePlace};
-use crate::{DataWay, Situation};
+use crate::{DataPath, Situation};
 use path::StageLimit;
 use result::command::lines;
 use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, LinuxSetting, Platform};
@@ -45,16 +45,16 @@ impl MaxPacingRate {
         let mut rates: Vec<(usize, Rate)> = Vec::new();
         for place in MaxPacingRate::droppers(s) {
             let Some(each) = MaxPacingRate::share_of(s, place).filter(|r| r.as_bps() > 0) else { continue };
-            for way in s.through(place) {
-                let flow = &reference.flows[way.flow];
-                if !tune::is_linux(reference, way.from) || flow.tool.is_some() {
+            for path in s.through(place) {
+                let flow = &reference.flows[path.flow];
+                if !tune::is_linux(reference, path.from) || flow.tool.is_some() {
                     continue;
                 }
-                let [payload, outer] = way.sizes_at(reference, place);
+                let [payload, outer] = path.sizes_at(reference, place);
                 let rate = tune::share(each, USED_SHARE * f64::from(payload) / f64::from(outer));
-                match rates.iter_mut().find(|(f, _)| *f == way.flow) {
+                match rates.iter_mut().find(|(f, _)| *f == path.flow) {
                     Some((_, known)) => *known = rate.min(*known),
-                    None => rates.push((way.flow, rate)),
+                    None => rates.push((path.flow, rate)),
                 }
             }
         }
@@ -85,13 +85,13 @@ impl Cure for MaxPacingRate {
         if rates.is_empty() {
             return Vec::new();
         }
-        let way = |flow: usize| s.ways.iter().find(|w| w.flow == flow);
-        let ways: Vec<(&DataWay, Rate)> =
-            rates.iter().filter_map(|&(flow, rate)| Some((way(flow)?, rate))).collect();
+        let path = |flow: usize| s.paths.iter().find(|w| w.flow == flow);
+        let paths: Vec<(&DataPath, Rate)> =
+            rates.iter().filter_map(|&(flow, rate)| Some((path(flow)?, rate))).collect();
         let mut commands: Vec<CommandSet> =
-            ways.iter().flat_map(|(way, rate)| in_program(s.host(way.from), *rate)).collect();
+            paths.iter().flat_map(|(path, rate)| in_program(s.host(path.from), *rate)).collect();
         for host in s.senders() {
-            let of_host = || ways.iter().filter(|(way, _)| way.from == host).map(|(_, rate)| *rate);
+            let of_host = || paths.iter().filter(|(path, _)| path.from == host).map(|(_, rate)| *rate);
             // A single cap for the interface fits if all connections have the same one.
             if let Some(rate) = of_host().next().filter(|first| of_host().all(|rate| rate == *first)) {
                 commands.push(at_interface(s.host(host), pace::next_of(s, host), rate));

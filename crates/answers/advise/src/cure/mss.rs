@@ -15,19 +15,19 @@ impl SegmentSize {
     fn clamps(s: &Situation<'_>) -> Vec<([usize; 2], u32)> {
         let reference = s.reference();
         let mut clamps: Vec<([usize; 2], u32)> = Vec::new();
-        for way in &s.ways {
-            let Some(largest) = way.largest_packet(reference) else { continue };
+        for path in &s.paths {
+            let Some(largest) = path.largest_packet(reference) else { continue };
             let mss = |host: usize| reference.hosts[host].stack.mss.unwrap_or(u32::MAX);
-            let mtu = reference.mtu(way.from, way.to);
-            let headers = headers(reference, way.to);
-            let now = mss(way.from).min(mss(way.to)).min(mtu.saturating_sub(headers));
+            let mtu = reference.mtu(path.from, path.to);
+            let headers = headers(reference, path.to);
+            let now = mss(path.from).min(mss(path.to)).min(mtu.saturating_sub(headers));
             let fits = largest.saturating_sub(headers);
             if now <= fits || fits < 48 {
                 continue;
             }
-            match clamps.iter_mut().find(|(ends, _)| *ends == [way.from, way.to]) {
+            match clamps.iter_mut().find(|(ends, _)| *ends == [path.from, path.to]) {
                 Some((_, least)) => *least = fits.min(*least),
-                None => clamps.push(([way.from, way.to], fits)),
+                None => clamps.push(([path.from, path.to], fits)),
             }
         }
         clamps

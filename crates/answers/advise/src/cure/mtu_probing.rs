@@ -14,7 +14,7 @@ impl MtuProbes {
     fn hosts(s: &Situation<'_>) -> Vec<usize> {
         let reference = s.reference();
         let off = |h: usize| matches!(reference.hosts[h].stack.mtu_probing, None | Some(MtuProbing::Off));
-        let is_dropped = |h: usize| s.ways.iter().any(|w| w.from == h && w.is_black_hole(reference));
+        let is_dropped = |h: usize| s.paths.iter().any(|w| w.from == h && w.is_black_hole(reference));
         s.senders().into_iter().filter(|&h| tune::is_linux(reference, h) && off(h) && is_dropped(h)).collect()
     }
 }

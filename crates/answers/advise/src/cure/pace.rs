@@ -24,7 +24,7 @@ pub fn unpaced(s: &Situation<'_>) -> Vec<Vec<usize>> {
     tune::sets_of_senders(s, |h| {
         tune::is_linux(reference, h)
             && reference.hosts[h].stack.pacing != Some(true)
-            && s.ways.iter().any(|w| w.from == h && flow(w.flow))
+            && s.paths.iter().any(|w| w.from == h && flow(w.flow))
     })
 }
 
@@ -61,7 +61,7 @@ impl Cure for FqPacing {
                 .iter()
                 .flat_map(|&h| fq_commands(s.host(h), towards(h)).into_iter().chain(own_pacing(s.host(h))));
             let remedy = LinuxSetting::qdisc("fq").change().by(commands.collect::<Vec<_>>());
-            tune::alone(option, s, &hosts, count).with([remedy])
+            tune::name_single_sender(option, s, &hosts, count).with([remedy])
         };
         sets.into_iter().map(option).collect()
     }
@@ -69,8 +69,8 @@ impl Cure for FqPacing {
 
 /// Returns the first host that the data of `host` reaches.
 pub fn next_of<'a>(s: &Situation<'a>, host: usize) -> &'a str {
-    let way = s.ways.iter().find(|w| w.from == host).and_then(|w| w.hops.first());
-    way.map_or("", |hop| {
+    let path = s.paths.iter().find(|w| w.from == host).and_then(|w| w.hops.first());
+    path.map_or("", |hop| {
         let [a, b] = s.reference().links[hop.link].between;
         s.host(if hop.forward { b } else { a })
     })

@@ -20,7 +20,7 @@ fn window(stack: &Stack) -> u64 {
 /// Returns the receiving hosts whose window is too small, with the buffer that is large enough.
 pub fn too_small(s: &Situation<'_>) -> Vec<(usize, Bytes)> {
     let needed = |host: usize| {
-        let bdps = s.ways.iter().filter(|w| w.to == host).filter_map(|w| w.bdp());
+        let bdps = s.paths.iter().filter(|w| w.to == host).filter_map(|w| w.bdp());
         let bdp = bdps.map(Bytes::get).max()?;
         let fits = window(&s.reference().hosts[host].stack) >= sizes::received_payload(bdp);
         (!fits).then_some((host, Bytes::new(sizes::whole_mib(sizes::receive_buffer(bdp)))))

@@ -20,14 +20,14 @@ const DEFAULT_BUFFER: Bytes = Bytes::new(4_000_000);
 fn between(s: &Situation<'_>) -> Vec<(usize, Vec<usize>)> {
     let reference = s.reference();
     let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
-    for way in &s.ways {
-        let flow = &reference.flows[way.flow];
+    for path in &s.paths {
+        let flow = &reference.flows[path.flow];
         if !flow.via.is_empty() || flow.tool.is_some() {
             continue;
         }
-        let mut at = way.from;
+        let mut at = path.from;
         let mut hosts = Vec::new();
-        for hop in &way.hops {
+        for hop in &path.hops {
             let [a, b] = reference.links[hop.link].between;
             at = if at == a { b } else { a };
             hosts.push(at);
@@ -35,8 +35,8 @@ fn between(s: &Situation<'_>) -> Vec<(usize, Vec<usize>)> {
         hosts.pop();
         for host in hosts.into_iter().rev().filter(|&h| !reference.speaks(h)) {
             match found.iter_mut().find(|(h, _)| *h == host) {
-                Some((_, flows)) => flows.push(way.flow),
-                None => found.push((host, vec![way.flow])),
+                Some((_, flows)) => flows.push(path.flow),
+                None => found.push((host, vec![path.flow])),
             }
         }
     }
@@ -56,11 +56,11 @@ pub fn options(cure: &dyn Cure, s: &Situation<'_>, control: Option<Control>) -> 
             })
             .collect();
         let first = *flows.first()?;
-        let way = s.ways.iter().find(|w| w.flow == first)?;
-        let (name, buffer) = (s.host(host), DEFAULT_BUFFER.max(way.bdp().unwrap_or_default()));
+        let path = s.paths.iter().find(|w| w.flow == first)?;
+        let (name, buffer) = (s.host(host), DEFAULT_BUFFER.max(path.bdp().unwrap_or_default()));
         let with = control.map(|c| format!(" with {}", c.label().en)).unwrap_or_default();
         let title = format!("proxy at {name} that terminates TCP{with}");
-        let commands = commands(name, [s.host(way.from), s.host(way.to)], control.map(|c| c.name()));
+        let commands = commands(name, [s.host(path.from), s.host(path.to)], control.map(|c| c.name()));
         let change = move |s: &mut Scenario| {
             let mut name = "proxy".to_string();
             while s.relays.iter().any(|r| r.name == name) {

@@ -23,7 +23,7 @@ impl ShortTimeout {
     fn hosts(s: &Situation<'_>) -> Vec<(usize, Span)> {
         let reference = s.reference();
         let shorter = |host: usize| {
-            let longest = s.ways.iter().filter(|w| w.from == host).map(|w| w.rtt).max()?;
+            let longest = s.paths.iter().filter(|w| w.from == host).map(|w| w.rtt).max()?;
             let wanted = Span::from_nanos(longest.as_nanos() * TIMEOUT_RTTS).max(MIN_TIMEOUT);
             let now = reference.hosts[host].stack.rto_min.unwrap_or(LINUX_RTO_MIN);
             let fits = longest < MAX_RTT && wanted < now && tune::is_linux(reference, host);
@@ -55,7 +55,7 @@ impl Cure for ShortTimeout {
         let hosts: Vec<usize> = new.iter().map(|(h, _)| *h).collect();
         let title = format!("minimum retransmission timeout of {first} {}", tune::at(s, &hosts));
         let remedies = new.iter().flat_map(|&(host, timeout)| {
-            let mut peers: Vec<usize> = s.ways.iter().filter(|w| w.from == host).map(|w| w.to).collect();
+            let mut peers: Vec<usize> = s.paths.iter().filter(|w| w.from == host).map(|w| w.to).collect();
             peers.sort_unstable();
             peers.dedup();
             peers.into_iter().map(move |peer| remedy(s, host, peer, timeout))

@@ -14,7 +14,7 @@ const LINUX_SEND_BUFFER: u64 = 4 << 20;
 impl LargerSendBuffer {
     fn too_small(s: &Situation<'_>) -> Vec<(usize, Bytes)> {
         let needed = |host: usize| {
-            let bdps = s.ways.iter().filter(|w| w.from == host).filter_map(|w| w.bdp());
+            let bdps = s.paths.iter().filter(|w| w.from == host).filter_map(|w| w.bdp());
             let needed = bdps.map(|b| sizes::send_buffer(b.get())).max()?;
             let now = s.reference().hosts[host].stack.send_buffer.map_or(LINUX_SEND_BUFFER, Bytes::get);
             (now < needed && tune::is_linux(s.reference(), host))

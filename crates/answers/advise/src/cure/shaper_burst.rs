@@ -32,7 +32,7 @@ fn shaper<'a>(s: &Situation<'a>, place: StagePlace) -> Option<&'a Shaper> {
 }
 
 /// Returns the smallest bucket or queue behind the shaper, in bytes; `None` where there is none.
-fn held_behind(s: &Situation<'_>, place: StagePlace) -> Option<u64> {
+fn smallest_capacity_behind(s: &Situation<'_>, place: StagePlace) -> Option<u64> {
     let holds = |p: &StagePlace| match s.stage(*p) {
         Stage::Policer(policer) => policer.largest().map(Bytes::get),
         // A link faster than the shaper's input queues nothing.
@@ -50,7 +50,7 @@ fn held_behind(s: &Situation<'_>, place: StagePlace) -> Option<u64> {
 fn smaller(s: &Situation<'_>, place: StagePlace) -> Option<Bytes> {
     let shaper = shaper(s, place)?;
     let now = shaper.burst().get();
-    let behind = held_behind(s, place);
+    let behind = smallest_capacity_behind(s, place);
     let right = sizes::shaper_bucket(shaper.rate.as_bps());
     // If what is behind holds less than a host's burst: at most half of that, but at least two full packets.
     let right = behind.map_or(right, |held| right.min((held / 2).max(2 * (FULL_PACKET + 14))));
@@ -125,7 +125,10 @@ impl ShaperBurst {
         let without = move |s: &mut Scenario| {
             places.iter().rev().for_each(|p| drop(stages_mut(s, *p).remove(p.index)));
         };
-        CureOption::new(self, title, &by, change).touching(touches).with(remedies).beneath(without)
+        CureOption::new(self, title, &by, change)
+            .touching(touches)
+            .with(remedies)
+            .on_changed_scenario(without)
     }
 }
 
@@ -164,18 +167,18 @@ fn remedy(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Option<Change> 
 /// Kubernetes passes on from annotations have no burst.
 fn cni(s: &Situation<'_>, place: StagePlace, shaper: &Shaper, bytes: Bytes) -> Option<CommandSet> {
     let ends = s.ends(place);
-    let is_end = |host: &str, end: fn(&crate::DataWay) -> usize| {
-        let mut ways = s.through(place).peekable();
-        ways.peek().is_some() && ways.all(|w| s.host(end(w)) == host)
+    let is_end = |host: &str, end: fn(&crate::DataPath) -> usize| {
+        let mut paths = s.through(place).peekable();
+        paths.peek().is_some() && paths.all(|w| s.host(end(w)) == host)
     };
-    let (pod, way) = match ends {
+    let (pod, direction) = match ends {
         [from, _] if is_end(from, |w| w.from) => (from, "egress"),
         [_, to] if is_end(to, |w| w.to) => (to, "ingress"),
         _ => return None,
     };
     let entry = |bytes: Bytes| {
         lines(&format!(
-            "{{ \"type\": \"bandwidth\", \"{way}Rate\": {}, \"{way}Burst\": {} }}",
+            "{{ \"type\": \"bandwidth\", \"{direction}Rate\": {}, \"{direction}Burst\": {} }}",
             shaper.rate.as_bps(),
             bytes.bits()
         ))

@@ -132,7 +132,7 @@ impl ShaperInstead {
             places.iter().rev().for_each(|p| drop(stages_mut(s, *p).remove(p.index)));
         };
         let option = CureOption::new(self, title, &[ChangePlace::Limiter], change).named(name);
-        option.touching(touches).with(remedies).beneath(without)
+        option.touching(touches).with(remedies).on_changed_scenario(without)
     }
 }
 

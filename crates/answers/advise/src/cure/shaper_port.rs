@@ -17,18 +17,18 @@ impl ShaperAtPort {
     /// through one port that is not on the policer's own link.
     fn ports(s: &Situation<'_>) -> Vec<(StagePlace, Matched)> {
         let port = |policer: StagePlace| {
-            let ways: Vec<_> = s.through(policer).collect();
-            let first = ways.first()?.hops.first()?;
-            let shared = ways.iter().all(|w| w.hops.first() == Some(first));
+            let paths: Vec<_> = s.through(policer).collect();
+            let first = paths.first()?.hops.first()?;
+            let shared = paths.iter().all(|w| w.hops.first() == Some(first));
             let own = (first.link, first.forward) == (policer.link, policer.forward);
             // A relay on the path sends with its own bursts and undoes the shaping.
-            let relayed = ways.iter().any(|w| !s.reference().flows[w.flow].via.is_empty());
+            let relayed = paths.iter().any(|w| !s.reference().flows[w.flow].via.is_empty());
             let place = StagePlace { link: first.link, forward: first.forward, index: 0 };
             let inner_policer = s.places(|stage| matches!(stage, Stage::Policer(_)));
             if !shared || own || relayed || inner_policer.contains(&place) {
                 return None;
             }
-            let sizes = ways.iter().map(|w| {
+            let sizes = paths.iter().map(|w| {
                 let [_, outer] = w.sizes_at(s.reference(), policer);
                 let [_, here] = w.sizes_at(s.reference(), w.stages[0]);
                 f64::from(here) / f64::from(outer)

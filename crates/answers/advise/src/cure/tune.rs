@@ -63,7 +63,7 @@ pub fn at(s: &Situation<'_>, hosts: &[usize]) -> String {
 }
 
 /// Names an option that applies to only one of several senders.
-pub fn alone(option: CureOption, s: &Situation<'_>, hosts: &[usize], sets: usize) -> CureOption {
+pub fn name_single_sender(option: CureOption, s: &Situation<'_>, hosts: &[usize], sets: usize) -> CureOption {
     match hosts {
         [host] if sets > 1 => option.named(s.host(*host)),
         _ => option,
@@ -74,8 +74,8 @@ pub fn alone(option: CureOption, s: &Situation<'_>, hosts: &[usize], sets: usize
 pub fn control(cure: &dyn Cure, s: &Situation<'_>, name: &'static str, label: &str) -> Vec<CureOption> {
     let Some(control) = Control::named(name) else { return Vec::new() };
     let flows = |hosts: &[usize]| {
-        let ways = s.ways.iter().filter(|w| hosts.contains(&w.from));
-        ways.map(|w| w.flow).filter(|&f| s.reference().flows[f].cc.name() != name).collect::<Vec<_>>()
+        let paths = s.paths.iter().filter(|w| hosts.contains(&w.from));
+        paths.map(|w| w.flow).filter(|&f| s.reference().flows[f].cc.name() != name).collect::<Vec<_>>()
     };
     let wanted = |h: usize| is_linux(s.reference(), h) && !flows(&[h]).is_empty();
     let sets = sets_of_senders(s, wanted);
@@ -83,14 +83,15 @@ pub fn control(cure: &dyn Cure, s: &Situation<'_>, name: &'static str, label: &s
     let option = |hosts: Vec<usize>| {
         let flows = flows(&hosts);
         let change = move |s: &mut Scenario| flows.iter().for_each(|&f| set_control(s, f, control));
-        let peers = |h: usize| s.ways.iter().filter(move |w| w.from == h).map(|w| w.to);
+        let peers = |h: usize| s.paths.iter().filter(move |w| w.from == h).map(|w| w.to);
         let commands = hosts.iter().flat_map(|&h| {
             let peer = peers(h).next();
             control_commands(s, h, peer, name)
         });
         let remedy = control_setting(name).change().named(name).by(commands);
         let title = format!("{label} {}", at(s, &hosts));
-        alone(CureOption::new(cure, title, &[ChangePlace::Sender], change), s, &hosts, count).with([remedy])
+        name_single_sender(CureOption::new(cure, title, &[ChangePlace::Sender], change), s, &hosts, count)
+            .with([remedy])
     };
     sets.into_iter().map(option).collect()
 }
@@ -195,7 +196,7 @@ pub fn owner(s: &Situation<'_>, place: StagePlace) -> ChangePlace {
     if data.peek().is_some() {
         return if data.all(|w| s.host(w.from) == at) { ChangePlace::Sender } else { ChangePlace::Limiter };
     }
-    let mut back = s.all_ways().filter(|w| w.back.contains(&place));
+    let mut back = s.all_paths().filter(|w| w.back.contains(&place));
     if back.all(|w| s.host(w.to) == at) { ChangePlace::Receiver } else { ChangePlace::Limiter }
 }
 

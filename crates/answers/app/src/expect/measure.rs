@@ -21,14 +21,14 @@ impl Expected {
             if results.is_empty() {
                 list.push(held(&VariantResult::default(), None));
             }
-            let there = results.into_iter().filter(|v| self.is_there(v));
+            let there = results.into_iter().filter(|v| self.has_subject(v));
             list.extend(there.map(|v| held(v, self.measure.of(v))));
         }
         list
     }
 
     /// Whether the variant has the measured flow or stage, which it may have disabled.
-    fn is_there(&self, variant: &VariantResult) -> bool {
+    fn has_subject(&self, variant: &VariantResult) -> bool {
         match &self.measure.subject {
             Subject::Flow(name) => !connections(&variant.flows, name).is_empty(),
             Subject::Element(_) => self.measure.of(variant).is_some(),

@@ -35,7 +35,7 @@ pub fn joined(all: Vec<Reproduction>) -> Result<Reproduction, String> {
     let mut studies: Vec<ReproducedStudy> = Vec::new();
     for reproduction in all {
         let from = reproduction.clocks;
-        studies.extend(reproduction.studies.into_iter().map(|study| spread(study, &from, &clocks)));
+        studies.extend(reproduction.studies.into_iter().map(|study| with_clocks(study, &from, &clocks)));
     }
     let twice = studies.iter().enumerate().find(|(i, s)| studies[..*i].iter().any(|t| t.name == s.name));
     match twice {
@@ -46,7 +46,7 @@ pub fn joined(all: Vec<Reproduction>) -> Result<Reproduction, String> {
 
 /// Rearranges a study's numbers from the clocks `of`, which it ran on, to `clocks`; clocks that it did not
 /// run on get none.
-fn spread(mut study: ReproducedStudy, from: &[Clock], clocks: &[Clock]) -> ReproducedStudy {
+fn with_clocks(mut study: ReproducedStudy, from: &[Clock], clocks: &[Clock]) -> ReproducedStudy {
     for cell in study.tables.iter_mut().flat_map(|t| &mut t.rows).flat_map(|r| &mut r.cells) {
         let mut values = std::mem::take(&mut cell.ours);
         values.resize(from.len(), None);

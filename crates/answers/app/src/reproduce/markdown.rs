@@ -32,13 +32,13 @@ pub fn markdown(reproduction: &Reproduction) -> String {
 
 fn study_part(out: &mut String, study: &ReproducedStudy) {
     let _ = writeln!(out, "\n## {}\n\n`{}`, {}. {}", study.title, study.name, study.source, study.about);
-    let mut fitted = names(&["fitted", "to", "on"]);
+    let mut fitted = empty_table(&["fitted", "to", "on"]);
     for fit in &study.fitted {
         fitted.row([fit.unknown.as_str(), &fit.value, &format!("`{}`", fit.on)].map(TableCell::from));
     }
     part(out, &fitted);
     study.tables.iter().for_each(|table| table_part(out, table));
-    let mut claims = names(&["claim", "verdict"]);
+    let mut claims = empty_table(&["claim", "verdict"]);
     study.claims.iter().for_each(|claim| claims.row(claim_row(claim)));
     part(out, &claims);
     for part in &study.unrun {
@@ -53,7 +53,7 @@ fn table_part(out: &mut String, table: &ReproducedTable) {
     }
     let head: Vec<String> = table.columns.iter().map(ReproducedColumn::with_unit).collect();
     let head: Vec<&str> = [""].into_iter().chain(head.iter().map(String::as_str)).collect();
-    let mut shown = names(&head);
+    let mut shown = empty_table(&head);
     for row in &table.rows {
         let cells = row.cells.iter().map(|c| {
             let mine: Vec<String> = c.ours.iter().map(|value| ours(c, value.as_ref())).collect();
@@ -66,7 +66,7 @@ fn table_part(out: &mut String, table: &ReproducedTable) {
 }
 
 /// Creates a table without rows.
-fn names<'a>(head: &[&'a str]) -> Table<'a> {
+fn empty_table<'a>(head: &[&'a str]) -> Table<'a> {
     Table::of(head.iter().map(|head| TableColumn::names(head)).collect())
 }
 

@@ -45,13 +45,13 @@ impl StudyMeasure {
     /// Fails when the text is not a measure. The error says what would be right.
     pub fn parse(text: &str) -> Result<StudyMeasure, String> {
         let (before, last) = text.rsplit_once('.').unwrap_or(("", text));
-        let of = |name: &str| (!name.is_empty()).then(|| name.to_string());
+        let flow_name = |name: &str| (!name.is_empty()).then(|| name.to_string());
         if let Some(quantity) = SeriesQuantity::named(last) {
-            return Ok(StudyMeasure::Series(of(before), quantity));
+            return Ok(StudyMeasure::Series(flow_name(before), quantity));
         }
         if let Some(flow) = before.strip_suffix("entered").filter(|f| f.is_empty() || f.ends_with('.')) {
             return Ok(StudyMeasure::Series(
-                of(flow.trim_end_matches('.')),
+                flow_name(flow.trim_end_matches('.')),
                 SeriesQuantity::Entered(last.into()),
             ));
         }
@@ -88,8 +88,8 @@ impl StudyMeasure {
             None => v.flows.iter().filter(|f| f.kind == FlowKind::Tcp).collect(),
         };
         let series = |f: &&FlowResult| outcome.flow_series.iter().find(|s| s.name == f.name);
-        let each = |of: &dyn Fn(&FlowSeries) -> Option<f64>| -> Option<Vec<f64>> {
-            flows.iter().map(|f| series(f).and_then(of)).collect()
+        let each = |number: &dyn Fn(&FlowSeries) -> Option<f64>| -> Option<Vec<f64>> {
+            flows.iter().map(|f| series(f).and_then(number)).collect()
         };
         if flows.is_empty() {
             return None;
@@ -191,9 +191,11 @@ mod tests {
         // second does not count.
         series.time_s = (0..=8).map(|i| 0.5 * f64::from(i)).collect();
         series.delivered_bytes = vec![0, 9, 10, 10, 30, 40, 40, 60, 60];
-        let of = |span| variation(&series, span);
-        assert!((of([0.0, 4.0]).expect("moved") - 100.0 * (100.0f64 / 3.0).sqrt() / 15.0).abs() < 1e-9);
-        assert_eq!(of([0.0, 1.0]), None);
+        let deviation = |span| variation(&series, span);
+        assert!(
+            (deviation([0.0, 4.0]).expect("moved") - 100.0 * (100.0f64 / 3.0).sqrt() / 15.0).abs() < 1e-9
+        );
+        assert_eq!(deviation([0.0, 1.0]), None);
         series.delivered_bytes = vec![7; 9];
         assert_eq!(variation(&series, [1.0, 4.0]), None);
     }

@@ -211,7 +211,7 @@ impl<'a> StudyPlayer<'a> {
                 kept.cells.values.insert(cell, values);
             }
         }
-        kept.cells.doubts.insert(place.clone(), doubts(found));
+        kept.cells.doubts.insert(place.clone(), untrusted_kinds(found));
         let plots = table.plots.iter().filter(|p| p.row == row.name);
         let plots = plots.map(|p| (p.flow.as_deref(), p.column.as_str()));
         let shown = self.study.claims.iter().filter_map(|c| c.trace.as_ref()).filter(|t| t.row == place);
@@ -328,7 +328,7 @@ impl<'a> StudyPlayer<'a> {
 }
 
 /// Returns the reasons, each once, why a variant's measurements on the kernel are not to be trusted.
-fn doubts(found: &VariantOutcomes) -> Vec<TrustKind> {
+fn untrusted_kinds(found: &VariantOutcomes) -> Vec<TrustKind> {
     let trust = found.outcomes.iter().filter_map(|o| o.variant.trust.as_ref()).filter(|t| !t.reliable);
     let mut kinds = Vec::new();
     for reason in trust.flat_map(|t| &t.reasons) {

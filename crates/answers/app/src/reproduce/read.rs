@@ -46,7 +46,7 @@ impl StudyCheck<'_> {
         self.file.refuse(&steps.iter().map(String::as_str).collect::<Vec<_>>(), cause)
     }
 
-    fn bad(&self, path: &[&dyn Display], message: String) -> DocumentError {
+    fn error(&self, path: &[&dyn Display], message: String) -> DocumentError {
         self.refuse(path, RefusalCause::BadValue { message })
     }
 
@@ -57,7 +57,7 @@ impl StudyCheck<'_> {
             let message = format!(
                 "`{name}` cannot be a name: use lower-case letters, digits and `_`, beginning with a letter"
             );
-            return Err(self.bad(path, message));
+            return Err(self.error(path, message));
         }
         if before.contains(&name) {
             return Err(self.refuse(path, RefusalCause::DuplicateName { what, name: name.into() }));
@@ -103,7 +103,7 @@ impl StudyCheck<'_> {
             self.name(at!["tables", i, "columns", c, "name"], "column", &column.name, &names)?;
             names.push(&column.name);
             crate::reproduce::StudyMeasure::parse(&column.measure)
-                .map_err(|why| self.bad(at!["tables", i, "columns", c, "measure"], why))?;
+                .map_err(|why| self.error(at!["tables", i, "columns", c, "measure"], why))?;
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl StudyCheck<'_> {
             for (column, measure) in &row.measure {
                 let path: &[&dyn Display] = at!["tables", i, "rows", r, "measure", column];
                 self.known(path, "column", column, columns())?;
-                crate::reproduce::StudyMeasure::parse(measure).map_err(|why| self.bad(path, why))?;
+                crate::reproduce::StudyMeasure::parse(measure).map_err(|why| self.error(path, why))?;
             }
             if row.cannot.is_none() && row.scenario.is_none() && table.scenario.is_none() {
                 let cause = RefusalCause::MissingKey { key: "scenario".into() };
@@ -160,7 +160,7 @@ impl StudyCheck<'_> {
         self.known(path, "column", &cell.column, table.columns.iter().map(|c| c.name.as_str()))?;
         let has = table.row(&cell.row).is_some_and(|r| r.published.contains_key(&cell.column));
         if published && !has {
-            return Err(self.bad(path, format!("nothing is published for {cell}")));
+            return Err(self.error(path, format!("nothing is published for {cell}")));
         }
         Ok(())
     }
@@ -186,7 +186,7 @@ impl StudyCheck<'_> {
     }
 
     fn published_cell(&self, path: &[&dyn Display], text: &str) -> Check {
-        let wrong = || self.bad(path, "expected a cell, table.row.column, or the name of a claim".into());
+        let wrong = || self.error(path, "expected a cell, table.row.column, or the name of a claim".into());
         self.cell(path, &CellName::parse(text).ok_or_else(wrong)?, true)
     }
 
@@ -213,7 +213,7 @@ impl StudyCheck<'_> {
     }
 
     fn expression(&self, path: &[&dyn Display], text: &str) -> Check {
-        let claim = ClaimExpression::parse(text).map_err(|e| self.bad(path, e.to_string()))?;
+        let claim = ClaimExpression::parse(text).map_err(|e| self.error(path, e.to_string()))?;
         let (ours, published) = claim.cells();
         for cell in ours {
             self.cell(path, cell, false)?;

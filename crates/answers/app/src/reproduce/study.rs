@@ -70,10 +70,10 @@ pub struct StudyTable {
     #[serde(default)]
     pub set: Vec<String>,
     /// Number of simulated runs of each row.
-    #[serde(default = "once")]
+    #[serde(default = "default_repeats")]
     pub repeat: u32,
     /// Number of runs of each row on the kernel.
-    #[serde(default = "once")]
+    #[serde(default = "default_repeats")]
     pub kernel_repeat: u32,
     /// The compared quantities.
     pub columns: Vec<StudyColumn>,
@@ -105,7 +105,7 @@ pub struct StudyCurve {
     pub mark: Option<[String; 2]>,
 }
 
-fn once() -> u32 {
+fn default_repeats() -> u32 {
     1
 }
 
@@ -123,11 +123,11 @@ pub struct StudyColumn {
     #[serde(default)]
     pub unit: Option<String>,
     /// Factor that converts the measure to the column's unit.
-    #[serde(default = "unscaled")]
+    #[serde(default = "default_scale")]
     pub scale: f64,
 }
 
-fn unscaled() -> f64 {
+fn default_scale() -> f64 {
     1.0
 }
 

@@ -113,10 +113,10 @@ fn spaced(text: &str) -> Option<Result<Vec<String>, String>> {
     let (ends, how) = text.trim().split_once(':')?;
     let (low, high) = ends.split_once("..")?;
     let (kind, count) = how.split_once(':')?;
-    Some(spread(low, high, kind, count))
+    Some(spaced_values(low, high, kind, count))
 }
 
-fn spread(low: &str, high: &str, kind: &str, count: &str) -> Result<Vec<String>, String> {
+fn spaced_values(low: &str, high: &str, kind: &str, count: &str) -> Result<Vec<String>, String> {
     let parse_end = |end: &str| match number(end) {
         Some((value, unit)) => Ok((value, unit.to_string())),
         None => Err(format!("`{end}` is not a number")),

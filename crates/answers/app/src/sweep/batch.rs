@@ -104,7 +104,8 @@ impl PointCells {
             Ok(all) => all.variants.iter().map(|v| Ok(alone(v))).collect(),
             Err(_) => {
                 let each = self.variants.iter().map(|name| self.grid.read_at(point, slice::from_ref(name)));
-                each.map(|of| of.map(|of| alone(&of.variants[0])).map_err(|e| e.to_string())).collect()
+                each.map(|read| read.map(|read| alone(&read.variants[0])).map_err(|e| e.to_string()))
+                    .collect()
             }
         }
     }
@@ -184,8 +185,8 @@ fn run_until_panic(
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<String>, BatchStopped> {
     let flag = Arc::new(AtomicBool::new(false));
-    let (of, from, ended) = (cells.clone(), rows.len(), flag.clone());
-    let events = match run_guarded(move |emit| of.run_from(from, &ended, emit)) {
+    let (shared, from, ended) = (cells.clone(), rows.len(), flag.clone());
+    let events = match run_guarded(move |emit| shared.run_from(from, &ended, emit)) {
         Ok(events) => events,
         Err(e) => return Ok(Some(format!("no thread: {e}"))),
     };

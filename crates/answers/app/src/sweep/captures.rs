@@ -2,8 +2,8 @@
 //! `captures.parquet`, a row for each capture. A capture that cannot be diagnosed has a row with its error in
 //! both. The file `diagnoses.json` is written last.
 //!
-//! 1. [`CaptureSet`] lists the captures and the packets that are read. Each capture has a name, a hash of all that
-//!    determines its rows.
+//! 1. [`CaptureSet`] lists the captures and the packets that are read. Each capture has a name, a hash of all
+//!    that determines its rows.
 //! 2. [`CaptureFolder`] holds the finished rows, as a sweep's folder does; [`diagnose_capture`] makes a row
 //!    anywhere.
 //! 3. [`CaptureFolder::finish`] writes the dataset: the same bytes wherever and in whatever order the
@@ -297,17 +297,17 @@ fn as_real(value: Option<&FieldValue>) -> Option<f64> {
 
 fn capture_columns<'a>(rows: &[&'a CaptureRow]) -> Vec<SheetColumn<'a>> {
     let figures = || rows.iter().map(|r| r.figures.as_ref());
-    let texts = |name, of: fn(&'a CaptureFigures) -> Option<&'a str>| SheetColumn {
+    let texts = |name, figure: fn(&'a CaptureFigures) -> Option<&'a str>| SheetColumn {
         name,
-        values: SheetValues::Text(figures().map(|f| f.and_then(of)).collect()),
+        values: SheetValues::Text(figures().map(|f| f.and_then(figure)).collect()),
     };
-    let ints = |name, of: fn(&CaptureFigures) -> Option<u64>| SheetColumn {
+    let ints = |name, figure: fn(&CaptureFigures) -> Option<u64>| SheetColumn {
         name,
-        values: SheetValues::Int(figures().map(|f| f.and_then(of)).collect()),
+        values: SheetValues::Int(figures().map(|f| f.and_then(figure)).collect()),
     };
-    let reals = |name, of: fn(&CaptureFigures) -> f64| SheetColumn {
+    let reals = |name, figure: fn(&CaptureFigures) -> f64| SheetColumn {
         name,
-        values: SheetValues::Real(figures().map(|f| f.map(of)).collect()),
+        values: SheetValues::Real(figures().map(|f| f.map(figure)).collect()),
     };
     let column = |name, values| SheetColumn { name, values };
     vec![

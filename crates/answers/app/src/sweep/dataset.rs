@@ -159,8 +159,9 @@ fn cell_key_columns<'a>(grid: &'a SweepGrid, rows: &[&'a CellRow]) -> Vec<SheetC
 
 fn cell_columns<'a>(grid: &'a SweepGrid, rows: &[&'a CellRow]) -> Vec<SheetColumn<'a>> {
     let figures = || rows.iter().map(|r| r.figures.as_ref());
-    let real = |name, of: fn(&CellFigures) -> Option<f64>| reals(name, figures().map(|f| f.and_then(of)));
-    let int = |name, of: fn(&CellFigures) -> u64| ints(name, figures().map(|f| f.map(of)));
+    let real =
+        |name, figure: fn(&CellFigures) -> Option<f64>| reals(name, figures().map(|f| f.and_then(figure)));
+    let int = |name, figure: fn(&CellFigures) -> u64| ints(name, figures().map(|f| f.map(figure)));
     let mut all = cell_key_columns(grid, rows);
     all.extend([
         texts("error", rows.iter().map(|r| r.error.as_deref())),
@@ -179,8 +180,8 @@ fn cell_columns<'a>(grid: &'a SweepGrid, rows: &[&'a CellRow]) -> Vec<SheetColum
 
 fn flow_columns<'a>(grid: &'a SweepGrid, rows: &[(&'a CellRow, &'a SweptFlow)]) -> Vec<SheetColumn<'a>> {
     let flows = || rows.iter().map(|(_, f)| *f);
-    let real = |name, of: fn(&SweptFlow) -> Option<f64>| reals(name, flows().map(of));
-    let int = |name, of: fn(&SweptFlow) -> u64| ints(name, flows().map(|f| Some(of(f))));
+    let real = |name, figure: fn(&SweptFlow) -> Option<f64>| reals(name, flows().map(figure));
+    let int = |name, figure: fn(&SweptFlow) -> u64| ints(name, flows().map(|f| Some(figure(f))));
     let mut all = cell_key_columns(grid, &rows.iter().map(|(row, _)| *row).collect::<Vec<_>>());
     all.extend([
         texts("flow", flows().map(|f| Some(f.name.as_str()))),

@@ -22,7 +22,7 @@ const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 const SEED: &str = "seed";
 
 /// Limit of a grid's cells: as many rows as fit in memory.
-pub const MOST_CELLS: usize = 20_000_000;
+pub const MAX_CELLS: usize = 20_000_000;
 
 /// A grid with all that a batch of cells needs on another machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,9 +102,9 @@ impl SweepGrid {
         }
         let experiment = read_at(&first).map_err(wrong)?;
         let runs = experiment.variants.len() * self.repeats.max(1) as usize;
-        if self.points().and_then(|p| p.checked_mul(runs)).is_none_or(|cells| cells > MOST_CELLS) {
+        if self.points().and_then(|p| p.checked_mul(runs)).is_none_or(|cells| cells > MAX_CELLS) {
             return Err(GridError::Asked(format!(
-                "more than {MOST_CELLS} cells: use fewer values, or several sweeps"
+                "more than {MAX_CELLS} cells: use fewer values, or several sweeps"
             )));
         }
         // Also read the files that other values name. Numbers do not name files.

@@ -18,13 +18,13 @@ const MAX_SIDE: usize = 60;
 struct ShownFigure {
     title: &'static str,
     unit: &'static str,
-    of: fn(&ShownCell) -> Option<f64>,
+    value: fn(&ShownCell) -> Option<f64>,
 }
 
 const FIGURES: [ShownFigure; 3] = [
-    ShownFigure { title: "Goodput of all flows", unit: "Mbit/s", of: |c| c.figures[0] },
-    ShownFigure { title: "Retransmitted data packets", unit: "%", of: |c| Some(c.figures[1]? * 100.0) },
-    ShownFigure { title: "RTT, 95th percentile", unit: "ms", of: |c| c.figures[2] },
+    ShownFigure { title: "Goodput of all flows", unit: "Mbit/s", value: |c| c.figures[0] },
+    ShownFigure { title: "Retransmitted data packets", unit: "%", value: |c| Some(c.figures[1]? * 100.0) },
+    ShownFigure { title: "RTT, 95th percentile", unit: "ms", value: |c| c.figures[2] },
 ];
 
 /// Returns the page.
@@ -73,9 +73,9 @@ fn map(
     let size = x.values.len() * y.values.len();
     let mut panels: BTreeMap<Vec<usize>, Vec<Vec<f64>>> = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
-        let key = others.iter().map(|a| a.of[i]).collect();
+        let key = others.iter().map(|a| a.value_of[i]).collect();
         let cells = panels.entry(key).or_insert_with(|| vec![Vec::new(); size]);
-        cells[y.of[i] * x.values.len() + x.of[i]].extend((figure.of)(row));
+        cells[y.value_of[i] * x.values.len() + x.value_of[i]].extend((figure.value)(row));
     }
     let left = panels.len().saturating_sub(MAX_PANELS);
     let named = |(key, cells): (Vec<usize>, Vec<Vec<f64>>)| {
@@ -104,8 +104,8 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 /// evenly.
 fn distributions(page: &mut PlainPage, figure: &ShownFigure, axis: &SweptAxis, rows: &[ShownCell]) {
     let group = |value: usize| {
-        let of = rows.iter().zip(&axis.of).filter(|(_, of)| **of == value);
-        (axis.values[value].clone(), of.filter_map(|(row, _)| (figure.of)(row)).collect())
+        let group = rows.iter().zip(&axis.value_of).filter(|(_, of)| **of == value);
+        (axis.values[value].clone(), group.filter_map(|(row, _)| (figure.value)(row)).collect())
     };
     let groups: Vec<(String, Vec<f64>)> = picked(axis.values.len(), MAX_LINES).map(group).collect();
     let title = format!("{} over all cells, by {}", figure.title, axis.name);

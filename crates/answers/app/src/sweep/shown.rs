@@ -122,19 +122,20 @@ impl ShownSweep {
 pub(crate) struct SweptAxis {
     pub name: String,
     pub values: Vec<String>,
-    pub of: Vec<usize>,
+    /// Index of the value of each cell.
+    pub value_of: Vec<usize>,
 }
 
 /// Returns the grid's axes and, if there are several variants, the variants as a further axis.
 pub(crate) fn axes(sweep: &ShownSweep) -> Vec<SweptAxis> {
     let axis = |(i, axis): (usize, &Axis)| {
-        let of = sweep.cells.iter().map(|c| c.values[i]).collect();
-        SweptAxis { name: axis.name.clone(), values: axis.values.clone(), of }
+        let value_of = sweep.cells.iter().map(|c| c.values[i]).collect();
+        SweptAxis { name: axis.name.clone(), values: axis.values.clone(), value_of }
     };
     let mut all: Vec<SweptAxis> = sweep.axes.iter().enumerate().map(axis).collect();
     if sweep.variants.len() > 1 {
-        let of = sweep.cells.iter().map(|c| c.variant).collect();
-        all.push(SweptAxis { name: "variant".into(), values: sweep.variants.clone(), of });
+        let value_of = sweep.cells.iter().map(|c| c.variant).collect();
+        all.push(SweptAxis { name: "variant".into(), values: sweep.variants.clone(), value_of });
     }
     all
 }

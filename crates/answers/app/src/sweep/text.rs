@@ -37,8 +37,8 @@ pub(crate) fn table(sweep: &ShownSweep) -> Table<'static> {
     for axis in axes(sweep) {
         table.heading(&axis.name);
         for value in picked(axis.values.len(), MAX_VALUES) {
-            let of = sweep.cells.iter().zip(&axis.of).filter(|(_, of)| **of == value);
-            table.row(row(&format!("  {}", axis.values[value]), of.map(|(cell, _)| cell)));
+            let group = sweep.cells.iter().zip(&axis.value_of).filter(|(_, of)| **of == value);
+            table.row(row(&format!("  {}", axis.values[value]), group.map(|(cell, _)| cell)));
         }
     }
     table

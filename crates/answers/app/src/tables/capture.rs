@@ -170,7 +170,7 @@ pub enum FieldValue {
 #[derive(Clone, Copy)]
 struct Field {
     column: Column,
-    of: FieldSource,
+    source: FieldSource,
 }
 
 /// The source of a column's values.
@@ -184,7 +184,7 @@ impl FieldSource {
     fn value(self, flow: &FlowDiagnosis, diagnosis: &Diagnosis) -> FieldValue {
         match self {
             FieldSource::Share(cause) => Real(Some(flow.share(cause))),
-            FieldSource::Value(of) => of(flow, diagnosis),
+            FieldSource::Value(source) => source(flow, diagnosis),
         }
     }
 }
@@ -192,25 +192,25 @@ impl FieldSource {
 const fn texts(
     name: &'static str,
     about: &'static str,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
+    source: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
 ) -> Field {
-    Field { column: column(name, ColumnKind::Text, about), of: FieldSource::Value(of) }
+    Field { column: column(name, ColumnKind::Text, about), source: FieldSource::Value(source) }
 }
 
 const fn ints(
     name: &'static str,
     about: &'static str,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
+    source: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
 ) -> Field {
-    Field { column: column(name, ColumnKind::Int, about), of: FieldSource::Value(of) }
+    Field { column: column(name, ColumnKind::Int, about), source: FieldSource::Value(source) }
 }
 
 const fn reals(
     name: &'static str,
     about: &'static str,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
+    source: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
 ) -> Field {
-    Field { column: column(name, ColumnKind::Real, about), of: FieldSource::Value(of) }
+    Field { column: column(name, ColumnKind::Real, about), source: FieldSource::Value(source) }
 }
 
 /// Returns the same column as nullable.
@@ -220,7 +220,7 @@ const fn or_null(field: Field) -> Field {
         ColumnKind::Int | ColumnKind::IntOrNull => ColumnKind::IntOrNull,
         ColumnKind::Real | ColumnKind::RealOrNull => ColumnKind::RealOrNull,
     };
-    Field { column: Column { kind, ..field.column }, of: field.of }
+    Field { column: Column { kind, ..field.column }, source: field.source }
 }
 
 use FieldValue::{Int, Real, Text};
@@ -350,8 +350,10 @@ const SHARES: [Field; Cause::ALL.len()] = {
     let mut i = 0;
     while i < all.len() {
         let (name, about) = Cause::ALL[i].share_column();
-        all[i] =
-            Field { column: column(name, ColumnKind::Real, about), of: FieldSource::Share(Cause::ALL[i]) };
+        all[i] = Field {
+            column: column(name, ColumnKind::Real, about),
+            source: FieldSource::Share(Cause::ALL[i]),
+        };
         i += 1;
     }
     all
@@ -428,12 +430,12 @@ pub fn write_flow_diagnoses(out: &mut (dyn Write + Send), diagnosis: &Diagnosis)
 /// Returns the rows of [`write_flow_diagnoses`]: for each flow, a value for each column of
 /// [`FLOW_DIAGNOSES`].
 pub fn flow_values(diagnosis: &Diagnosis) -> Vec<Vec<FieldValue>> {
-    let row = |flow| FIELDS.iter().map(|field| field.of.value(flow, diagnosis)).collect();
+    let row = |flow| FIELDS.iter().map(|field| field.source.value(flow, diagnosis)).collect();
     diagnosis.flows.iter().map(row).collect()
 }
 
 fn fill(b: &mut RowBlock, field: &Field, flows: &[FlowDiagnosis], d: &Diagnosis) {
-    let values = flows.iter().map(|f| field.of.value(f, d));
+    let values = flows.iter().map(|f| field.source.value(f, d));
     match field.column.kind {
         ColumnKind::Text | ColumnKind::TextOrNull => b.texts(values.map(|v| match v {
             Text(v) => v.as_deref().map(text),
@@ -516,22 +518,22 @@ mod tests {
         let mut file = Vec::new();
         write_flow_diagnoses(&mut file, &d).unwrap();
         let (_, rows) = rows(file);
-        let of = |row: usize, name: &str| rows[row].iter().find(|(n, _)| n == name).unwrap().1.to_string();
+        let value = |row: usize, name: &str| rows[row].iter().find(|(n, _)| n == name).unwrap().1.to_string();
         assert_eq!(rows.len(), 2);
         assert_eq!(
-            (of(0, "flow"), of(0, "cause"), of(0, "notes")),
+            (value(0, "flow"), value(0, "cause"), value(0, "notes")),
             ("4".into(), "\"policed\"".into(), "\"no-handshake one-way\"".into())
         );
         assert_eq!(
-            (of(0, "share_policed"), of(0, "share_slow_start"), of(0, "share_outage")),
+            (value(0, "share_policed"), value(0, "share_slow_start"), value(0, "share_outage")),
             ("0.75".into(), "0.25".into(), "0E0".into())
         );
         assert_eq!(
-            (of(0, "goodput_mbps"), of(0, "limiter_rate_mbps"), of(0, "limiter_burst_bytes")),
+            (value(0, "goodput_mbps"), value(0, "limiter_rate_mbps"), value(0, "limiter_burst_bytes")),
             ("4.25".into(), "20.0".into(), "null".into())
         );
         assert_eq!(
-            (of(1, "limiter"), of(1, "limiter_kind"), of(1, "handshake_rtt_ms")),
+            (value(1, "limiter"), value(1, "limiter_kind"), value(1, "handshake_rtt_ms")),
             ("9".into(), "null".into(), "null".into())
         );
     }
@@ -543,7 +545,7 @@ mod tests {
             let field = FIELDS.iter().find(|f| f.column.name == name).unwrap_or_else(|| panic!("{name}"));
             let causes = vec![CauseShare { cause, share: 0.5, seconds: 1.0 }];
             let flow = FlowDiagnosis { causes, ..FlowDiagnosis::default() };
-            assert!(matches!(field.of.value(&flow, &Diagnosis::default()), Real(Some(0.5))), "{name}");
+            assert!(matches!(field.source.value(&flow, &Diagnosis::default()), Real(Some(0.5))), "{name}");
         }
     }
 }

@@ -197,7 +197,7 @@ impl<'a, S> Slots<'a, S> {
 struct SeriesRows {
     rows: Range<usize>,
     /// Index of the series in [`Slots::all`].
-    of: usize,
+    series: usize,
 }
 
 /// A row group, split by series.
@@ -220,8 +220,8 @@ impl<'a> Group<'a> {
             }
             let (variant, clock, name, repeat) = key(begin);
             let name = [&variants.1[variant], &clocks.1[clock], &names.1[name]].map(String::as_str);
-            if let Some(&of) = slots.index.get(&(name, repeat)) {
-                ranges.push(SeriesRows { rows: begin..row, of });
+            if let Some(&series) = slots.index.get(&(name, repeat)) {
+                ranges.push(SeriesRows { rows: begin..row, series });
             }
             begin = row;
         }
@@ -230,11 +230,11 @@ impl<'a> Group<'a> {
 
     /// Appends the rows to the series' columns, except for the time. Where the file lacks a column, the
     /// values are unknown or 0.
-    fn spread<S: Columns>(&self, slots: &mut Slots<S>) -> Result<(), SeriesError> {
+    fn append_rows<S: Columns>(&self, slots: &mut Slots<S>) -> Result<(), SeriesError> {
         for (place, column) in S::COLUMNS.iter().enumerate().skip(1) {
             let read = self.read(column)?;
             for range in &self.ranges {
-                let cells = slots.all[range.of].cells_mut().nth(place);
+                let cells = slots.all[range.series].cells_mut().nth(place);
                 if let Some((_, cells)) = cells {
                     read.append(cells, range.rows.clone());
                 }
@@ -259,7 +259,7 @@ impl<'a> Group<'a> {
         let times = self.table.reals(self.group, column)?;
         let times: Vec<f64> = times.into_iter().map(|t| t.unwrap_or(f64::NAN)).collect();
         for range in &self.ranges {
-            let mut last = after(range.of);
+            let mut last = after(range.series);
             for &t in &times[range.rows.clone()] {
                 if !t.is_finite() || t < last {
                     return Err(self.table.wrong(column, format!("has the time {t} after {last}")));
@@ -310,11 +310,11 @@ fn read_flows(
 ) -> Result<(), SeriesError> {
     for group in groups {
         let g = Group::new(table, group, slots)?;
-        let times = g.times(|of| last(&slots.all[of].time_s))?;
+        let times = g.times(|series| last(&slots.all[series].time_s))?;
         for range in &g.ranges {
-            slots.all[range.of].time_s.extend_from_slice(&times[range.rows.clone()]);
+            slots.all[range.series].time_s.extend_from_slice(&times[range.rows.clone()]);
         }
-        g.spread(slots)?;
+        g.append_rows(slots)?;
         read_states(&g, slots)?;
     }
     Ok(())
@@ -325,7 +325,7 @@ fn read_states(g: &Group, slots: &mut Slots<FlowSeries>) -> Result<(), SeriesErr
     let column = g.table.column("state");
     let cells = g.table.has(column).then(|| g.table.texts(g.group, column)).transpose()?;
     for range in &g.ranges {
-        let series = &mut slots.all[range.of];
+        let series = &mut slots.all[range.series];
         // The series' number for each text seen in this range.
         let mut numbers: BTreeMap<&str, u8> = BTreeMap::new();
         for row in range.rows.clone() {
@@ -357,11 +357,11 @@ fn read_elements(
 ) -> Result<(), SeriesError> {
     for group in groups {
         let g = Group::new(table, group, slots)?;
-        let times = g.times(|of| last(&slots.all[of].time_s))?;
+        let times = g.times(|series| last(&slots.all[series].time_s))?;
         for range in &g.ranges {
-            slots.all[range.of].time_s.extend_from_slice(&times[range.rows.clone()]);
+            slots.all[range.series].time_s.extend_from_slice(&times[range.rows.clone()]);
         }
-        g.spread(slots)?;
+        g.append_rows(slots)?;
     }
     Ok(())
 }
@@ -369,14 +369,15 @@ fn read_elements(
 fn read_resent(table: &ParquetTable, slots: &mut Slots<FlowSeries>) -> Result<(), SeriesError> {
     for group in 0..table.groups() {
         let g = Group::new(table, group, slots)?;
-        let times = g.times(|of| slots.all[of].resent.last().map_or(f64::NEG_INFINITY, |r| r.time_s))?;
+        let times =
+            g.times(|series| slots.all[series].resent.last().map_or(f64::NEG_INFINITY, |r| r.time_s))?;
         let bytes: Vec<u64> = table.known(group, table.column("byte"))?;
         let lens: Vec<u32> = table.known(group, table.column("bytes"))?;
         let senders: Vec<u32> = table.known(group, table.column("sender"))?;
         for range in &g.ranges {
             let row =
                 |i: usize| Resent { time_s: times[i], byte: bytes[i], len: lens[i], sender: senders[i] };
-            slots.all[range.of].resent.extend(range.rows.clone().map(row));
+            slots.all[range.series].resent.extend(range.rows.clone().map(row));
         }
     }
     Ok(())
@@ -399,7 +400,7 @@ fn read_responses(table: &ParquetTable, slots: &mut Slots<FlowSeries>) -> Result
                     seconds: known(&times, seconds)?,
                     what: texts[cells[i]].clone(),
                 };
-                slots.all[range.of].responses.push(response);
+                slots.all[range.series].responses.push(response);
             }
         }
     }

@@ -2,9 +2,9 @@
 //!
 //! | engine | file | name |
 //! |---|---|---|
-//! | Docker | `DATA/containers/ID/config.v2.read_json` | `Name` |
-//! | Podman | `STORAGE/overlay-containers/containers.read_json` | `names` of the entry with this `id` |
-//! | containerd, and so Kubernetes | `/run/containerd/io.containerd.runtime.v2.task/NAMESPACE/ID/config.read_json` | annotations of the CRI, or nerdctl's |
+//! | Docker | `DATA/containers/ID/config.v2.json` | `Name` |
+//! | Podman | `STORAGE/overlay-containers/containers.json` | `names` of the entry with this `id` |
+//! | containerd, and so Kubernetes | `/run/containerd/io.containerd.runtime.v2.task/NAMESPACE/ID/config.json` | annotations of the CRI, or nerdctl's |
 //!
 //! The container's `/proc/PID/mountinfo` shows where `DATA` and `STORAGE` are configured to be, since its
 //! `/etc/hostname` and its root are mounted from there (proc(5)). Root in a container may mount anything, so

@@ -19,7 +19,10 @@ fn path(mbps: u64, ms: u64, burst: Option<u64>) -> CheckedPath {
 }
 
 /// Returns the rules that have findings about `web`, a changed namespace next to a clean host.
-fn spoken(path: Option<&CheckedPath>, change: impl Fn(&mut NamespaceFacts)) -> Vec<(String, FindingLevel)> {
+fn findings_for(
+    path: Option<&CheckedPath>,
+    change: impl Fn(&mut NamespaceFacts),
+) -> Vec<(String, FindingLevel)> {
     let mut web = clean("web");
     change(&mut web);
     let facts = host(vec![clean("host"), web]);
@@ -31,7 +34,7 @@ fn set(name: &'static str, value: &'static str) -> impl Fn(&mut NamespaceFacts) 
     move |ns| ns.settings.set(name, value)
 }
 
-fn says(rule: &str, level: FindingLevel) -> Vec<(String, FindingLevel)> {
+fn expected(rule: &str, level: FindingLevel) -> Vec<(String, FindingLevel)> {
     vec![(rule.into(), level)]
 }
 
@@ -61,15 +64,15 @@ fn wrong_settings_are_found_without_a_path() {
         ("net.ipv4.tcp_early_retrans", "0", "tail-loss-probe", Problem),
         ("net.ipv4.tcp_no_ssthresh_metrics_save", "0", "metrics-save", Problem),
     ] {
-        assert_eq!(spoken(None, set(name, value)), says(rule, level), "{name}");
+        assert_eq!(findings_for(None, set(name, value)), expected(rule, level), "{name}");
     }
     // Half the host's size is enough. Saving no metrics at all includes the threshold.
-    assert_eq!(spoken(None, set("net.ipv4.tcp_rmem", "4096 131072 3145728")), []);
+    assert_eq!(findings_for(None, set("net.ipv4.tcp_rmem", "4096 131072 3145728")), []);
     let neither = |ns: &mut NamespaceFacts| {
         ns.settings.set("net.ipv4.tcp_no_ssthresh_metrics_save", "0");
         ns.settings.set("net.ipv4.tcp_no_metrics_save", "1");
     };
-    assert_eq!(spoken(None, neither), []);
+    assert_eq!(findings_for(None, neither), []);
 }
 
 #[test]
@@ -108,13 +111,14 @@ fn without_the_hosts_namespace_nothing_is_compared() {
 #[test]
 fn buffers_are_compared_with_the_bandwidth_delay_product() {
     // For 125 kB in flight every buffer is large enough, for 50 MB none is.
-    let rules = |p: &CheckedPath| spoken(Some(p), |_| ()).into_iter().map(|(r, _)| r).collect::<Vec<_>>();
+    let rules =
+        |p: &CheckedPath| findings_for(Some(p), |_| ()).into_iter().map(|(r, _)| r).collect::<Vec<_>>();
     let small = rules(&path(10, 100, None));
     assert!(!small.iter().any(|r| r.ends_with("-buffer")), "{small:?}");
     let large = rules(&path(4000, 100, None));
     assert!(large.contains(&"receive-buffer".into()) && large.contains(&"send-buffer".into()), "{large:?}");
     // A namespace without links has no path.
-    assert_eq!(spoken(Some(&path(4000, 100, None)), |ns| ns.devices.truncate(1)), []);
+    assert_eq!(findings_for(Some(&path(4000, 100, None)), |ns| ns.devices.truncate(1)), []);
     let cap = judge(&host(vec![clean("host"), clean("web")]), Some(&path(4000, 100, None)));
     let cap: Vec<_> = cap.iter().filter(|f| f.rule == "socket-buffer-cap").collect();
     let seen: Vec<&str> = cap.iter().filter_map(|f| f.seen.split(' ').next()).collect();
@@ -126,7 +130,7 @@ fn buffers_are_compared_with_the_bandwidth_delay_product() {
 fn an_unpaced_sender_before_a_policer_is_found() {
     let policed = path(33, 137, Some(9600));
     let rules = |change: &dyn Fn(&mut NamespaceFacts), path: &CheckedPath| {
-        let all = spoken(Some(path), change);
+        let all = findings_for(Some(path), change);
         all.iter().any(|(r, _)| r == "unpaced-at-policer")
     };
     assert!(rules(&|_| (), &policed));
@@ -151,12 +155,12 @@ fn unpaced_connections_under_a_pacing_default_are_found() {
 #[test]
 fn a_router_with_a_tunnel_needs_mtu_probing_and_an_mss_clamp() {
     let tunnel = |ns: &mut NamespaceFacts| ns.devices.push(device("wg0", "wireguard", 1420));
-    assert_eq!(spoken(None, tunnel), says("mtu-probing", Note));
+    assert_eq!(findings_for(None, tunnel), expected("mtu-probing", Note));
     let probes = |ns: &mut NamespaceFacts| {
         tunnel(ns);
         ns.settings.set("net.ipv4.tcp_mtu_probing", "1");
     };
-    assert_eq!(spoken(None, probes), []);
+    assert_eq!(findings_for(None, probes), []);
     let forwards = |clamps: Option<bool>| {
         move |ns: &mut NamespaceFacts| {
             probes(ns);
@@ -164,9 +168,9 @@ fn a_router_with_a_tunnel_needs_mtu_probing_and_an_mss_clamp() {
             ns.clamps_mss = clamps;
         }
     };
-    assert_eq!(spoken(None, forwards(Some(false))), says("mss-clamp", Problem));
-    assert_eq!(spoken(None, forwards(Some(true))), []);
-    assert_eq!(spoken(None, forwards(None)), []);
+    assert_eq!(findings_for(None, forwards(Some(false))), expected("mss-clamp", Problem));
+    assert_eq!(findings_for(None, forwards(Some(true))), []);
+    assert_eq!(findings_for(None, forwards(None)), []);
 }
 
 #[test]
@@ -178,15 +182,18 @@ fn full_accept_queues_are_found() {
             ns.sockets.push(s);
         }
     };
-    assert_eq!(spoken(None, listener(129, 128)), says("accept-queue", Problem));
-    assert_eq!(spoken(None, listener(3, 128)), []);
-    assert_eq!(spoken(None, |ns| ns.listen_overflows = Some(9)), says("accept-queue", Note));
+    assert_eq!(findings_for(None, listener(129, 128)), expected("accept-queue", Problem));
+    assert_eq!(findings_for(None, listener(3, 128)), []);
+    assert_eq!(findings_for(None, |ns| ns.listen_overflows = Some(9)), expected("accept-queue", Note));
 }
 
 #[test]
 fn disabled_offloads_and_small_tbf_buckets_are_found() {
-    assert_eq!(spoken(None, |ns| ns.devices[1].gso = Some(false)), says("offloads", Note));
-    assert_eq!(spoken(None, |ns| (ns.devices[1].gro, ns.devices[1].kind) = (Some(false), "veth".into())), []);
+    assert_eq!(findings_for(None, |ns| ns.devices[1].gso = Some(false)), expected("offloads", Note));
+    assert_eq!(
+        findings_for(None, |ns| (ns.devices[1].gro, ns.devices[1].kind) = (Some(false), "veth".into())),
+        []
+    );
     let tbf = |burst| {
         move |ns: &mut NamespaceFacts| {
             let shaper =
@@ -194,8 +201,8 @@ fn disabled_offloads_and_small_tbf_buckets_are_found() {
             ns.devices[1].shaper = Some(shaper);
         }
     };
-    assert_eq!(spoken(None, tbf(1000)), says("local-shaper", Problem));
-    assert_eq!(spoken(None, tbf(10_000)), []);
+    assert_eq!(findings_for(None, tbf(1000)), expected("local-shaper", Problem));
+    assert_eq!(findings_for(None, tbf(10_000)), []);
 }
 
 #[test]
@@ -212,9 +219,9 @@ fn findings_about_the_whole_host_are_reported_once() {
     for (used, level) in [(1000, Some(Problem)), (850, Some(Note)), (100, None)] {
         facts.tcp_memory = Some(memory(used));
         let found = judge(&facts, None);
-        let of = |rule: &str| found.iter().filter(|f| f.rule == rule).collect::<Vec<_>>();
-        assert_eq!(of("tcp-memory").first().map(|f| f.level), level);
-        assert_eq!((of("backlog").len(), of("backlog")[0].namespaces.len()), (1, 0));
+        let found_by = |rule: &str| found.iter().filter(|f| f.rule == rule).collect::<Vec<_>>();
+        assert_eq!(found_by("tcp-memory").first().map(|f| f.level), level);
+        assert_eq!((found_by("backlog").len(), found_by("backlog")[0].namespaces.len()), (1, 0));
     }
     facts.backlog_drops = None;
     assert_eq!(judge(&facts, None), []);
@@ -254,29 +261,29 @@ fn htb_buckets_that_are_too_small_or_too_large_are_found() {
     let has =
         |burst, cburst| move |ns: &mut NamespaceFacts| ns.devices[1].classes = vec![class(burst, cburst)];
     // The default of tc with a high-resolution timer: one packet.
-    assert_eq!(spoken(None, has(1600, 1600)), says("htb-burst", Note));
-    assert_eq!(spoken(None, has(65_536, 65_536)), []);
-    assert_eq!(spoken(None, has(65_536, 12_500_000)), says("htb-burst", Note));
+    assert_eq!(findings_for(None, has(1600, 1600)), expected("htb-burst", Note));
+    assert_eq!(findings_for(None, has(65_536, 65_536)), []);
+    assert_eq!(findings_for(None, has(65_536, 12_500_000)), expected("htb-burst", Note));
     let cable = path(100, 20, None);
     let on_path = |burst, cburst| {
-        let all = spoken(Some(&cable), has(burst, cburst)).into_iter();
+        let all = findings_for(Some(&cable), has(burst, cburst)).into_iter();
         all.filter(|(rule, _)| *rule == "htb-burst").collect::<Vec<_>>()
     };
-    assert_eq!(on_path(65_536, 12_500_000), says("htb-burst", Problem));
+    assert_eq!(on_path(65_536, 12_500_000), expected("htb-burst", Problem));
     assert_eq!(on_path(65_536, 65_536), []);
     // A bucket of half a second of a slow class is smaller than a TSO burst.
     let slow = |ns: &mut NamespaceFacts| {
         let rates = HtbClass { bytes_per_second: 10_000, ceil_bytes_per_second: 10_000, ..class(9000, 9000) };
         ns.devices[1].classes = vec![rates];
     };
-    assert_eq!(spoken(None, slow), []);
+    assert_eq!(findings_for(None, slow), []);
 }
 
 #[test]
 fn bursts_that_exceed_a_policers_bucket_are_found() {
     let rule = "burst-at-policer";
     let speaks = |path: &CheckedPath, change: &dyn Fn(&mut NamespaceFacts)| {
-        spoken(Some(path), change).iter().any(|(r, _)| r == rule)
+        findings_for(Some(path), change).iter().any(|(r, _)| r == rule)
     };
     // 2 * 100 Mbit/s for 1/1024 s: 24.4 kB.
     assert!(speaks(&path(100, 40, Some(20_000)), &|_| {}));

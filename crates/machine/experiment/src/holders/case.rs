@@ -85,13 +85,13 @@ impl<'a> Case<'a> {
 
     /// Flows that share a link direction with the data of this flow, including the flow itself.
     pub fn sharing(&self, flow: usize) -> impl Iterator<Item = &'a Flow> {
-        let its = self
+        let own = self
             .flows
             .iter()
             .position(|&i| i == flow)
             .map(|at| self.directions[at][0].clone())
             .unwrap_or_default();
-        let meets = |directions: &[BTreeSet<(usize, bool)>; 2]| !directions[0].is_disjoint(&its);
+        let meets = |directions: &[BTreeSet<(usize, bool)>; 2]| !directions[0].is_disjoint(&own);
         let all: Vec<usize> = self
             .flows
             .iter()
@@ -262,13 +262,13 @@ pub(super) fn directions(scenario: &Scenario, flow: &Flow) -> [BTreeSet<(usize, 
     if flow.app.answers() {
         hosts.reverse();
     }
-    let way = |hosts: &[usize]| -> BTreeSet<(usize, bool)> {
+    let along = |hosts: &[usize]| -> BTreeSet<(usize, bool)> {
         let legs = hosts.windows(2).flat_map(|leg| scenario.route(leg[0], leg[1]).unwrap_or_default());
         legs.map(|hop| (hop.link, hop.forward)).collect()
     };
-    let there = way(&hosts);
+    let there = along(&hosts);
     hosts.reverse();
     // Datagrams have no ACKs, but probes come back.
     let has_back = is_tcp(flow) || matches!(flow.app, App::Probe { .. });
-    [there, if has_back { way(&hosts) } else { BTreeSet::new() }]
+    [there, if has_back { along(&hosts) } else { BTreeSet::new() }]
 }

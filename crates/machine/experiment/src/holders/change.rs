@@ -16,8 +16,8 @@ pub(super) const MAX_BUFFER: Bytes = Bytes::new((1 << 30) - 1);
 /// A stage of a scenario, for editing.
 pub(super) fn stage_mut(scenario: &mut Scenario, key: StageKey) -> &mut Stage {
     let link = &mut scenario.links[key.link];
-    let way = if key.forward { &mut link.forward } else { &mut link.backward };
-    &mut way[key.index].stage
+    let stages = if key.forward { &mut link.forward } else { &mut link.backward };
+    &mut stages[key.index].stage
 }
 
 /// Whether every stage passes its own check.

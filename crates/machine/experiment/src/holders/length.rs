@@ -41,11 +41,11 @@ pub(super) fn max_work_per_second(scenario: &Scenario, only: Option<usize>) -> f
     let wanted: Vec<f64> = scenario.flows.iter().enumerate().map(wanted).collect();
     let stages = |flow: &scenario::Flow| {
         let [data, acks] = directions(scenario, flow).map(|taken| {
-            let of = |&(link, forward): &(usize, bool)| {
+            let stage_count = |&(link, forward): &(usize, bool)| {
                 let link = &scenario.links[link];
                 if forward { link.forward.len() } else { link.backward.len() }
             };
-            taken.iter().map(of).sum::<usize>() as f64
+            taken.iter().map(stage_count).sum::<usize>() as f64
         });
         data + acks / PACKETS_PER_ACK
     };

@@ -19,13 +19,13 @@ pub(super) fn gain(measure: &Measure, with: &VariantResult, without: &VariantRes
     gain.clamp(1.0 / MAX_GAIN, MAX_GAIN)
 }
 
-fn of(goal: Goal, v: &VariantResult) -> Option<Measure> {
+fn first_measure(goal: Goal, v: &VariantResult) -> Option<Measure> {
     of_goal(goal).into_iter().find(|m| m.of(v).is_some())
 }
 
 /// The first goal for which something was measured, with its measure; otherwise goodput.
 pub(super) fn primary_measure(goals: &[Goal], v: &VariantResult) -> Option<(Goal, Measure)> {
-    goals.iter().chain([&Goal::Goodput]).find_map(|&goal| Some((goal, of(goal, v)?)))
+    goals.iter().chain([&Goal::Goodput]).find_map(|&goal| Some((goal, first_measure(goal, v)?)))
 }
 
 /// The primary measure, then those of the other goals, then goodput, round trips and delays.
@@ -40,7 +40,7 @@ pub(super) fn measures(primary_measure: &Measure, goals: &[Goal], v: &VariantRes
         p95(Quantity::Probe),
     ];
     let mut list = vec![primary_measure.clone()];
-    for measure in goals.iter().filter_map(|&goal| of(goal, v)).chain(usual) {
+    for measure in goals.iter().filter_map(|&goal| first_measure(goal, v)).chain(usual) {
         if !list.contains(&measure) {
             list.push(measure);
         }

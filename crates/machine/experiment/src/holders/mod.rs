@@ -118,7 +118,7 @@ const MAX_SAMPLES: u64 = 20_000;
 
 /// The input of a search for holders.
 #[derive(Clone, Debug)]
-pub struct HolderWish<'a> {
+pub struct HolderSearchOptions<'a> {
     /// The variant to search, usually the baseline.
     pub variant: &'a Variant,
     /// The seeds that the variant ran with.
@@ -130,9 +130,9 @@ pub struct HolderWish<'a> {
 }
 
 /// Finds what holds the variant's flows. Returns the holders, largest gain first, and how the search went.
-pub fn find_holders(wish: &HolderWish<'_>) -> (Vec<Holder>, HolderSearch) {
+pub fn find_holders(options: &HolderSearchOptions<'_>) -> (Vec<Holder>, HolderSearch) {
     let mut search = HolderSearch::default();
-    let scenario = &wish.variant.scenario;
+    let scenario = &options.variant.scenario;
     if scenario.flows.is_empty() {
         search.unknown = Some("the scenario has no flows".into());
         return (Vec::new(), search);
@@ -142,7 +142,7 @@ pub fn find_holders(wish: &HolderWish<'_>) -> (Vec<Holder>, HolderSearch) {
     let subjects = subjects(scenario);
     for (i, &only) in subjects.iter().enumerate() {
         let work = budget.work_left() / (subjects.len() - i) as u64;
-        holders.extend(Finder::new(wish, only).find(work, &mut budget, &mut search));
+        holders.extend(Finder::new(options, only).find(work, &mut budget, &mut search));
     }
     (search.runs, search.stage_packets) = (budget.runs, budget.stage_packets);
     holders.sort_by(|a, b| weight(b).total_cmp(&weight(a)));

@@ -15,7 +15,7 @@ use transport::App;
 use units::Goal;
 
 /// A set of link directions, each as (link index, is forward), and the flows with data on them.
-type Meeting = (BTreeSet<(usize, bool)>, Vec<usize>);
+type LinkGroup = (BTreeSet<(usize, bool)>, Vec<usize>);
 
 /// A set of flows to compare the goodput of. The default is all flows.
 #[derive(Default)]
@@ -35,10 +35,10 @@ impl Part {
             return vec![Part::default()];
         }
         let any_tcp = case.tcp_flows().next().is_some();
-        let mut sets: Vec<Meeting> = Vec::new();
+        let mut sets: Vec<LinkGroup> = Vec::new();
         for (i, flow) in case.flows().filter(|(_, f)| counts(&f.app) && is_tcp(f) == any_tcp) {
             let [mut taken, _] = directions(case.scenario, flow);
-            let meets = |set: &Meeting| !set.0.is_disjoint(&taken);
+            let meets = |set: &LinkGroup| !set.0.is_disjoint(&taken);
             let (met, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut sets).into_iter().partition(meets);
             let mut flows = vec![i];
             for (other, more) in met {
@@ -76,8 +76,8 @@ impl Part {
         if self.flows.is_empty() {
             return Cow::Borrowed(run);
         }
-        let its = self.flows.iter().flat_map(|name| connections(&run.flows, name));
-        let flows: Vec<FlowResult> = its.cloned().collect();
+        let connections_of_part = self.flows.iter().flat_map(|name| connections(&run.flows, name));
+        let flows: Vec<FlowResult> = connections_of_part.cloned().collect();
         Cow::Owned(VariantResult { flows, ..VariantResult::default() })
     }
 }

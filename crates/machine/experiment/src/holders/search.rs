@@ -7,9 +7,9 @@ use super::part::Part;
 use super::silence::silence;
 use super::suspects::{Removal, SUSPECTS};
 use super::{
-    BATCH_RUNS, CONFIRMATION_SEEDS, EXPECTED_CANDIDATES, FEW_CONFIRMATION_SEEDS, HolderWish, MAX_CANDIDATES,
-    MAX_HOLDERS, MAX_RATE_GAIN, MAX_SAMPLES, MAX_SEEDS, MAX_SUBJECTS, MIN_CANDIDATE_GAIN, MIN_GAIN,
-    SCREENING_SEEDS, SMALL_FRACTION, TIE_FACTOR, change, length, measured,
+    BATCH_RUNS, CONFIRMATION_SEEDS, EXPECTED_CANDIDATES, FEW_CONFIRMATION_SEEDS, HolderSearchOptions,
+    MAX_CANDIDATES, MAX_HOLDERS, MAX_RATE_GAIN, MAX_SAMPLES, MAX_SEEDS, MAX_SUBJECTS, MIN_CANDIDATE_GAIN,
+    MIN_GAIN, SCREENING_SEEDS, SMALL_FRACTION, TIE_FACTOR, change, length, measured,
 };
 use crate::parallel::{cores, in_parallel};
 use crate::simulate;
@@ -28,7 +28,7 @@ const LARGE_SHARE: f64 = 3.0;
 const PROBE_SHARE: f64 = 20.0;
 /// The planned share of the remaining budget for a shortened search. It leaves a reserve, since an
 /// unconstrained flow moves more data than expected.
-const AFFORDABLE: f64 = 0.6;
+const PLANNED_SHARE: f64 = 0.6;
 /// A run is not repeated if its length would change by less than this.
 const NEAR_LENGTH: f64 = 0.25;
 
@@ -43,7 +43,7 @@ struct Job<'s> {
 
 /// Searches for the holders of one subject.
 pub(super) struct Finder<'a> {
-    wish: &'a HolderWish<'a>,
+    options: &'a HolderSearchOptions<'a>,
     only: Option<usize>,
     threads: usize,
     /// The scenario without time series, shortened if the full run is too much work.
@@ -74,8 +74,8 @@ impl Comparison {
     /// The logarithms of a part's gains, by seed.
     fn log_gains(&self, part: &Part, without: &[VariantResult]) -> Vec<f64> {
         let pairs = self.with.iter().zip(without);
-        let of = |with, without| measured::gain(&self.measure, &part.of(with), &part.of(without)).ln();
-        pairs.map(|(with, without)| of(with, without)).collect()
+        let log_gain = |with, without| measured::gain(&self.measure, &part.of(with), &part.of(without)).ln();
+        pairs.map(|(with, without)| log_gain(with, without)).collect()
     }
 
     fn gain(&self, part: &Part, t: &Tried) -> f64 {
@@ -112,21 +112,22 @@ fn is_significant(values: &[f64]) -> bool {
 }
 
 impl<'a> Finder<'a> {
-    pub fn new(wish: &'a HolderWish<'a>, only: Option<usize>) -> Finder<'a> {
-        let scenario = wish.variant.scenario.clone().without_series();
-        let own = wish.seeds.len().clamp(1, CONFIRMATION_SEEDS);
-        let first = wish.seeds.first().copied().unwrap_or(scenario.seed);
+    pub fn new(options: &'a HolderSearchOptions<'a>, only: Option<usize>) -> Finder<'a> {
+        let scenario = options.variant.scenario.clone().without_series();
+        let own = options.seeds.len().clamp(1, CONFIRMATION_SEEDS);
+        let first = options.seeds.first().copied().unwrap_or(scenario.seed);
         let has_host_jitter = |further: bool| match scenario.unrest {
             Unrest::Always => true,
             Unrest::Never => false,
-            Unrest::Repeats => wish.seeds.len() > 1 || further,
+            Unrest::Repeats => options.seeds.len() > 1 || further,
         };
-        let given = wish.seeds.iter().copied().take(CONFIRMATION_SEEDS).map(|s| (s, has_host_jitter(false)));
+        let given =
+            options.seeds.iter().copied().take(CONFIRMATION_SEEDS).map(|s| (s, has_host_jitter(false)));
         let mut seeds: Vec<(u64, bool)> = given.collect();
         let next = (seeds.len()..MAX_SEEDS).map(|i| (first.wrapping_add(i as u64), has_host_jitter(i > 0)));
         seeds.extend(next);
-        let threads = wish.threads.map_or_else(cores, usize::from);
-        Finder { wish, only, threads, scenario, is_shortened: false, seeds, own }
+        let threads = options.threads.map_or_else(cores, usize::from);
+        Finder { options, only, threads, scenario, is_shortened: false, seeds, own }
     }
 
     /// The holders of each part of the flows, with the largest gain of a part first. May use this much of the
@@ -208,7 +209,7 @@ impl<'a> Finder<'a> {
             self.shorten(&whole, Span::from_secs_f64(work as f64 / PROBE_SHARE / per_second).max(least));
         }
         let mut first = self.run(&[self.job(&self.scenario, 0, 0)], budget).pop().flatten()?.variant;
-        let (goal, measure) = measured::primary_measure(self.wish.goals, &first)?;
+        let (goal, measure) = measured::primary_measure(self.options.goals, &first)?;
         let scenario = self.scenario.clone();
         let case = Case::new(&scenario, &first, self.only, goal, self.is_shortened);
         let ran = stage_packets(&first) as f64;
@@ -221,7 +222,7 @@ impl<'a> Finder<'a> {
             length::shortest(&whole, case.rtt).filter(|_| matches!(goal, Goal::Goodput | Goal::Delay));
         let wanted = match least {
             Some(least) if !is_affordable => {
-                let share = AFFORDABLE * left / expected;
+                let share = PLANNED_SHARE * left / expected;
                 let affordable = Span::from_secs_f64(self.scenario.duration.as_secs_f64() * share);
                 affordable.max(least).min(whole.duration)
             }
@@ -273,7 +274,7 @@ impl<'a> Finder<'a> {
     fn run(&self, jobs: &[Job<'_>], budget: &mut Budget) -> Vec<Option<Outcome>> {
         let one = |i: usize, pulse: &mut dyn FnMut()| {
             let job = &jobs[i];
-            let variant = Variant { name: self.wish.variant.name.clone(), scenario: job.scenario.clone() };
+            let variant = Variant { name: self.options.variant.name.clone(), scenario: job.scenario.clone() };
             let mut progress = |_| {
                 pulse();
                 ControlFlow::Continue(())
@@ -397,7 +398,8 @@ impl<'a> Finder<'a> {
                 without: finite(without),
             })
         };
-        let effects = measured::measures(&comparison.measure, self.wish.goals, &part.of(&comparison.with[0]));
+        let effects =
+            measured::measures(&comparison.measure, self.options.goals, &part.of(&comparison.with[0]));
         Some(Holder {
             kind: t.removal.kind,
             place: t.removal.places[0].clone(),
@@ -426,7 +428,7 @@ impl<'a> Finder<'a> {
             return holders;
         }
         let mut scenario =
-            if self.is_shortened { self.scenario.clone() } else { self.wish.variant.scenario.clone() };
+            if self.is_shortened { self.scenario.clone() } else { self.options.variant.scenario.clone() };
         if scenario.measure.is_none() || self.is_shortened {
             let least = Span::from_nanos(scenario.duration.as_nanos() / MAX_SAMPLES);
             (scenario.sample, scenario.measure) = (case.rtt.max(least).max(Span::from_millis(1)), None);
@@ -451,9 +453,9 @@ impl<'a> Finder<'a> {
 /// The case's suspects and how to switch them off: either those to try first, or (`last_resort`) those to try
 /// only if the others have no gain.
 fn suspects(case: &Case<'_>, last_resort: bool) -> Vec<Removal> {
-    let of = |s: &&'static dyn super::suspects::Suspect| s.find(case);
+    let removals = |s: &&'static dyn super::suspects::Suspect| s.find(case);
     let mut all: Vec<Removal> =
-        SUSPECTS.iter().filter(|s| s.is_last_resort(case.goal) == last_resort).flat_map(of).collect();
+        SUSPECTS.iter().filter(|s| s.is_last_resort(case.goal) == last_resort).flat_map(removals).collect();
     // Nothing matters as much on a full link as its rate, so it is tried first.
     all.sort_by_key(|r| r.kind != HolderKind::Rate);
     all

@@ -24,11 +24,11 @@ pub(super) fn silence(holder: &Holder, case: &Case<'_>, outcome: &Outcome) -> Op
         |app: &App| matches!(app, App::Bulk { duration: None, .. } | App::Udp { duration: None, .. });
     let flows = case.flows().filter(|(_, f)| greedy(&f.app));
     let all = flows.flat_map(|(_, f)| connections(&outcome.variant.flows, &f.name));
-    let of = |f: &result::FlowResult| {
+    let silence = |f: &result::FlowResult| {
         let series = outcome.flow_series.iter().find(|s| s.name == f.name)?;
         Some(HolderSilence { flow: f.name.clone(), silent_s: silent_s(series), active_s: f.active_s })
     };
-    let most = all.filter_map(of).max_by(|a, b| a.silent_s.total_cmp(&b.silent_s))?;
+    let most = all.filter_map(silence).max_by(|a, b| a.silent_s.total_cmp(&b.silent_s))?;
     (most.silent_s >= MIN_SILENCE_S).then_some(most)
 }
 
@@ -58,15 +58,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_stretches_that_are_noticed_count() {
-        let of = |delivered: &[u64]| {
+    fn short_gaps_do_not_count_as_silence() {
+        let silence = |delivered: &[u64]| {
             let time_s = (0..delivered.len()).map(|i| i as f64 * 0.1).collect();
             silent_s(&FlowSeries { time_s, delivered_bytes: delivered.to_vec(), ..FlowSeries::default() })
         };
-        assert_eq!(of(&[0, 1, 2, 3, 4]), 0.0);
-        assert!((of(&[0, 1, 1, 1, 1, 2, 3]) - 0.4).abs() < 1e-9);
-        assert!((of(&[0, 0, 0, 0, 0, 0]) - 0.5).abs() < 1e-9, "a flow that never received anything");
-        assert!((of(&[0, 1, 2, 2, 2, 2]) - 0.3).abs() < 1e-9, "to the end of the run");
-        assert_eq!(of(&[]), 0.0);
+        assert_eq!(silence(&[0, 1, 2, 3, 4]), 0.0);
+        assert!((silence(&[0, 1, 1, 1, 1, 2, 3]) - 0.4).abs() < 1e-9);
+        assert!((silence(&[0, 0, 0, 0, 0, 0]) - 0.5).abs() < 1e-9, "a flow that never received anything");
+        assert!((silence(&[0, 1, 2, 2, 2, 2]) - 0.3).abs() < 1e-9, "to the end of the run");
+        assert_eq!(silence(&[]), 0.0);
     }
 }

@@ -134,7 +134,7 @@ impl ClaimReader<'_> {
         if self.sign("(") {
             return self.inside(|reader| {
                 let term = reader.sum()?;
-                reader.closed()?;
+                reader.closing_parenthesis()?;
                 Ok(term)
             });
         }
@@ -152,7 +152,7 @@ impl ClaimReader<'_> {
         Ok(value)
     }
 
-    fn closed(&mut self) -> Parsed<()> {
+    fn closing_parenthesis(&mut self) -> Parsed<()> {
         if self.sign(")") { Ok(()) } else { Err(self.wrong("expected `)`")) }
     }
 
@@ -179,7 +179,7 @@ impl ClaimReader<'_> {
         if name == "published" {
             return match self.named()? {
                 ClaimTerm::Ours(cell) => {
-                    self.closed()?;
+                    self.closing_parenthesis()?;
                     Ok(ClaimTerm::Published(cell))
                 }
                 _ => Err(self.wrong("expected a cell `table.row.column`")),
@@ -193,7 +193,7 @@ impl ClaimReader<'_> {
         while self.sign(",") {
             terms.push(self.sum()?);
         }
-        self.closed()?;
+        self.closing_parenthesis()?;
         if *function == ClaimFunction::Abs && terms.len() != 1 {
             return Err(ExpressionError { at: begin, message: "abs takes one number".into() });
         }

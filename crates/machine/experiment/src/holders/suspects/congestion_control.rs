@@ -39,9 +39,9 @@ impl Suspect for CongestionControl {
         let replaced = |control: &Control| {
             // For fairness: all flows with another control switch to this one.
             let new = if fairness { Some(*control) } else { other(control) }?;
-            let its = flows.iter().filter(|(_, f)| (f.cc == *control) != fairness);
-            let indexes: Vec<usize> = its.clone().map(|(i, _)| *i).collect();
-            let places = its.map(|(_, f)| f.name.clone()).collect();
+            let affected = flows.iter().filter(|(_, f)| (f.cc == *control) != fairness);
+            let indexes: Vec<usize> = affected.clone().map(|(i, _)| *i).collect();
+            let places = affected.map(|(_, f)| f.name.clone()).collect();
             let removal = Removal::at(self.kind(), "", move |s| {
                 indexes.iter().for_each(|&i| s.flows[i].cc = new);
             });

@@ -24,8 +24,9 @@ impl Suspect for ReceiveWindow {
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
         let hosts: BTreeSet<usize> = case.tcp_flows().map(|(_, f)| receiver(f)).collect();
         let widen = |host: usize| {
-            let its = case.tcp_flows().filter(|(_, f)| receiver(f) == host);
-            let product = its.map(|(i, _)| case.possible_rate(i).bytes_in(case.rtt).get()).max().unwrap_or(0);
+            let flows = case.tcp_flows().filter(|(_, f)| receiver(f) == host);
+            let product =
+                flows.map(|(i, _)| case.possible_rate(i).bytes_in(case.rtt).get()).max().unwrap_or(0);
             let first = Bytes::new(4 * product).min(MAX_BUFFER);
             Removal::at(self.kind(), &case.scenario.hosts[host].name, move |s| {
                 let stack = &mut s.hosts[host].stack;

@@ -34,12 +34,12 @@ impl Suspect for SlowStart {
             case.tcp_flows().filter(|(i, f)| is_short(*i, &f.app)).collect();
         let hosts: BTreeSet<usize> = short.iter().map(|(_, f)| sender(f)).collect();
         let at_rate = |host: usize| {
-            let its = || short.iter().filter(move |(_, f)| sender(f) == host);
-            let connections: u64 = its().map(|(_, f)| u64::from(f.count * f.app.connections())).sum();
+            let flows = || short.iter().filter(move |(_, f)| sender(f) == host);
+            let connections: u64 = flows().map(|(_, f)| u64::from(f.count * f.app.connections())).sum();
             let window =
-                its().map(|(i, _)| case.possible_rate(*i).bytes_in(case.rtt).get()).max().unwrap_or(0);
+                flows().map(|(i, _)| case.possible_rate(*i).bytes_in(case.rtt).get()).max().unwrap_or(0);
             let segments = (window / SEGMENT / connections.max(1)).clamp(WINDOW_RANGE[0], WINDOW_RANGE[1]);
-            let receivers: Vec<usize> = its().map(|(_, f)| receiver(f)).collect();
+            let receivers: Vec<usize> = flows().map(|(_, f)| receiver(f)).collect();
             Removal::at(self.kind(), &case.scenario.hosts[host].name, move |s| {
                 let stack = &mut s.hosts[host].stack;
                 stack.initial_window = Some(stack.initial_window.unwrap_or(10).max(segments as u32));
