@@ -83,16 +83,16 @@ impl Chooser {
                 && trial.merit >= MIN_MERIT
         };
         let others: Vec<usize> = fit.into_iter().filter(aside).collect();
-        let most = others.iter().map(|&i| finalists[i].1.merit).fold(0.0, f64::max);
+        let best_merit = others.iter().map(|&i| finalists[i].1.merit).fold(0.0, f64::max);
         let equals: Vec<usize> =
-            others.into_iter().filter(|&i| finalists[i].1.merit >= most - EQUAL_MERIT).collect();
+            others.into_iter().filter(|&i| finalists[i].1.merit >= best_merit - EQUAL_MERIT).collect();
         self.first(finalists, &equals, true).or_else(|| self.first(finalists, &for_goal?, false))
     }
 
     /// Returns by how much a cure may be worse than the best one and still be equally good.
     pub fn band(&self, best: &RankedCure) -> f64 {
-        let least = if self.goal == Goal::Delay { EQUAL_DELAY_MS } else { 0.0 };
-        (BAND * best.figures.judged.mean.abs()).max(least)
+        let min_difference = if self.goal == Goal::Delay { EQUAL_DELAY_MS } else { 0.0 };
+        (BAND * best.figures.judged.mean.abs()).max(min_difference)
     }
 
     /// Returns what decides between equally good cures, in this order; smaller is better.

@@ -267,8 +267,7 @@ fn change(
     let (before, after) = (known(now, &f)?.mean, known(then, &f)?.mean);
     let by = difference(now, then, &f)?;
     let beyond_chance = by.low > 0.0 || by.high < 0.0;
-    let exceeds =
-        |[share, least]: [f64; 2]| by.mean.abs() >= (share * before.abs()).max(least) && by.mean != 0.0;
+    let exceeds = |[share, min]: [f64; 2]| by.mean.abs() >= (share * before.abs()).max(min) && by.mean != 0.0;
     if !beyond_chance || !exceeds(noticeable_change(quantity)) {
         return None;
     }

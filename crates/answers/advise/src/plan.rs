@@ -125,8 +125,8 @@ pub fn plan(
     pareto(&mut finalists);
     let options = finalists.iter().map(|(_, t)| t.steps.clone()).collect();
     let now = search::judged(&base);
-    let most = capacity(&situation).filter(|_| wish.objective == Goal::Goodput);
-    let share = most.map(|most| now / most);
+    let capacity = capacity(&situation).filter(|_| wish.objective == Goal::Goodput);
+    let share = capacity.map(|capacity| now / capacity);
     let chooser = Chooser {
         goal: wish.objective,
         now,
@@ -198,7 +198,7 @@ fn without_duplicates(screened: Vec<CureTrial>) -> Vec<CureTrial> {
 /// Splits the trials into the finalists and the rest. Finalists are, in this order: at most
 /// [`MAX_COMBINATIONS`] combinations of several cures, no two of which share a cure; the best trial for each
 /// lever and party that can apply it; the best of the others.
-fn choose(screened: Vec<CureTrial>, most: usize) -> (Vec<CureTrial>, Vec<CureTrial>) {
+fn choose(screened: Vec<CureTrial>, max: usize) -> (Vec<CureTrial>, Vec<CureTrial>) {
     let mut chosen = vec![false; screened.len()];
     let fit: Vec<usize> = (0..screened.len()).filter(|&i| screened[i].violation.is_none()).collect();
     let several = fit.iter().copied().filter(|&i| screened[i].steps.len() > 1);
@@ -206,7 +206,7 @@ fn choose(screened: Vec<CureTrial>, most: usize) -> (Vec<CureTrial>, Vec<CureTri
         let share =
             |&j: &usize| screened[j].steps.iter().any(|a| screened[i].steps.iter().any(|b| a.cure == b.cure));
         let joined: Vec<usize> = (0..i).filter(|&j| chosen[j]).collect();
-        if joined.len() < MAX_COMBINATIONS.min(most / 2) && !joined.iter().any(share) {
+        if joined.len() < MAX_COMBINATIONS.min(max / 2) && !joined.iter().any(share) {
             chosen[i] = true;
         }
     }
@@ -215,14 +215,14 @@ fn choose(screened: Vec<CureTrial>, most: usize) -> (Vec<CureTrial>, Vec<CureTri
     for &i in &fit {
         let [step] = &screened[i].steps[..] else { continue };
         let kind = (cure::named(step.cure).map(|c| c.lever()), step.by.clone());
-        if taken < most && !seen.contains(&kind) {
+        if taken < max && !seen.contains(&kind) {
             seen.push(kind);
             chosen[i] = true;
             taken += 1;
         }
     }
     for &i in fit.iter().filter(|&&i| screened[i].steps.len() == 1) {
-        if taken < most && !chosen[i] {
+        if taken < max && !chosen[i] {
             chosen[i] = true;
             taken += 1;
         }

@@ -75,9 +75,9 @@ pub fn screen_time(s: &Scenario, rtt: Span, rate: Option<Rate>) -> Span {
         return s.duration;
     }
     let last = s.flows.iter().map(|f| f.start.as_nanos() + f.stagger.as_nanos() * u64::from(f.count - 1));
-    let [aim, least] =
+    let [aim, shortest] =
         [0, 1].map(|i| Span::from_nanos(rtt.as_nanos().saturating_mul(ROUND_TRIPS[i])).max(DURATIONS[i]));
     let enough = rate.map_or(Span::MAX, |r| r.time_for(ENOUGH_BYTES));
-    let time = last.max().unwrap_or(0).saturating_add(aim.min(enough).max(least).as_nanos());
+    let time = last.max().unwrap_or(0).saturating_add(aim.min(enough).max(shortest).as_nanos());
     Span::from_nanos(time).min(s.duration)
 }

@@ -136,9 +136,12 @@ impl Screening<'_> {
         self.run(runner, &mut level, &now.runs)?;
         let scale = judged(now).abs();
         let ordered = |trials: &mut Vec<CureTrial>| {
-            let most = trials.iter().map(|t| t.gain.mean).fold(scale, f64::max).max(f64::MIN_POSITIVE);
+            let largest_gain =
+                trials.iter().map(|t| t.gain.mean).fold(scale, f64::max).max(f64::MIN_POSITIVE);
             let unfit = |t: &CureTrial| t.violation.is_some() || t.ruins();
-            trials.sort_by(|a, b| unfit(a).cmp(&unfit(b)).then(b.utility(most).total_cmp(&a.utility(most))));
+            trials.sort_by(|a, b| {
+                unfit(a).cmp(&unfit(b)).then(b.utility(largest_gain).total_cmp(&a.utility(largest_gain)))
+            });
         };
         let mut all: Vec<CureTrial> = Vec::new();
         for beam in BEAM_WIDTHS {
@@ -170,10 +173,10 @@ impl Screening<'_> {
     /// Returns the constraint that these runs violate.
     fn violation(&self, runs: &[VariantResult], excess: f64) -> Option<String> {
         let wish = self.wish;
-        if let Some(most) = wish.max_delay {
+        if let Some(max_delay) = wish.max_delay {
             let delays = runs.iter().filter_map(|r| self.yardstick.of(r).aims[ROUND_TRIP]);
             let mean = delays.sum::<f64>() / runs.len().max(1) as f64;
-            if mean > most.as_millis_f64() * excess {
+            if mean > max_delay.as_millis_f64() * excess {
                 return Some(format!("its p95 delay is {mean:.0} ms"));
             }
         }
@@ -188,9 +191,9 @@ impl Screening<'_> {
     }
 }
 
-/// Returns the best trials that gain more than `least` and need only released kernels, each with other levers
-/// than those before it.
-fn parents(sorted: &[CureTrial], most: usize, least: f64) -> Vec<CureTrial> {
+/// Returns the best trials that gain more than `min_gain` and need only released kernels, each with other
+/// levers than those before it.
+fn parents(sorted: &[CureTrial], max: usize, min_gain: f64) -> Vec<CureTrial> {
     let levers = |t: &CureTrial| -> Vec<_> {
         t.steps.iter().filter_map(|s| crate::cure::named(s.cure)).map(|c| c.lever()).collect()
     };
@@ -198,8 +201,8 @@ fn parents(sorted: &[CureTrial], most: usize, least: f64) -> Vec<CureTrial> {
     let is_released =
         |t: &CureTrial| t.steps.iter().all(|s| crate::cure::named(s.cure).is_none_or(|c| c.is_released()));
     let fit = sorted.iter().filter(|t| t.violation.is_none() && !t.ruins() && is_released(t));
-    for trial in fit.filter(|t| t.gain.mean > least) {
-        if chosen.len() < most && chosen.iter().all(|c| levers(c) != levers(trial)) {
+    for trial in fit.filter(|t| t.gain.mean > min_gain) {
+        if chosen.len() < max && chosen.iter().all(|c| levers(c) != levers(trial)) {
             chosen.push(trial.clone());
         }
     }

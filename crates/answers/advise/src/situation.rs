@@ -260,9 +260,9 @@ impl<'a> Situation<'a> {
         let is_varying = |p: &StagePlace| self.stage(*p).limit() == StageLimit::Varies;
         let mut found: Vec<StagePlace> =
             explicit().filter(|p| is_varying(p) && queue(self.stage(*p)).is_some()).collect();
-        let least = explicit().filter_map(|p| Some((each(p)?, p))).min_by_key(|(rate, _)| *rate);
+        let slowest = explicit().filter_map(|p| Some((each(p)?, p))).min_by_key(|(rate, _)| *rate);
         // If rates are equal, the first stage holds the packets, be it a policer or a queue.
-        if let Some((_, place)) = least
+        if let Some((_, place)) = slowest
             && queue(self.stage(place)).is_some()
         {
             found.push(place);
@@ -313,7 +313,7 @@ impl DataPath {
     /// Returns the largest packet, in bytes, that no stage refuses or fragments; `None` for no limit.
     pub fn largest_packet(&self, s: &Scenario) -> Option<u32> {
         let mut tunnels = Vec::new();
-        let mut least: Option<u32> = None;
+        let mut smallest_limit: Option<u32> = None;
         for &place in &self.stages {
             let stage = &stages(s, place)[place.index].stage;
             let limit = match stage {
@@ -332,9 +332,9 @@ impl DataPath {
                 _ => None,
             };
             let inner = limit.map(|mtu| tunnels.iter().rev().fold(mtu, |mtu, t| t.largest_inner(mtu)));
-            least = least.into_iter().chain(inner).min();
+            smallest_limit = smallest_limit.into_iter().chain(inner).min();
         }
-        least
+        smallest_limit
     }
 
     /// Whether full packets on this path are dropped for their size without an ICMP message (RFC 2923 section

@@ -167,10 +167,10 @@ fn added_call(plan: &Plan, cure: &RankedCure) -> Option<String> {
     (now != then).then(|| format!("An added call has MOS {then} instead of {now}."))
 }
 
-/// Describes the best cure that gains more than `least` but ruins a flow of the scenario.
-fn ruinous(plan: &Plan, finalists: &[(RankedCure, CureTrial)], least: f64) -> Option<String> {
+/// Describes the best cure that gains more than `min_gain` but ruins a flow of the scenario.
+fn ruinous(plan: &Plan, finalists: &[(RankedCure, CureTrial)], min_gain: f64) -> Option<String> {
     let gains = finalists.iter().map(|(c, _)| c).filter(|c| !c.ruins.is_empty());
-    let gaining = gains.filter(|c| c.effect == CureEffect::Gains && c.gain.mean > least);
+    let gaining = gains.filter(|c| c.effect == CureEffect::Gains && c.gain.mean > min_gain);
     let best = gaining.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
     let reached = figure(plan.objective, &best.figures);
     Some(format!("Not advised: {} ({reached}), because it ruins {}.", best.name, list(&best.ruins)))

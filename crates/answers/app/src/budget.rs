@@ -301,8 +301,8 @@ fn wanted(s: &Scenario, flow: &Flow) -> f64 {
             // An exchange or a page takes at least a round trip and the pause after it.
             let bytes = flow.app.asking().map_or(0, |asking| asking.sizes().into_iter().sum::<u64>());
             let takes = rtt + think.unwrap_or(Span::ZERO).as_secs_f64();
-            let most = if takes > 0.0 { (seconds / takes).ceil() } else { f64::INFINITY };
-            let exchanges = count.map_or(most, |n| most.min(n as f64));
+            let max_exchanges = if takes > 0.0 { (seconds / takes).ceil() } else { f64::INFINITY };
+            let exchanges = count.map_or(max_exchanges, |n| max_exchanges.min(n as f64));
             by_window.min(exchanges * (bytes as f64 * 8.0).max(PACKET_BITS) * 1e-6 / seconds)
         }
         App::Udp { rate, size, duration, .. } => {

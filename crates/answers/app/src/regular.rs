@@ -41,18 +41,18 @@ fn open_with(path: &Path, options: &OpenOptions) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(invalid("is not a regular file")) }
 }
 
-/// Reads a file of at most `most` bytes.
-pub fn read_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// Reads a file of at most `max_bytes` bytes.
+pub fn read_most(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open_with(path, safe_options().read(true))?;
     let size = file.metadata()?.len();
-    let too_large = || invalid(&format!("has more than {most} bytes"));
-    if size > most {
+    let too_large = || invalid(&format!("has more than {max_bytes} bytes"));
+    if size > max_bytes {
         return Err(too_large());
     }
     let mut bytes = Vec::with_capacity(size as usize);
     // The file may grow while it is read; it is read no further than the limit.
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
+    file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes { Err(too_large()) } else { Ok(bytes) }
 }
 
 /// Reads a file of a result.
@@ -60,10 +60,10 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_most(path, MAX_BYTES)
 }
 
-/// Reads a text of at most `most` bytes.
-pub fn read_text_most(path: &Path, most: u64) -> io::Result<String> {
+/// Reads a text of at most `max_bytes` bytes.
+pub fn read_text_most(path: &Path, max_bytes: u64) -> io::Result<String> {
     // The standard library's error does not show the text either.
-    String::from_utf8(read_most(path, most)?).map_err(|_| invalid("is not UTF-8 text"))
+    String::from_utf8(read_most(path, max_bytes)?).map_err(|_| invalid("is not UTF-8 text"))
 }
 
 /// Reads a text of a result.

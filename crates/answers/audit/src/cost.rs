@@ -275,10 +275,10 @@ mod tests {
         let priced = priced_on(vec![finding("cubic")]);
         let gain = priced[0].cost.as_ref().unwrap().gain();
         assert_eq!((priced[0].level, gain), (FindingLevel::Note, Some(1.0)));
-        let requiring = |control: &str, least| {
+        let requiring = |control: &str, min_gain| {
             let mut f = finding(control);
             let p = f.proposal.take().unwrap();
-            f.proposal = Some(Proposal { least_gain: Some(least), alternatives: true, ..p });
+            f.proposal = Some(Proposal { least_gain: Some(min_gain), alternatives: true, ..p });
             f
         };
         assert!(priced_on(vec![requiring("cubic", 1.1)]).is_empty());

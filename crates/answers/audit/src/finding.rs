@@ -127,15 +127,15 @@ impl AuditFinding {
         self.proposing(trial, None, false)
     }
 
-    /// Adds a trial. The finding is dropped if the change gains less than `least`.
-    pub fn if_it_gains(self, least: f64, trial: CostTrial) -> AuditFinding {
-        self.proposing(trial, Some(least), false)
+    /// Adds a trial. The finding is dropped if the change gains less than `min_gain`.
+    pub fn if_it_gains(self, min_gain: f64, trial: CostTrial) -> AuditFinding {
+        self.proposing(trial, Some(min_gain), false)
     }
 
     /// Adds a trial of one of several alternatives. The finding is dropped if the change gains less than
-    /// `least` or another one gains more.
-    pub fn if_it_gains_most(self, least: f64, trial: CostTrial) -> AuditFinding {
-        self.proposing(trial, Some(least), true)
+    /// `min_gain` or another one gains more.
+    pub fn if_it_gains_most(self, min_gain: f64, trial: CostTrial) -> AuditFinding {
+        self.proposing(trial, Some(min_gain), true)
     }
 
     fn proposing(self, trial: CostTrial, least_gain: Option<f64>, alternatives: bool) -> AuditFinding {

@@ -72,7 +72,7 @@ fn table(report: &CheckReport, width: usize) -> String {
 }
 
 fn row(ns: &NamespaceReport) -> [TableCell; 7] {
-    let most = |name: &str| {
+    let largest = |name: &str| {
         let value = ns.settings.get(name).and_then(|v| v.split(' ').nth(2)?.parse().ok());
         value.map_or("-".into(), size)
     };
@@ -90,8 +90,8 @@ fn row(ns: &NamespaceReport) -> [TableCell; 7] {
             None => "-".into(),
         },
         or_dash(sockets.join(", ")),
-        most("net.ipv4.tcp_rmem"),
-        most("net.ipv4.tcp_wmem"),
+        largest("net.ipv4.tcp_rmem"),
+        largest("net.ipv4.tcp_wmem"),
         or_dash(qdiscs.join(", ")),
     ]
     .map(TableCell::from)

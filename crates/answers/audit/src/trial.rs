@@ -218,9 +218,8 @@ impl CostTrial {
         }
         let rtt = path.rtt().as_nanos();
         let wanted = (100 * rtt).max(10_000_000_000);
-        let most =
-            (MAX_PACKETS as u128 * 12_000 * 1_000_000_000 / path.rate().as_bps().max(1) as u128) as u64;
-        Span::from_nanos(wanted.min(most).max(20 * rtt).min(200_000_000_000))
+        let max = (MAX_PACKETS as u128 * 12_000 * 1_000_000_000 / path.rate().as_bps().max(1) as u128) as u64;
+        Span::from_nanos(wanted.min(max).max(20 * rtt).min(200_000_000_000))
     }
 
     /// Describes what is simulated.

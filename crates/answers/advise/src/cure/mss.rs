@@ -26,7 +26,7 @@ impl SegmentSize {
                 continue;
             }
             match clamps.iter_mut().find(|(ends, _)| *ends == [path.from, path.to]) {
-                Some((_, least)) => *least = fits.min(*least),
+                Some((_, mss)) => *mss = fits.min(*mss),
                 None => clamps.push(([path.from, path.to], fits)),
             }
         }
@@ -55,8 +55,8 @@ impl Cure for SegmentSize {
     }
     fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
         let clamps = SegmentSize::clamps(s);
-        let Some(&(_, least)) = clamps.first() else { return Vec::new() };
-        let least = clamps.iter().map(|(_, mss)| *mss).min().unwrap_or(least);
+        let Some(&(_, mss)) = clamps.first() else { return Vec::new() };
+        let mss = clamps.iter().map(|(_, mss)| *mss).min().unwrap_or(mss);
         let remedies: Vec<Change> = clamps.iter().map(|(ends, mss)| remedy(s, *ends, *mss)).collect();
         let change = move |s: &mut Scenario| {
             for (ends, mss) in &clamps {
@@ -66,7 +66,7 @@ impl Cure for SegmentSize {
                 }
             }
         };
-        let title = format!("MSS clamped to {least}");
+        let title = format!("MSS clamped to {mss}");
         vec![CureOption::new(self, title, &[ChangePlace::SenderEdge], change).with(remedies)]
     }
 }

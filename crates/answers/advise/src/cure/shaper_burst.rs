@@ -140,8 +140,8 @@ fn remedy(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Option<Change> 
         (Some(latency), _) => format!("latency {}us", latency.as_nanos() / 1000),
         (None, QueueConfig::Fifo(fifo)) => {
             let packets = fifo.packets.map(|n| n.saturating_mul(FULL_PACKET));
-            let most = fifo.bytes.map(Bytes::get).into_iter().chain(packets).min();
-            format!("limit {}", most.unwrap_or(1000 * FULL_PACKET))
+            let limit = fifo.bytes.map(Bytes::get).into_iter().chain(packets).min();
+            format!("limit {}", limit.unwrap_or(1000 * FULL_PACKET))
         }
         (None, queue) => format!("limit {}", situation::depth(&queue) * FULL_PACKET),
     };

@@ -33,9 +33,9 @@ pub(crate) fn lines(title: &str, series: &[&ClaimTrace], look: &Look) -> Option<
     let first = series.first()?;
     let mut all: Vec<f64> = series.iter().flat_map(|s| s.values.iter().flatten().copied()).collect();
     all.sort_by(f64::total_cmp);
-    let most = HEADROOM * all.get(all.len() * 99 / 100)?;
+    let top = HEADROOM * all.get(all.len() * 99 / 100)?;
     let line = |(i, trace): (usize, &&ClaimTrace)| {
-        let values = trace.values.iter().map(|v| v.map_or(f64::NAN, |v| v.min(most)));
+        let values = trace.values.iter().map(|v| v.map_or(f64::NAN, |v| v.min(top)));
         let points = trace.time_s.iter().copied().zip(values).collect();
         let label = format!("{} {}", long(trace.clock), trace.flow);
         XySeries::new(XyMark::Line, Some(i), label, points)

@@ -140,10 +140,10 @@ pub(crate) fn axes(sweep: &ShownSweep) -> Vec<SweptAxis> {
     all
 }
 
-/// Picks at most `most` of `n` indexes, evenly and including the first and the last. `most` must be at least
+/// Picks at most `max` of `n` indexes, evenly and including the first and the last. `max` must be at least
 /// 2.
-pub(crate) fn picked(n: usize, most: usize) -> impl Iterator<Item = usize> {
-    let shown = n.min(most);
+pub(crate) fn picked(n: usize, max: usize) -> impl Iterator<Item = usize> {
+    let shown = n.min(max);
     (0..shown).map(move |i| if shown < n { i * (n - 1) / (shown - 1) } else { i })
 }
 

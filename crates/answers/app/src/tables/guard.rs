@@ -93,11 +93,11 @@ impl CheckedPages {
 
     /// Checks a page, and notes a dictionary.
     fn check(&mut self, page: &Page) -> Result<()> {
-        let most = match page {
+        let max_values = match page {
             Page::DictionaryPage { buf, .. } => buf.len() / MIN_ENTRY_BYTES,
             _ => self.rows,
         };
-        if page.num_values() as usize > most {
+        if page.num_values() as usize > max_values {
             return Err(invalid(format!("a page claims {} values, more than fit", page.num_values())));
         }
         match (page, page.encoding()) {

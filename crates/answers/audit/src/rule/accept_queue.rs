@@ -14,7 +14,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 };
 
 fn find(q: &RuleInput) -> Vec<AuditFinding> {
-    let most = q.ns.settings.number(NAME).unwrap_or(i64::MAX);
+    let somaxconn = q.ns.settings.number(NAME).unwrap_or(i64::MAX);
     let why = "A connection that arrives at a full queue is dropped, and its client retries after a second.";
     let mut found = Vec::new();
     for s in
@@ -27,8 +27,8 @@ fn find(q: &RuleInput) -> Vec<AuditFinding> {
         let finding = AuditFinding::new(FindingLevel::Problem, q.ns, seen, why);
         // If the limit equals somaxconn, the program asked for as much or more; otherwise the limit is the
         // program's own.
-        let change = [sysctl(q.ns, NAME, most.saturating_mul(4).min(65_535))];
-        found.push(match i64::from(s.accept_limit) >= most {
+        let change = [sysctl(q.ns, NAME, somaxconn.saturating_mul(4).min(65_535))];
+        found.push(match i64::from(s.accept_limit) >= somaxconn {
             true => finding.with_settings(q.ns, &change),
             false => finding,
         });

@@ -20,9 +20,9 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 };
 
 /// Returns the largest burst of segments while the pacing rate is twice the path's (slow start): that rate
-/// for 1/1024 s, but at least two segments and at most `most`, what the device takes.
-fn largest_burst(path: &CheckedPath, most: u64) -> u64 {
-    (2 * path.rate().as_bps() / 8 / 1024).max(2 * 1500).min(most)
+/// for 1/1024 s, but at least two segments and at most `max_bytes`, what the device takes.
+fn largest_burst(path: &CheckedPath, max_bytes: u64) -> u64 {
+    (2 * path.rate().as_bps() / 8 / 1024).max(2 * 1500).min(max_bytes)
 }
 
 fn find(q: &RuleInput) -> Vec<AuditFinding> {
@@ -30,8 +30,8 @@ fn find(q: &RuleInput) -> Vec<AuditFinding> {
     let Some(bucket) = path.burst_bytes else { return Vec::new() };
     let spaced = |d: &DeviceFacts| d.shaper.is_some_and(|tbf| tbf.burst_bytes <= bucket);
     let links: Vec<_> = q.ns.links().filter(|d| !d.sends_singly() && !spaced(d)).collect();
-    let most = links.iter().filter_map(|d| d.gso_max_bytes).max().map_or(65_536, u64::from);
-    let burst = largest_burst(path, most);
+    let max_bytes = links.iter().filter_map(|d| d.gso_max_bytes).max().map_or(65_536, u64::from);
+    let burst = largest_burst(path, max_bytes);
     if links.is_empty() || bucket >= burst {
         return Vec::new();
     }

@@ -17,14 +17,14 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 };
 
 fn find(q: &RuleInput) -> Vec<AuditFinding> {
-    let (Some(path), Some(most)) = (q.reachable(), q.ns.settings.nth(NAME, 2)) else { return Vec::new() };
+    let (Some(path), Some(limit)) = (q.reachable(), q.ns.settings.nth(NAME, 2)) else { return Vec::new() };
     let enough = sizes::receive_buffer(path.bdp());
-    if most >= enough {
+    if limit >= enough {
         return Vec::new();
     }
     let seen = format!(
         "{NAME} is at most {}; the path's bandwidth-delay product is {}",
-        size(most),
+        size(limit),
         size(path.bdp())
     );
     let why = "The receive window is about half of the buffer, and limits the data per round trip. After \
@@ -38,6 +38,6 @@ fn find(q: &RuleInput) -> Vec<AuditFinding> {
 /// Returns the value of three numbers with at least `bytes` as the largest, in whole MiB.
 pub(super) fn larger(q: &RuleInput, name: &str, bytes: u64) -> String {
     let nth = |i| q.ns.settings.nth(name, i).unwrap_or(4096);
-    let most = sizes::whole_mib(bytes).max(nth(2));
-    format!("{} {} {most}", nth(0), nth(1))
+    let limit = sizes::whole_mib(bytes).max(nth(2));
+    format!("{} {} {limit}", nth(0), nth(1))
 }

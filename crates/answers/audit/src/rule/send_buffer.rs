@@ -18,14 +18,14 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 };
 
 fn find(q: &RuleInput) -> Vec<AuditFinding> {
-    let (Some(path), Some(most)) = (q.reachable(), q.ns.settings.nth(NAME, 2)) else { return Vec::new() };
+    let (Some(path), Some(limit)) = (q.reachable(), q.ns.settings.nth(NAME, 2)) else { return Vec::new() };
     let enough = sizes::send_buffer(path.bdp());
-    if most >= enough {
+    if limit >= enough {
         return Vec::new();
     }
     let seen = format!(
         "{NAME} is at most {}; the path's bandwidth-delay product is {}",
-        size(most),
+        size(limit),
         size(path.bdp())
     );
     let why = "Data stays in the buffer until it is acknowledged, so the buffer limits the bytes in flight.";

@@ -50,12 +50,16 @@ fn find(q: &RuleInput) -> Vec<AuditFinding> {
 }
 
 fn finding(q: &RuleInput, cap: &Cap) -> Option<AuditFinding> {
-    let (path, most) = (q.reachable()?, q.ns.settings.number(cap.name)?.max(0) as u64);
-    if !q.ns.initial || most >= path.bdp() {
+    let (path, limit) = (q.reachable()?, q.ns.settings.number(cap.name)?.max(0) as u64);
+    if !q.ns.initial || limit >= path.bdp() {
         return None;
     }
-    let seen =
-        format!("{} is {}; the path's bandwidth-delay product is {}", cap.name, size(most), size(path.bdp()));
+    let seen = format!(
+        "{} is {}; the path's bandwidth-delay product is {}",
+        cap.name,
+        size(limit),
+        size(path.bdp())
+    );
     let why = format!(
         "A program that sets {} gets at most this size, and its buffer no longer grows automatically. Other programs are \
          not affected.",
@@ -66,7 +70,7 @@ fn finding(q: &RuleInput, cap: &Cap) -> Option<AuditFinding> {
     let mut trial = CostTrial::of(q.ns, path, cap.load, &change);
     // The kernel doubles the number that a program sets; about half of the result is payload.
     let fixed = |requested: u64| Some(Bytes::new((2 * requested).clamp(1, (1 << 30) - 1)));
-    (cap.fix)(&mut trial.now, fixed(most));
+    (cap.fix)(&mut trial.now, fixed(limit));
     (cap.fix)(&mut trial.then, fixed(wanted));
     Some(AuditFinding::new(Note, q.ns, seen, &why).with_settings(q.ns, &change).if_it_gains(1.05, trial))
 }

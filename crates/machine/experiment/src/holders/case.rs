@@ -68,8 +68,8 @@ impl<'a> Case<'a> {
         let flows: Vec<usize> = only.map_or_else(|| (0..scenario.flows.len()).collect(), |i| vec![i]);
         let directions = flows.iter().map(|&i| directions(scenario, &scenario.flows[i])).collect();
         let tcp = result.flows.iter().filter(|f| !f.is_udp() && f.rtt_ms.min > 0.0);
-        let least = tcp.map(|f| f.rtt_ms.min).min_by(f64::total_cmp);
-        let rtt = least.map_or(DEFAULT_RTT, |ms| Span::from_secs_f64(ms / 1e3));
+        let min_ms = tcp.map(|f| f.rtt_ms.min).min_by(f64::total_cmp);
+        let rtt = min_ms.map_or(DEFAULT_RTT, |ms| Span::from_secs_f64(ms / 1e3));
         Case { scenario, result, goal, rtt, flows, directions, only, is_shortened }
     }
 
@@ -219,7 +219,7 @@ impl<'a> Case<'a> {
     pub fn growth(&self) -> f64 {
         let limits = PathLimits::new(self.scenario, self.only).flows;
         let tightest: Option<f64> =
-            self.flows.iter().map(|&i| limits[i]).try_fold(0.0, |most: f64, l| Some(most.max(l?)));
+            self.flows.iter().map(|&i| limits[i]).try_fold(0.0, |max: f64, l| Some(max.max(l?)));
         match (tightest, self.result.total_goodput_mbps) {
             (Some(limit), got) if got > 0.0 => (limit / got).clamp(1.0, MAX_GROWTH),
             _ => UNLIMITED_GROWTH,

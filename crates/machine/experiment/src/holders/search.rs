@@ -204,9 +204,9 @@ impl<'a> Finder<'a> {
         let per_second = length::max_work_per_second(&whole, self.only);
         // The round trip is not known yet.
         if per_second * duration * LARGE_SHARE > work as f64
-            && let Some(least) = length::shortest(&whole, Span::ZERO)
+            && let Some(shortest) = length::shortest(&whole, Span::ZERO)
         {
-            self.shorten(&whole, Span::from_secs_f64(work as f64 / PROBE_SHARE / per_second).max(least));
+            self.shorten(&whole, Span::from_secs_f64(work as f64 / PROBE_SHARE / per_second).max(shortest));
         }
         let mut first = self.run(&[self.job(&self.scenario, 0, 0)], budget).pop().flatten()?.variant;
         let (goal, measure) = measured::primary_measure(self.options.goals, &first)?;
@@ -218,13 +218,13 @@ impl<'a> Finder<'a> {
         let part = self.scenario.duration.as_secs_f64() / duration;
         let is_affordable = expected / part <= left;
         // Completion times need runs that reach the end of the transfer.
-        let least =
+        let shortest =
             length::shortest(&whole, case.rtt).filter(|_| matches!(goal, Goal::Goodput | Goal::Delay));
-        let wanted = match least {
-            Some(least) if !is_affordable => {
+        let wanted = match shortest {
+            Some(shortest) if !is_affordable => {
                 let share = PLANNED_SHARE * left / expected;
                 let affordable = Span::from_secs_f64(self.scenario.duration.as_secs_f64() * share);
-                affordable.max(least).min(whole.duration)
+                affordable.max(shortest).min(whole.duration)
             }
             _ => whole.duration,
         };
@@ -430,8 +430,8 @@ impl<'a> Finder<'a> {
         let mut scenario =
             if self.is_shortened { self.scenario.clone() } else { self.options.variant.scenario.clone() };
         if scenario.measure.is_none() || self.is_shortened {
-            let least = Span::from_nanos(scenario.duration.as_nanos() / MAX_SAMPLES);
-            (scenario.sample, scenario.measure) = (case.rtt.max(least).max(Span::from_millis(1)), None);
+            let interval = Span::from_nanos(scenario.duration.as_nanos() / MAX_SAMPLES);
+            (scenario.sample, scenario.measure) = (case.rtt.max(interval).max(Span::from_millis(1)), None);
         }
         let Some(outcome) = self.run(&[self.job(&scenario, 0, 0)], budget).pop().flatten() else {
             return holders;

@@ -28,8 +28,8 @@ pub(super) fn silence(holder: &Holder, case: &Case<'_>, outcome: &Outcome) -> Op
         let series = outcome.flow_series.iter().find(|s| s.name == f.name)?;
         Some(HolderSilence { flow: f.name.clone(), silent_s: silent_s(series), active_s: f.active_s })
     };
-    let most = all.filter_map(silence).max_by(|a, b| a.silent_s.total_cmp(&b.silent_s))?;
-    (most.silent_s >= MIN_SILENCE_S).then_some(most)
+    let longest = all.filter_map(silence).max_by(|a, b| a.silent_s.total_cmp(&b.silent_s))?;
+    (longest.silent_s >= MIN_SILENCE_S).then_some(longest)
 }
 
 /// The total time between the flow's first row and its last byte, or the run's end, spent in gaps of at least
