@@ -150,7 +150,8 @@ pub fn plan(
         simulated,
     };
     let chosen = chosen.as_ref();
-    let input = StoryInput { plan: &plan, yardstick: &yardstick, finalists: &made, chooser, chosen, share };
+    let input =
+        StoryInput { plan: &plan, yardstick: &yardstick, finalists: &finalists, chooser, chosen, share };
     let story = story::write(&input);
     (plan.advice, plan.facts) = (story.advice, story.facts);
     Ok(MadePlan { plan, options })

@@ -410,7 +410,7 @@ mod tests {
         let free = Budget::of(&Experiment::parse("a.toml", free, &[]).unwrap(), &order(1)).packets.round();
         assert_eq!(free, (1e10_f64 * 10.0 / 12_000.0).round(), "the rate of a network card");
         let bursts = "app = { kind = \"onoff\", on = \"1s\", off = \"3s\", rate = \"12Mbit/s\" }";
-        assert_eq!(of("120Mbit/s", "0s", &flow("f", bursts)), 2500.0);
+        assert_eq!(packets("120Mbit/s", "0s", &flow("f", bursts)), 2500.0);
     }
 
     #[test]
