@@ -130,7 +130,7 @@ pub fn statements(stated: &Story) -> usize {
 fn parts(stated: &Story) -> Vec<&[Clause]> {
     let opens = |c: &Clause| {
         use Clause::*;
-        matches!(c, Nothing { .. } | Carries { .. } | CarriesApart { .. } | Has { .. })
+        matches!(c, Nothing { .. } | Carries { .. } | CarriesByPath { .. } | Has { .. })
     };
     let starts: Vec<usize> = (0..stated.clauses.len()).filter(|&i| opens(&stated.clauses[i])).collect();
     let ends = starts.iter().skip(1).copied().chain([stated.clauses.len()]);
@@ -386,7 +386,7 @@ impl Check<'_> {
                 check(near(*limit, b.limit), "another limit");
                 check(disjoint_sets(b).is_empty(), "a sum of flows that share no link");
             }
-            Clause::CarriesApart { variant, parts } => {
+            Clause::CarriesByPath { variant, parts } => {
                 check(*variant == b.name, "another baseline");
                 let own = disjoint_sets(b);
                 let first = |p: &report::story::Part| (p.flow.clone(), p.more, p.datagrams);
@@ -564,7 +564,7 @@ impl Check<'_> {
                 check(b.alone || suspect.gain == Some(most), "another suspect gains more");
                 check(b.result.held_by.is_empty() && most >= 1.2, "something holds it, or nothing gains");
             }
-            Clause::Unheld { .. } => check(b.result.held_by.is_empty(), "something holds it"),
+            Clause::NoSuspectHelps { .. } => check(b.result.held_by.is_empty(), "something holds it"),
             Clause::ClocksGoodput { .. } | Clause::ClocksCount { .. } => {}
         }
         list

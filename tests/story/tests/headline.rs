@@ -143,7 +143,7 @@ fn falsified(clause: &Clause) -> Vec<Clause> {
                 *x *= 1.01;
             }
         }
-        Clause::CarriesApart { parts, .. } => parts[0].mbps *= 1.01,
+        Clause::CarriesByPath { parts, .. } => parts[0].mbps *= 1.01,
         Clause::Unexplained { too_large } => *too_large = !*too_large,
         Clause::Has { value, .. } => *value *= 1.01,
         Clause::Dropped { dropped, .. } => *dropped += 1,

@@ -81,7 +81,7 @@ fn names(clause: &Clause) -> Vec<String> {
         Clause::Nothing { variant } | Clause::Carries { variant, .. } | Clause::Has { variant, .. } => {
             vec![variant]
         }
-        Clause::CarriesApart { variant, parts } => {
+        Clause::CarriesByPath { variant, parts } => {
             parts.iter().take(MAX_NAMES).map(|p| &p.flow).chain([variant]).map(String::as_str).collect()
         }
         Clause::Better(b) | Clause::AsGood(b) | Clause::Leads(b) => {
@@ -125,7 +125,7 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
             let share = b.limit.map(|l| (tcp.unwrap_or(0.0) + udp.unwrap_or(0.0)) / l * 100.0);
             [tcp, udp, share].into_iter().flatten().collect()
         }
-        Clause::CarriesApart { parts, .. } => {
+        Clause::CarriesByPath { parts, .. } => {
             let each = |p: &report::story::Part| {
                 let more = (p.more > 0).then_some(p.more as f64);
                 let share = p.limit.map(|l| p.mbps / l * 100.0);
@@ -177,7 +177,7 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
             (rest > 0).then_some(rest as f64).into_iter().collect()
         }
         Clause::OtherFlows { effect, .. } => both(std::slice::from_ref(effect), 1),
-        Clause::Unheld { tried } => vec![*tried as f64],
+        Clause::NoSuspectHelps { tried } => vec![*tried as f64],
         // A single other variant is not counted.
         Clause::Best { others, .. } => {
             if *others == 1 {

@@ -581,7 +581,7 @@ fn of_a_folder_each_capture_is_told_and_what_is_none_is_named() {
         "{text}"
     );
     assert!(text.contains("\nfile    flows  Mbit/s"), "{text}");
-    let left = native("\nLeft out: caps/inner: no file\nLeft out: caps/notes.txt: not a");
+    let left = native("\nLeft out: caps/inner: not a regular file\nLeft out: caps/notes.txt: not a");
     assert!(text.contains(&left), "{text}");
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
 
@@ -592,8 +592,8 @@ fn of_a_folder_each_capture_is_told_and_what_is_none_is_named() {
         (&["caps", "--flow", "0"][..], "--flow goes with one capture"),
         (&["caps", "--report", "a.html"], "--report goes with one capture"),
         (&["caps", "--port", "9"], "left out all of 7 TCP packets"),
-        (&["caps/inner"], "caps/inner: there is no capture in this folder"),
-        (&["caps/inner", "--joined"], "there is no capture in this folder"),
+        (&["caps/inner"], "caps/inner: no captures in this folder"),
+        (&["caps/inner", "--joined"], "no captures in this folder"),
     ] {
         let out = place.longfat(&[&["diagnose"], args].concat());
         assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""), "{args:?}");

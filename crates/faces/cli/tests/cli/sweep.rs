@@ -178,7 +178,7 @@ fn a_bad_value_is_a_row_and_a_bad_axis_is_an_error() {
         (&["--vary", "flows.down.cc=bbr"], "down"),
         (&["--vary", "flows.up.cc"], "`=` is missing"),
         (&["--vary", "flows.up.cc=bbr", "--variant", "other"], "no variant is called `other`"),
-        (&["--vary", "flows.up.count=1..2:log:many"], "no number of values"),
+        (&["--vary", "flows.up.count=1..2:log:many"], "not a number of values"),
     ] {
         let done = place.sweep("none", args);
         assert_eq!(done.status.code(), Some(2), "{args:?}");

@@ -52,7 +52,7 @@ fn load_list_unload() {
     assert_eq!(text(&out.stdout).contains("mounted a bpf file system"), !mounted, "{}", text(&out.stdout));
     assert!(available().contains(" bbr_hsr"));
     let list = text(&longfat(&["cc", "list"]).stdout);
-    assert!(list.contains("loaded for everybody as bbr_hsr, with hsr_T_us=60000"), "{list}");
+    assert!(list.contains("loaded for all processes as bbr_hsr, with hsr_T_us=60000"), "{list}");
     let again = text(&longfat(&["cc", "load", "bbr-hsr", "--set", "T=60ms"]).stdout);
     assert!(again.contains("nothing changed"), "{again}");
     let other = text(&longfat(&["cc", "load", "bbr-hsr"]).stdout);
@@ -106,7 +106,7 @@ fn a_killed_shell_leaves_nothing() {
     std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut said).expect("a line");
     assert_eq!(said.trim(), name);
     let list = text(&longfat(&["cc", "list"]).stdout);
-    assert!(list.contains(&format!("of process {} (longfat)", shell.id())), "{list}");
+    assert!(list.contains(&format!("private to process {} (longfat)", shell.id())), "{list}");
     shell.kill().expect("SIGKILL");
     shell.wait().expect("its end");
     assert!(within(SOON, || !available().contains(&name)), "{}", available());

@@ -1,27 +1,28 @@
-//! One value for each setting: what several findings say to type must not contradict itself.
+//! Reconciles the findings' values, so that their commands do not contradict each other.
 //!
-//! Rules propose values one namespace at a time, and some copy the host's. In one report the largest value that any finding
-//! needs is the one that all of them set, and a copy of the host's value is a copy of what the report makes of the host.
+//! Rules propose values for one namespace at a time, and some copy the host's. In a report, all findings set
+//! the largest value that any of them needs, and a copy of the host's value uses the value that the report
+//! proposes for the host.
 
 use crate::change::PlacedSetting;
 use crate::facts::HostFacts;
 use crate::finding::{AuditFinding, FindingLevel};
 use result::LinuxSetting;
 
-/// A value that a finding would set.
+/// A value that a finding proposes.
 struct Wanted {
     namespace: String,
     name: String,
     value: String,
-    /// The host's value, not a judgement.
+    /// Whether the value is copied from the host, without a judgement of its merit.
     copied: bool,
-    /// The best of several that were simulated.
+    /// Whether the value is the best of several that were simulated.
     best: bool,
 }
 
-/// Gives every setting one value, writes the commands of that, and drops findings that have nothing left to change, and notes
-/// that only repeat the commands of another finding.
-pub fn settle(host: &HostFacts, findings: &mut Vec<AuditFinding>) {
+/// Gives every setting a single value and rewrites the commands. Drops findings that have nothing left to
+/// change, and notes that only repeat the commands of another finding.
+pub fn reconcile(host: &HostFacts, findings: &mut Vec<AuditFinding>) {
     let wanted: Vec<Wanted> = findings.iter().flat_map(wants).collect();
     let initial = host.initial().map(|ns| ns.name.as_str());
     findings.retain_mut(|finding| {
@@ -57,13 +58,14 @@ fn wants(finding: &AuditFinding) -> impl Iterator<Item = Wanted> {
     })
 }
 
-/// The one value of a setting in a namespace.
+/// Returns the value of a setting in a namespace.
 fn value(wanted: &[Wanted], initial: Option<&str>, namespace: &str, name: &str) -> Option<String> {
     let of_name = || wanted.iter().filter(|w| w.name == name);
     let here = || of_name().filter(|w| w.namespace == namespace);
     let everywhere: Option<Vec<Vec<u64>>> = of_name().map(|w| numbers(&w.value)).collect();
     let Some(everywhere) = everywhere else {
-        // A word: what was simulated, else what was judged here, else what the host is to have, else what it has.
+        // For a word: the best simulated value, else the one a rule proposes here, else the one for the host,
+        // else the host's current value.
         let judged = |namespace: &str| {
             let all = || of_name().filter(|w| w.namespace == namespace && !w.copied);
             all().find(|w| w.best).or(all().next())
@@ -71,7 +73,7 @@ fn value(wanted: &[Wanted], initial: Option<&str>, namespace: &str, name: &str) 
         let host = || initial.and_then(judged);
         return judged(namespace).or_else(host).or(here().next()).map(|w| w.value.clone());
     };
-    // The last number is the limit that findings are about; the others are a namespace's own.
+    // For numbers: the last one is the limit that findings are about; the others are the namespace's own.
     let last = everywhere.iter().filter_map(|n| n.last()).max()?;
     let mut all: Vec<u64> = here()
         .filter_map(|w| numbers(&w.value))
@@ -80,7 +82,7 @@ fn value(wanted: &[Wanted], initial: Option<&str>, namespace: &str, name: &str) 
     Some(all.iter().map(u64::to_string).collect::<Vec<_>>().join(" "))
 }
 
-/// The value as whole numbers; `None` if some word of it is not one.
+/// Parses a value as whole numbers; `None` if a word of it is not a number.
 fn numbers(value: &str) -> Option<Vec<u64>> {
     value.split(' ').map(|word| word.parse().ok()).collect()
 }
@@ -89,8 +91,8 @@ fn changes_nothing(placed: &PlacedSetting) -> bool {
     matches!(&placed.setting, LinuxSetting::Sysctl { from: Some(from), to, .. } if from == to)
 }
 
-/// Drops a note with no commands but those of a problem, or of an earlier note. A problem always stays: it says what the
-/// setting costs, which the other one does not.
+/// Drops a note whose commands are all those of a problem or of an earlier note. A problem always stays,
+/// because it says what the setting costs.
 fn drop_repeated(findings: &mut Vec<AuditFinding>) {
     let all: Vec<(FindingLevel, Vec<String>)> = findings.iter().map(|f| (f.level, f.commands())).collect();
     let mut index = 0;
@@ -111,7 +113,7 @@ mod tests {
     use crate::change::sysctl;
     use crate::facts::NamespaceFacts;
     use crate::finding::FindingLevel::{Note, Problem};
-    use crate::made_up::{clean, host};
+    use crate::fixtures::{clean, host};
 
     const RMEM: &str = "net.ipv4.tcp_rmem";
     const CONTROL: &str = "net.ipv4.tcp_congestion_control";
@@ -124,16 +126,16 @@ mod tests {
         AuditFinding::new(level, ns, "x".into(), "y").with_copied(ns, &[change])
     }
 
-    fn settled(mut findings: Vec<AuditFinding>) -> Vec<(Vec<String>, Vec<String>)> {
-        settle(&host(vec![clean("host"), clean("web"), clean("db")]), &mut findings);
+    fn reconciled_commands(mut findings: Vec<AuditFinding>) -> Vec<(Vec<String>, Vec<String>)> {
+        reconcile(&host(vec![clean("host"), clean("web"), clean("db")]), &mut findings);
         findings.into_iter().map(|f| (f.commands(), f.undo())).collect()
     }
 
     #[test]
-    fn the_largest_value_that_any_finding_needs_is_set_by_all() {
+    fn all_findings_set_the_largest_value_that_one_of_them_needs() {
         let (own, mut web) = (clean("host"), clean("web"));
         web.settings.set(RMEM, "4096 65536 262144");
-        let found = settled(vec![
+        let found = reconciled_commands(vec![
             copied(Problem, &web, sysctl(&web, RMEM, "4096 131072 6291456")),
             finding(Problem, &web, sysctl(&web, RMEM, "4096 65536 3145728")),
             finding(Problem, &own, sysctl(&own, RMEM, "4096 131072 50331648")),
@@ -147,13 +149,13 @@ mod tests {
         assert_eq!(found[2].1, ["sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'"]);
     }
 
-    /// The host has no SACK, which is a problem there: no other namespace is to get that.
+    /// The host has SACK turned off, which is a problem there and must not be copied to other namespaces.
     #[test]
-    fn what_is_wrong_on_the_host_is_not_copied() {
+    fn a_wrong_value_of_the_host_is_not_copied() {
         let (mut own, web) = (clean("host"), clean("web"));
         let sack = "net.ipv4.tcp_sack";
         own.settings.set(sack, "0");
-        let found = settled(vec![
+        let found = reconciled_commands(vec![
             copied(Note, &web, sysctl(&web, sack, "0")),
             finding(Problem, &own, sysctl(&own, sack, 1)),
         ]);
@@ -164,28 +166,31 @@ mod tests {
     }
 
     #[test]
-    fn of_words_the_judged_one_is_set_and_a_copy_is_of_the_new_host() {
+    fn proposed_words_take_precedence_and_copies_use_the_hosts_new_value() {
         let (own, mut web) = (clean("host"), clean("web"));
         web.settings.set(CONTROL, "reno");
         let copy = || copied(Problem, &web, sysctl(&web, CONTROL, "cubic"));
-        let of = |ns: &NamespaceFacts, to: &str| finding(Problem, ns, sysctl(ns, CONTROL, to));
+        let proposal = |ns: &NamespaceFacts, to: &str| finding(Problem, ns, sysctl(ns, CONTROL, to));
         let controls = |found: Vec<AuditFinding>| -> Vec<String> {
-            let commands = settled(found).into_iter().flat_map(|(commands, _)| commands);
+            let commands = reconciled_commands(found).into_iter().flat_map(|(commands, _)| commands);
             commands.filter_map(|c| c.split('=').nth(1).map(str::to_string)).collect()
         };
-        assert_eq!(controls(vec![copy(), of(&own, "bbr")]), ["bbr", "bbr"]);
-        assert_eq!(controls(vec![copy(), of(&web, "vegas"), of(&own, "bbr")]), ["vegas", "vegas", "bbr"]);
+        assert_eq!(controls(vec![copy(), proposal(&own, "bbr")]), ["bbr", "bbr"]);
+        assert_eq!(
+            controls(vec![copy(), proposal(&web, "vegas"), proposal(&own, "bbr")]),
+            ["vegas", "vegas", "bbr"]
+        );
         assert_eq!(controls(vec![copy()]), ["cubic"]);
-        // The host gets what this namespace has already: nothing is left to do here.
-        assert_eq!(controls(vec![copy(), of(&own, "reno")]), ["reno"]);
+        // The host gets the value that this namespace has already, so nothing is left to do here.
+        assert_eq!(controls(vec![copy(), proposal(&own, "reno")]), ["reno"]);
     }
 
     #[test]
-    fn a_note_that_repeats_commands_goes_and_a_problem_stays() {
+    fn a_note_that_repeats_commands_is_dropped_and_a_problem_stays() {
         let web = clean("web");
         let same = |level| finding(level, &web, sysctl(&web, "net.ipv4.tcp_mtu_probing", 1));
-        assert_eq!(settled(vec![same(Note), same(Note)]).len(), 1);
-        assert_eq!(settled(vec![same(Note), same(Problem)]).len(), 1);
-        assert_eq!(settled(vec![same(Problem), same(Problem)]).len(), 2);
+        assert_eq!(reconciled_commands(vec![same(Note), same(Note)]).len(), 1);
+        assert_eq!(reconciled_commands(vec![same(Note), same(Problem)]).len(), 1);
+        assert_eq!(reconciled_commands(vec![same(Problem), same(Problem)]).len(), 2);
     }
 }

@@ -1,12 +1,12 @@
-//! Facts for tests: a namespace in which nothing is wrong.
+//! Facts for tests, of a namespace in which nothing is wrong.
 
 use crate::facts::{DeviceFacts, HostFacts, NamespaceFacts, SocketFacts};
-use crate::settings::{LOOKED_AT, Settings};
+use crate::settings::{SYSCTLS, Settings};
 
-/// One with a link, CUBIC and the kernel's defaults.
+/// Returns a namespace with a link, CUBIC and the kernel's defaults.
 pub fn clean(name: &str) -> NamespaceFacts {
     let mut settings = Settings::default();
-    for (name, value) in LOOKED_AT {
+    for (name, value) in SYSCTLS {
         if let Some(value) = value {
             settings.set(name, value);
         }
@@ -47,7 +47,7 @@ pub fn clean(name: &str) -> NamespaceFacts {
     }
 }
 
-/// A link that is up.
+/// Returns a link that is up.
 pub fn device(name: &str, kind: &str, mtu: u32) -> DeviceFacts {
     DeviceFacts {
         name: name.into(),
@@ -63,7 +63,7 @@ pub fn device(name: &str, kind: &str, mtu: u32) -> DeviceFacts {
     }
 }
 
-/// A connection with this control.
+/// Returns a connection with this congestion control.
 pub fn socket(control: &str) -> SocketFacts {
     SocketFacts {
         local: "10.0.0.1:443".parse().expect("an address"),
@@ -76,7 +76,7 @@ pub fn socket(control: &str) -> SocketFacts {
     }
 }
 
-/// A host of these namespaces.
+/// Returns a host with these namespaces.
 pub fn host(namespaces: Vec<NamespaceFacts>) -> HostFacts {
     HostFacts { kernel: "6.18.0".into(), namespaces, backlog_drops: Some(0), ..HostFacts::default() }
 }
