@@ -1,4 +1,4 @@
-//! `longfat run --operating-point`.
+//! `longfat run --operating-point`: measures the path's operating points.
 
 use crate::args::RunArgs;
 use crate::escape::tell;
@@ -12,7 +12,7 @@ use experiment::{BatchRunner, Progress, Unfinished};
 use scenario::Experiment;
 use std::process::ExitCode;
 
-/// Measures, prints, and draws a plot of each variant.
+/// Measures, prints the curves, and writes a plot of each variant.
 pub fn operating(
     args: &RunArgs,
     experiment: &Experiment,
