@@ -110,9 +110,9 @@ fn a_log_of_ss_gives_the_policer_and_the_senders_congestion_control() {
 }
 
 #[test]
-fn where_the_receiver_s_window_limits_its_buffer_is_what_helps() {
+fn a_receive_window_limit_is_cured_by_a_larger_receive_buffer() {
     let fit = fitted("window.log", WINDOW);
-    // Nothing was lost: no policer is told, and the window is goodput times round trip.
+    // Without loss no policer is found; the window is goodput × RTT.
     assert_eq!(fit["limiter"], "none");
     assert!(off(value(&fit, "receive window")[0], 11.8e3 / 8.0 * 0.0802) < 0.05);
     let kinds = fit["other_kinds"].as_array().unwrap();
