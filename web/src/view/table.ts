@@ -5,7 +5,7 @@ import { groupChoice, groupsOf } from "./groups";
 import { known, t } from "../i18n";
 import type { Figures } from "../model";
 import { count, millis, percent, range, short, withInterval } from "../number";
-import { sorted, tellSort } from "../sort";
+import { sorted, markSorted } from "../sort";
 import type { Entry, Runs } from "../state";
 import { details } from "./details";
 import { choose, clickable, keys, mark, type Line } from "./pick";
@@ -200,7 +200,7 @@ export function table(state: Runs): HTMLElement {
     const order = column ? sorted(rows, column.by, reversed) : rows;
     shown = order.map((row) => lines.find((l) => l.own === row)!);
     body.replaceChildren(...shown.flatMap((l) => [l.tr, ...groupRows(state, l.entry, cols), l.hidden]));
-    tellSort(head, column?.key ?? "", reversed);
+    markSorted(head, column?.key ?? "", reversed);
   };
   arrange();
   state.on("table", arrange);
