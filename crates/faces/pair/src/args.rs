@@ -32,7 +32,7 @@ pub struct PairArgs {
     /// Be the other half: accept QUIC from the peer at this address and forward its connections to --upstream.
     #[arg(long, value_name = "ADDR", requires_all = ["upstream", "key", "peer_key"], conflicts_with_all = ["listen", "pair"])]
     pub pair_listen: Option<SocketAddr>,
-    /// Forward connections to this server, HOST:PORT; may be repeated, then the servers are tried in order.
+    /// Forward connections to this server, HOST:PORT; may be repeated, then the servers are attempts in order.
     #[arg(long, value_name = "ADDR")]
     pub upstream: Vec<proxy::HostPort>,
     /// The file with the private key of this half.

@@ -164,7 +164,7 @@ impl Contract {
         self.packet = packet as f64;
     }
 
-    /// The share of packets that the path loses at any speed; `None` if losses depend on the speed or are too few to tell.
+    /// The share of packets that the path loses at any speed; `None` if losses depend on the speed or are too few to log_event.
     pub fn lossy(&self) -> Option<f64> {
         self.lossy
     }

@@ -1,27 +1,27 @@
-//! Why an end of a pair does not start, or keeps what it had at a reload.
+//! Why an end of a pair does not start, or rejects a reload.
 
 use std::io;
 
-/// Why a pair's end does not start.
+/// Why an end of a pair does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum PairStartError {
-    /// Its key file.
+    /// The key file.
     #[error("pair.key: {path}: {error}")]
     Key {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The problem.
         error: io::Error,
     },
-    /// An address that cannot be listened on.
+    /// An address on which it cannot listen.
     #[error("pair: cannot listen on {at}: {error}")]
     Listen {
         /// The address.
         at: String,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
-    /// The TLS library or the system said no to something else.
+    /// Another error of the TLS library or the system.
     #[error("pair: {0}")]
     Other(String),
 }

@@ -1,4 +1,5 @@
-//! Streams between two ends over loopback: each byte checked, both ways; ends, resets, restarts, keys, datagrams, addresses.
+//! Streams between two ends over loopback, with every byte checked in both directions: ends, resets, restarts, keys, datagrams,
+//! addresses.
 
 use crate::common::*;
 use proxy::{HostPort, PairUpstreamConfig};
@@ -8,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 #[test]
-fn bytes_arrive_as_they_were_sent_whatever_the_control() {
+fn bytes_arrive_unchanged_with_every_control() {
     for cc in ["contract", "bbr3", "bbr-hsr", "bbr", "cubic", "reno"] {
         let mut setting = Setting::new(&format!("bytes-{cc}"), echo());
         setting.near.peers.values_mut().for_each(|peer| peer.cc = cc.into());
@@ -21,7 +22,7 @@ fn bytes_arrive_as_they_were_sent_whatever_the_control() {
 }
 
 #[test]
-fn many_streams_go_side_by_side() {
+fn many_streams_run_in_parallel() {
     let ends = Setting::new("many", echo()).start(None);
     let to = ends.address();
     let threads: Vec<_> =
@@ -30,8 +31,8 @@ fn many_streams_go_side_by_side() {
 }
 
 #[test]
-fn one_direction_ends_and_the_other_goes_on() {
-    // Answers only when the request has ended.
+fn one_direction_can_end_before_the_other() {
+    // Answers only after the request has ended.
     let server = serve(|mut tcp| {
         let mut request = Vec::new();
         tcp.read_to_end(&mut request).expect("ends");
@@ -53,7 +54,7 @@ fn reset(tcp: std::net::TcpStream) {
 }
 
 #[test]
-fn a_reset_is_handed_on_as_a_reset() {
+fn a_reset_is_forwarded() {
     let server = serve(|mut tcp| {
         let _ = tcp.read(&mut [0; 10]);
         reset(tcp);
@@ -64,6 +65,7 @@ fn a_reset_is_handed_on_as_a_reset() {
     assert_eq!(tcp.read(&mut [0; 10]).expect_err("is reset").kind(), ErrorKind::ConnectionReset);
     // And the other way: the server sees it.
     let (tell, told) = std::sync::mpsc::channel();
+    /// In the other direction: the server sees the reset.
     let server = serve(move |mut tcp| {
         let _ = tcp.read(&mut [0; 5]);
         let _ = tell.send(tcp.read(&mut [0; 10]).map_err(|e| e.kind()));
@@ -77,7 +79,7 @@ fn a_reset_is_handed_on_as_a_reset() {
 }
 
 #[test]
-fn what_is_not_read_is_not_taken() {
+fn a_slow_reader_slows_only_its_own_stream() {
     // Reads nothing for a second, then all of it.
     let (tell, told) = std::sync::mpsc::channel();
     let server = serve(move |mut tcp| {
@@ -102,7 +104,7 @@ fn what_is_not_read_is_not_taken() {
 }
 
 #[test]
-fn a_peer_that_comes_back_is_called_again() {
+fn a_restarted_peer_is_connected_to_again() {
     let mut setting = Setting::new("restart", echo());
     let Ends { near, far, events } = setting.start(None);
     let ends = Ends { near, far, events };
@@ -122,7 +124,7 @@ fn a_peer_that_comes_back_is_called_again() {
 }
 
 #[test]
-fn who_has_another_key_is_refused() {
+fn a_peer_with_another_key_is_refused() {
     for end in ["near", "far"] {
         let mut setting = Setting::new(&format!("wrong-{end}"), echo());
         let (_, other) = key("wrong", "other");
@@ -139,7 +141,7 @@ fn who_has_another_key_is_refused() {
 }
 
 #[test]
-fn peers_go_nowhere_but_where_they_may() {
+fn a_peer_can_only_reach_configured_upstreams() {
     let mut setting = Setting::new("nowhere", echo());
     setting.near.listeners.values_mut().for_each(|l| l.upstream = Some("elsewhere".into()));
     let ends = setting.start(None);
@@ -157,7 +159,7 @@ fn servers_are_tried_in_turn() {
 }
 
 #[test]
-fn datagrams_find_their_way_there_and_back() {
+fn datagrams_are_forwarded_in_both_directions() {
     let server = UdpSocket::bind(any()).expect("binds");
     let mut setting = Setting::new("datagrams", server.local_addr().expect("has one"));
     setting.near.listeners.values_mut().for_each(|l| l.udp = true);
@@ -192,7 +194,7 @@ fn datagrams_find_their_way_there_and_back() {
 }
 
 #[test]
-fn a_client_whose_address_changes_goes_on() {
+fn a_link_survives_a_change_of_address() {
     let mut setting = Setting::new("moves", echo());
     let nat = std::cell::RefCell::new(None);
     let through = |quic| {
@@ -216,7 +218,7 @@ fn a_client_whose_address_changes_goes_on() {
 }
 
 #[test]
-fn early_data_is_sent_where_it_is_asked_for_and_nowhere_else() {
+fn early_data_is_only_sent_if_configured() {
     for asked in [false, true] {
         let mut setting = Setting::new(&format!("early-{asked}"), echo());
         for peer in setting.near.peers.values_mut().chain(setting.far.peers.values_mut()) {
