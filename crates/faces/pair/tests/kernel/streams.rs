@@ -63,9 +63,8 @@ fn a_reset_is_forwarded() {
     let mut tcp = connect(ends.address());
     tcp.write_all(b"hello").expect("is sent");
     assert_eq!(tcp.read(&mut [0; 10]).expect_err("is reset").kind(), ErrorKind::ConnectionReset);
-    // And the other way: the server sees it.
     let (tell, told) = std::sync::mpsc::channel();
-    /// In the other direction: the server sees the reset.
+    // In the other direction: the server sees the reset.
     let server = serve(move |mut tcp| {
         let _ = tcp.read(&mut [0; 5]);
         let _ = tell.send(tcp.read(&mut [0; 10]).map_err(|e| e.kind()));
