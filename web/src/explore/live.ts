@@ -3,7 +3,7 @@
 
 import type { Page } from "../model";
 import { CANCELLED, type Engine, type Job } from "./engine";
-import type { Beside, Refusal, RunReply, ScenarioText } from "./model";
+import type { PinnedRun, Refusal, RunReply, ScenarioText } from "./model";
 
 /** Target duration of a coarse run, ms: a slider's reaction is late after 60 ms, and drawing takes a part of them. */
 const COARSE_MS = 20;
@@ -28,7 +28,7 @@ export interface RunRequest {
   scenario: ScenarioText;
   duration: number;
   label: string;
-  beside: Beside[];
+  beside: PinnedRun[];
 }
 
 export interface LiveEvents {

@@ -81,7 +81,7 @@ export interface ScenarioText {
 }
 
 /** A pinned run, which the headline compares with. */
-export interface Beside {
+export interface PinnedRun {
   label: string;
   run: Run;
 }

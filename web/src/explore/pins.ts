@@ -2,7 +2,7 @@
 
 import { Data } from "../data";
 import type { Page, PageStory, Result, Series } from "../model";
-import type { Beside } from "./model";
+import type { PinnedRun } from "./model";
 import type { Result as Ran } from "./live";
 
 export interface Pin {
@@ -25,7 +25,7 @@ export function pinned(ran: Ran, label: string): Pin {
 }
 
 /** Returns the pinned runs as a question to the engine has them. */
-export const comparedWith = (pins: Pin[]): Beside[] => pins.map(({ label, result }) => ({ label, run: result.run }));
+export const comparedWith = (pins: Pin[]): PinnedRun[] => pins.map(({ label, result }) => ({ label, run: result.run }));
 
 /** Combines a run and the pinned runs into a page's data, with a function that returns each series' columns. */
 export function pageOf(ran: Ran, pins: Pin[]): { page: Page; data: (s: Series) => Data } {

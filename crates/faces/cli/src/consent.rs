@@ -7,7 +7,7 @@
 //!
 //! A symbolic link counts as the file it points to. If the current folder is the file system's root, no file is trusted.
 
-use crate::escape::{tell, value};
+use crate::escape::{eprint_escaped, value};
 use crate::load::Source;
 use crate::problem::CliProblem;
 use scenario::ProgramLine;
@@ -32,7 +32,7 @@ pub fn ask(lines: &[ProgramLine], source: &Source) -> Result<(), CliProblem> {
     };
     let asks = *source != Source::Stdin && io::stdin().is_terminal() && io::stderr().is_terminal();
     if asks {
-        tell!("{origin} and starts programs on this machine:\n{}", listed(&lines));
+        eprint_escaped!("{origin} and starts programs on this machine:\n{}", listed(&lines));
         eprint!("start them? [y/N] ");
         return match is_yes(&mut io::stdin().lock()) {
             true => Ok(()),

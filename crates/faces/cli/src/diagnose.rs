@@ -6,7 +6,7 @@ mod qlog;
 mod tap;
 
 use crate::args::DiagnoseArgs;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 use crate::other_input::OtherInput;
 use crate::problem::CliProblem;
 use crate::progress::{Bar, terminal};
@@ -80,7 +80,7 @@ fn finish(
     files.insert_str(0, &folder::skipped_lines(left_out, terminal()));
     if args.json {
         crate::print_json(&diagnosis::diagnosis_json(&d))?;
-        tell!("{files}");
+        eprint_escaped!("{files}");
     } else {
         let blank = if files.is_empty() { "" } else { "\n" };
         let text = text(&d, args.top, terminal(), args.lang.into());

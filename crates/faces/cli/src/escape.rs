@@ -3,9 +3,9 @@
 pub use print::escape::{colored, json, lines, value};
 
 /// Prints a formatted text on standard error, escaped.
-macro_rules! tell {
+macro_rules! eprint_escaped {
     ($($text:tt)*) => {
         eprint!("{}", $crate::escape::lines(&format!($($text)*)))
     };
 }
-pub(crate) use tell;
+pub(crate) use eprint_escaped;

@@ -1,7 +1,7 @@
 //! `longfat export`: writes a scenario as another program's configuration.
 
 use crate::args::{ExportArgs, ExportFormat};
-use crate::escape::{self, tell};
+use crate::escape::{self, eprint_escaped};
 use crate::load::load;
 use crate::problem::CliProblem;
 use app::output::write_new;
@@ -13,9 +13,9 @@ use std::process::ExitCode;
 /// Lists what the file approximates or leaves out, then writes it.
 pub fn export(args: &ExportArgs) -> Result<ExitCode, CliProblem> {
     let loaded = load(&args.scenario, &args.set, args.variant.as_slice(), false)?;
-    let asked =
+    let requested =
         AskedScenario { file: &loaded.name, text: &loaded.text, sets: &args.set, ..AskedScenario::default() };
-    let mut others = asked.variant_names().map_err(|e| CliProblem::scenario(Box::new(e)))?;
+    let mut others = requested.variant_names().map_err(|e| CliProblem::scenario(Box::new(e)))?;
     others.retain(|name| *name != loaded.experiment.variants[0].name);
     let exported = match args.format {
         ExportFormat::Containerlab => import::to_containerlab(&loaded.experiment, &others, &args.image),
@@ -43,10 +43,10 @@ fn print_losses(exported: &Exported) {
         return;
     }
     let carried = exported.count(ExportFate::Carried);
-    tell!(
+    eprint_escaped!(
         "the file lacks parts of the scenario: {carried} parts converted, {near} approximated, {out} left out\n"
     );
     for part in exported.unlike() {
-        tell!("{}\n", escape::value(&part.says()));
+        eprint_escaped!("{}\n", escape::value(&part.says()));
     }
 }

@@ -1,7 +1,7 @@
 //! `longfat fit`: finds a scenario that behaves like a captured path.
 
 use crate::args::FitArgs;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::other_input::OtherInput;
@@ -36,7 +36,7 @@ pub fn fit(args: &FitArgs) -> Result<ExitCode, CliProblem> {
     match written {
         Some(path) => crate::print(&format!("{text}\nwrote {0}\nnext: longfat run {0}\n", path.display()))?,
         None => {
-            tell!("{text}");
+            eprint_escaped!("{text}");
             crate::print(&made.fit.scenario)?;
         }
     }
@@ -82,6 +82,6 @@ pub fn no_fit(capture: &Path, e: &FitError) -> Result<ExitCode, CliProblem> {
         crate::print(&format!("{}\nNo scenario was written.\n", verdict.text(terminal().width)))?;
         return Ok(ExitCode::from(1));
     }
-    tell!("{}: no fit: {e}\n", capture.display());
+    eprint_escaped!("{}: no fit: {e}\n", capture.display());
     Ok(ExitCode::from(1))
 }

@@ -1,7 +1,7 @@
 //! `longfat import`: converts another program's configuration to a scenario, and reports its mistakes.
 
 use crate::args::ImportArgs;
-use crate::escape::{self, tell};
+use crate::escape::{self, eprint_escaped};
 use crate::load::read_beside;
 use crate::problem::CliProblem;
 use crate::regular;
@@ -42,7 +42,7 @@ pub fn import(args: &ImportArgs) -> Result<ExitCode, CliProblem> {
         (true, _) => crate::print_json(&imported.to_json())?,
         (false, Some(_)) => crate::print(&report)?,
         (false, None) => {
-            tell!("{report}");
+            eprint_escaped!("{report}");
             crate::print(&imported.toml)?;
         }
     }

@@ -1,6 +1,6 @@
 //! Loads scenarios from a file or standard input, with a notice when a built-in example is used instead of a file.
 
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
 use std::path::Path;
 
@@ -11,7 +11,9 @@ pub fn source(path: &Path) -> Result<ScenarioSource, CliProblem> {
     let read = ScenarioSource::read(path)?;
     if read.source == Source::BuiltIn {
         let (name, own) = (path.display(), read.name.trim_end_matches(".toml"));
-        tell!("longfat: no file {name}: using the built-in example (`longfat examples show {own}`)\n");
+        eprint_escaped!(
+            "longfat: no file {name}: using the built-in example (`longfat examples show {own}`)\n"
+        );
     }
     Ok(read)
 }

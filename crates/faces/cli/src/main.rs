@@ -41,7 +41,7 @@ mod work;
 use app::{budget, identity, regular, settings, warn};
 use args::{Cli, Command, Described};
 use clap::Parser;
-use escape::tell;
+use escape::eprint_escaped;
 use problem::CliProblem;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         // Help and version need no escaping; an error quotes what was typed.
         Err(e) if !e.use_stderr() => e.exit(),
         Err(e) => {
-            tell!("{}", e.render());
+            eprint_escaped!("{}", e.render());
             return ExitCode::from(2);
         }
     };
@@ -91,7 +91,7 @@ fn main() -> ExitCode {
         }
     };
     done.unwrap_or_else(|problem| {
-        tell!("{problem}");
+        eprint_escaped!("{problem}");
         ExitCode::from(problem.exit_code())
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::args::{LimiterArg, NewArgs};
 use crate::args::{control, goal};
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
 use app::expect::share;
 use app::output::write_new;
@@ -24,7 +24,7 @@ pub fn new(args: &NewArgs) -> Result<ExitCode, CliProblem> {
     let answers = Answers::of(args, &mut Questioner { asks, input: &mut io::stdin().lock() })?;
     let experiment = answers.experiment()?;
     let text = experiment.to_toml();
-    experiment.warnings().iter().for_each(|w| tell!("warning: {w}\n"));
+    experiment.warnings().iter().for_each(|w| eprint_escaped!("warning: {w}\n"));
     let default = || PathBuf::from(format!("{}.toml", answers.name));
     let path = args.output.clone().unwrap_or_else(default);
     if path == Path::new("-") {
@@ -81,7 +81,7 @@ impl Questioner<'_> {
             let mut line = String::new();
             if self.asks {
                 let shown = if default.is_empty() { "-" } else { default };
-                tell!("{question} [{shown}]: ");
+                eprint_escaped!("{question} [{shown}]: ");
                 let _ = io::stderr().flush();
                 let read = self.input.read_line(&mut line);
                 if read.map_err(|e| CliProblem::io("standard input".into(), e))? == 0 {
@@ -94,7 +94,7 @@ impl Questioner<'_> {
             let answer = if answer.is_empty() { default } else { answer };
             match read(answer) {
                 Ok(value) => return Ok(value),
-                Err(why) if self.asks => tell!("  {why}\n"),
+                Err(why) if self.asks => eprint_escaped!("  {why}\n"),
                 Err(why) => return Err(CliProblem::usage(format!("{question}: {why}"))),
             }
         }
@@ -261,9 +261,9 @@ mod tests {
         }
     }
 
-    fn answered(line: &str, said: Option<&str>) -> Result<Experiment, String> {
-        let mut input = said.unwrap_or_default().as_bytes();
-        let mut asker = Questioner { asks: said.is_some(), input: &mut input };
+    fn answered(line: &str, given: Option<&str>) -> Result<Experiment, String> {
+        let mut input = given.unwrap_or_default().as_bytes();
+        let mut asker = Questioner { asks: given.is_some(), input: &mut input };
         let answers = Answers::of(&args(line), &mut asker).map_err(|e| e.to_string())?;
         answers.experiment().map_err(|e| e.to_string())
     }
@@ -302,8 +302,8 @@ mod tests {
     fn an_invalid_answer_is_asked_for_again_and_an_empty_one_is_the_default() {
         let e = answered("--rtt 80ms", Some("fence\nshaper\n\n20kB\n")).unwrap_err();
         assert!(e.contains("ended before the last answer"), "{e}");
-        let said = "fence\nshaper\n\n20kB\n50\n1 %\n2\ncubic, vegas\n\n10s\nmine\n";
-        let e = answered("--rtt 80ms", Some(said)).unwrap();
+        let given = "fence\nshaper\n\n20kB\n50\n1 %\n2\ncubic, vegas\n\n10s\nmine\n";
+        let e = answered("--rtt 80ms", Some(given)).unwrap();
         assert_eq!((e.name.as_str(), e.variants.len()), ("mine", 4));
         assert_eq!(e.variants[3].name, "fq-codel-vegas");
     }

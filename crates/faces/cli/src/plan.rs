@@ -1,7 +1,7 @@
 //! `longfat plan`: finds the changes that make a scenario's flows faster.
 
 use crate::args::PlanArgs;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load::load;
@@ -55,11 +55,11 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
     let commands = commands(args, &plan)?;
     if let Some(file) = &args.svg {
         let file = write_file(file, advise::pareto_svg(&plan).as_bytes())?;
-        tell!("{}\n", file.display());
+        eprint_escaped!("{}\n", file.display());
     }
     if let Some(file) = &args.html {
         let file = write_file(file, advise::page(&plan).as_bytes())?;
-        tell!("{}\n", file.display());
+        eprint_escaped!("{}\n", file.display());
     }
     if args.json {
         crate::print_json(&advise::to_json(&plan))?;
@@ -96,7 +96,7 @@ fn from_measurement(args: &PlanArgs) -> Result<Result<Planned, FitError>, CliPro
     let source = (args.scenario.as_path(), args.variant.as_deref());
     let made = crate::fit::made(source, PacketFilter::default(), args.jobs, !args.no_progress)?;
     Ok(made.map(|made| {
-        tell!("{}\n", made.fit.headline);
+        eprint_escaped!("{}\n", made.fit.headline);
         Planned::of_fit(made)
     }))
 }

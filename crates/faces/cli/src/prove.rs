@@ -1,7 +1,7 @@
 //! `longfat plan --prove`: measures the first cures on this machine's kernel. A cure is applied by the printed commands if
 //! this kernel supports them, else by changing the scenario.
 
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
 use advise::{CureOption, CureProof, Lever, MadePlan};
 use lab::{LabError, LabOptions, LabScript};
@@ -54,7 +54,7 @@ pub fn prove(scenario: &Scenario, made: &mut MadePlan, count: usize) -> Result<(
         let then = match measure(&done)? {
             Ok(then) => then,
             Err(why) => {
-                tell!("not proved: {}: {why}\n", cure.name);
+                eprint_escaped!("not proved: {}: {why}\n", cure.name);
                 continue;
             }
         };

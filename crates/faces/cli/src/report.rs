@@ -2,7 +2,7 @@
 
 use crate::args::ReportArgs;
 use crate::draw::{counted, plots};
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 use crate::identity::ids_of_page;
 use crate::problem::CliProblem;
 use crate::regular;
@@ -201,7 +201,7 @@ impl DamageReport {
         let folder = folder.display().to_string();
         std::panic::set_hook(Box::new(move |_| {
             let why = "a Parquet file in this folder is damaged: run again, or remove the folder".into();
-            tell!("{}", CliProblem::result(folder.clone(), why));
+            eprint_escaped!("{}", CliProblem::result(folder.clone(), why));
             std::process::exit(2)
         }));
         DamageReport
@@ -266,9 +266,12 @@ mod tests {
             ["report::tests::a_panic_on_a_damaged_file_ends_with_exit_code_2", "--exact", "--nocapture"];
         let mut again = std::process::Command::new(std::env::current_exe().unwrap());
         let out = again.args(test).env("REPORT_PANICS", "1").output().unwrap();
-        let said = String::from_utf8(out.stderr).unwrap();
-        assert_eq!(out.status.code(), Some(2), "{said}");
-        assert!(said.starts_with("error: a\\u{1b}b: a Parquet file in this folder is damaged"), "{said}");
+        let printed = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{printed}");
+        assert!(
+            printed.starts_with("error: a\\u{1b}b: a Parquet file in this folder is damaged"),
+            "{printed}"
+        );
         // After the guard is dropped, a panic is an ordinary panic.
         drop(DamageReport::of(Path::new("a")));
         assert!(std::panic::catch_unwind(|| panic!("on purpose")).is_err());

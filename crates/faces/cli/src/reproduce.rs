@@ -1,7 +1,7 @@
 //! `longfat reproduce`: repeats published studies.
 
 use crate::args::ReproduceArgs;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load::read_beside;
@@ -76,11 +76,11 @@ fn finish(args: &ReproduceArgs, made: &Reproduction) -> Result<ExitCode, CliProb
 fn show(args: &ReproduceArgs, made: &Reproduction) -> Result<(), CliProblem> {
     if let Some(file) = &args.html {
         let file = write_file(file, app::reproduce::page(made).as_bytes())?;
-        tell!("{}\n", file.display());
+        eprint_escaped!("{}\n", file.display());
     }
     if let Some(file) = &args.markdown {
         let file = write_file(file, app::reproduce::markdown(made).as_bytes())?;
-        tell!("{}\n", file.display());
+        eprint_escaped!("{}\n", file.display());
     }
     if args.json {
         crate::print_json(&app::reproduce::to_json(made))
@@ -165,9 +165,9 @@ fn refuse_programs(
             let Ok(text) = source(name) else { continue };
             let sets = table.overrides_of(row);
             let variants = row.variant.as_slice();
-            let asked =
+            let requested =
                 AskedScenario { file: name, text: &text, sets: &sets, variants, ..AskedScenario::default() };
-            let lines = asked.programs().map_err(|e| CliProblem::scenario(Box::new(e)))?;
+            let lines = requested.programs().map_err(|e| CliProblem::scenario(Box::new(e)))?;
             if let Some(line) = lines.first() {
                 let why = format!(
                     "nothing was run: {}.{} starts a program ({}: `{}`), which a study must not; `longfat run {name} --on \

@@ -4,7 +4,7 @@ use crate::args::{ClockArg, GroupArg, RunArgs};
 use crate::budget::{self, Budget};
 use crate::consent;
 use crate::draw::{counted, plots};
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 use crate::identity::run_id;
 use crate::load::{ReadScenario, load};
 use crate::operating;
@@ -59,21 +59,21 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let mut warnings = warn::of_scenario(&experiment);
     warnings.extend(thinned);
     warnings.extend(single);
-    warnings.iter().for_each(|(warning, _)| tell!("warning: {warning}\n"));
-    budget.told(cores).iter().for_each(|line| tell!("longfat: {line}\n"));
+    warnings.iter().for_each(|(warning, _)| eprint_escaped!("warning: {warning}\n"));
+    budget.told(cores).iter().for_each(|line| eprint_escaped!("longfat: {line}\n"));
     let (started, begun) = (SystemTime::now(), Instant::now());
     let Worked { outcomes, missing, signal, answers } = work.play()?;
     let elapsed = begun.elapsed().as_secs_f64();
     if let Some(missing) = &missing {
         let kind = if signal.is_some() { "ended-early" } else { "run-failed" };
         let warning = warn::told(kind, "", &[("missing", missing.clone())]);
-        tell!("warning: {}; --resume continues\n", warning.0);
+        eprint_escaped!("warning: {}; --resume continues\n", warning.0);
         warnings.push(warning);
     }
     let printed = warnings.len();
     let mut run =
         run_summary(SummaryWish::of(&experiment, &work.order), &outcomes, warnings, missing.is_some());
-    run.warnings[printed..].iter().for_each(|untrusted| tell!("warning: {untrusted}\n"));
+    run.warnings[printed..].iter().for_each(|untrusted| eprint_escaped!("warning: {untrusted}\n"));
     run.expectations = expect::hold(&expected, &run);
     if run.variants.is_empty() {
         return Ok(exit_code(args, &run, signal));
@@ -133,7 +133,7 @@ fn router_view(args: &RunArgs, experiment: &Experiment, run: &Run, answers: &[(S
 fn show_again(args: &RunArgs, folder: &Path, expected: &[expect::Expected]) -> Result<ExitCode, CliProblem> {
     let Folder { mut run, series, .. } = Folder::read(folder, String::new(), false)?;
     run.expectations = expect::hold(expected, &run);
-    run.warnings.iter().for_each(|warning| tell!("warning: {warning}\n"));
+    run.warnings.iter().for_each(|warning| eprint_escaped!("warning: {warning}\n"));
     let series: Vec<&[FlowSeries]> = series.iter().map(|s| &s.flows[..]).collect();
     let kept = format!("all runs are complete already: {} is unchanged\n", folder.display());
     show(args, &run, &series, &kept)?;
@@ -145,7 +145,7 @@ fn exit_code(args: &RunArgs, run: &Run, signal: Option<i32>) -> ExitCode {
     let idle = |v: &&VariantResult| !v.flows.is_empty() && v.flows.iter().all(|f| f.delivered_bytes == 0);
     let idle: Vec<&str> = run.variants.iter().filter(idle).map(|v| v.name.as_str()).collect();
     if !idle.is_empty() {
-        tell!("no data arrived in: {}\n", idle.join(", "));
+        eprint_escaped!("no data arrived in: {}\n", idle.join(", "));
     }
     let untrusted = args.strict && run.variants.iter().any(|v| v.trust.as_ref().is_some_and(|t| !t.reliable));
     // After a component has died, the numbers are not those of this scenario.
@@ -174,7 +174,7 @@ fn show(args: &RunArgs, run: &Run, series: &[&[FlowSeries]], kept: &str) -> Resu
     let expectations = expect::lines(&run.expectations);
     if args.json {
         crate::print_json(&to_json(run))?;
-        tell!("{expectations}{kept}");
+        eprint_escaped!("{expectations}{kept}");
         return Ok(());
     }
     let style = Style { grouping: GroupArg::grouping(args.group), ..terminal() };

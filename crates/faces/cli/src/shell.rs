@@ -2,7 +2,7 @@
 
 use crate::args::ShellArgs;
 use crate::consent;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load;
@@ -33,7 +33,7 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
         consent::ask(&loaded.programs(&args.set, &chosen)?, &loaded.source)?;
     }
     if args.variant.is_none() && names.len() > 1 {
-        tell!(
+        eprint_escaped!(
             "longfat: variant {}; choose another with --variant: {}\n",
             variant.name,
             names[1..].join(", ")
@@ -45,9 +45,9 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
     };
     let serve = args.serve.iter().map(|text| serve(scenario, text)).collect::<Result<_, _>>()?;
     if args.command.is_empty() && io::stdin().is_terminal() {
-        tell!("{}", greeting(scenario, &variant.name, host));
+        eprint_escaped!("{}", greeting(scenario, &variant.name, host));
     }
-    let mut notice = |text: &str| tell!("longfat: {text}\n");
+    let mut notice = |text: &str| eprint_escaped!("longfat: {text}\n");
     let options = ShellOptions {
         seed: args.seed.unwrap_or(scenario.seed),
         host,

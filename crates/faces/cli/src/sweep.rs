@@ -1,7 +1,7 @@
 //! `longfat sweep`: runs every combination of values into one dataset.
 
 use crate::args::SweepArgs;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load;
@@ -37,7 +37,9 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode, CliProblem> {
         Err(SweepError::Io(e)) => return Err(at(e)),
         Err(SweepError::Stopped) => {
             let (kept, folder) = (held.kept(), folder.display());
-            tell!("longfat: {kept} finished cells are in {folder}; run the same command to continue\n");
+            eprint_escaped!(
+                "longfat: {kept} finished cells are in {folder}; run the same command to continue\n"
+            );
             return Ok(ExitCode::from(128 + lab::interrupted().unwrap_or(2) as u8));
         }
     }
@@ -78,7 +80,7 @@ fn show(
     let kept = format!("dataset in {} (cells.parquet, flows.parquet; open report.html)\n", folder.display());
     if args.json {
         crate::print_json(json)?;
-        tell!("{kept}");
+        eprint_escaped!("{kept}");
         return Ok(());
     }
     let shown = ShownSweep::of(held.grid(), held.scenario(), rows);

@@ -2,7 +2,7 @@
 
 use crate::args::RunArgs;
 use crate::budget;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::preflight;
@@ -75,7 +75,7 @@ impl<'a> Work<'a> {
             )),
             (None, FolderState::Same { complete: true }) => Ok(self.args.resume),
             (Some(None), _) if !self.args.resume => {
-                tell!(
+                eprint_escaped!(
                     "longfat: {folder} holds finished runs of an interrupted command; --resume would keep them\n"
                 );
                 Ok(false)
@@ -93,7 +93,7 @@ impl<'a> Work<'a> {
         let jobs = self.order.jobs(self.experiment).len();
         let done = if self.args.resume { self.kept.load(&self.order, self.experiment) } else { Vec::new() };
         if self.args.resume {
-            tell!("longfat: {} of {jobs} runs are complete already\n", done.len());
+            eprint_escaped!("longfat: {} of {jobs} runs are complete already\n", done.len());
         }
         // A single run has nothing to resume.
         let keeps = jobs > 1;
@@ -122,13 +122,13 @@ impl<'a> Work<'a> {
         let outcomes = experiment::run(self.experiment, &self.order, hooks);
         bar.clear();
         if let Some(warning) = self.kept.take_warning() {
-            tell!("warning: {warning}\n");
+            eprint_escaped!("warning: {warning}\n");
         }
         for outcome in outcomes.variants.iter().flat_map(|v| &v.outcomes) {
             let deaths = report::deaths_of(&outcome.variant, report::Lang::En);
-            deaths.iter().for_each(|death| tell!("error: {}: {death}\n", outcome.variant.name));
+            deaths.iter().for_each(|death| eprint_escaped!("error: {}: {death}\n", outcome.variant.name));
         }
-        outcomes.notices.iter().for_each(|n| tell!("kernel, {}: {}\n", n.variant, n.text));
+        outcomes.notices.iter().for_each(|n| eprint_escaped!("kernel, {}: {}\n", n.variant, n.text));
         let answers = answers.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.ended(outcomes, folders.as_ref()).map(|worked| Worked { answers, ..worked })
     }
@@ -145,11 +145,11 @@ impl<'a> Work<'a> {
             let folder =
                 folders.map(|f| f.of(&self.order.label(self.experiment, &run.job)).display().to_string());
             if some {
-                tell!("{which}: ");
+                eprint_escaped!("{which}: ");
             }
             problems.push(CliProblem::of_run(run.failure, folder.unwrap_or_default()));
             if some && let Some(problem) = problems.last() {
-                tell!("{problem}");
+                eprint_escaped!("{problem}");
             }
         }
         if !some && !problems.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::{exit_code, filter, read, write};
 use crate::args::DiagnoseArgs;
-use crate::escape::{tell, value};
+use crate::escape::{eprint_escaped, value};
 use crate::problem::CliProblem;
 use crate::progress::terminal;
 use app::diagnose::{CaptureSource, listing, none};
@@ -78,7 +78,7 @@ pub fn diagnose(args: &DiagnoseArgs, dir: &Path) -> Result<ExitCode, CliProblem>
         let list: Vec<String> = all.iter().map(diagnosis::diagnosis_json).collect();
         let list: Vec<&str> = list.iter().map(|json| json.trim_end()).collect();
         crate::print_json(&format!("[\n{}\n]\n", list.join(",\n")))?;
-        tell!("{}{written}", skipped_lines(&skipped, style));
+        eprint_escaped!("{}{written}", skipped_lines(&skipped, style));
     } else {
         let lang = args.lang.into();
         let heads: String = all.iter().map(|d| head(d, style, lang)).collect();

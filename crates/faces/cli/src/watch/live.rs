@@ -3,7 +3,7 @@
 use super::as_diagnose;
 use crate::args::{DiagnoseArgs, WatchArgs};
 use crate::diagnose::{exit_code, keeping, taken, write};
-use crate::escape::{self, tell};
+use crate::escape::{self, eprint_escaped};
 use crate::problem::CliProblem;
 use crate::progress::terminal;
 use crate::regular::NewFile;
@@ -106,13 +106,13 @@ fn finish(
             files += &format!("{path}\n");
         }
         (_, Some(why)) => {
-            tell!("error: {}: {why}\n", args.write.as_deref().unwrap_or(Path::new("-")).display())
+            eprint_escaped!("error: {}: {why}\n", args.write.as_deref().unwrap_or(Path::new("-")).display())
         }
         (None, None) => {}
     }
     if args.json {
         crate::print_json(&diagnosis::diagnosis_json(&d))?;
-        tell!("{files}");
+        eprint_escaped!("{files}");
     } else {
         let style = if wraps { error_terminal() } else { terminal() };
         let first =
@@ -167,7 +167,7 @@ const TERM: i32 = 15;
 /// Starts the program; on failure returns the exit code that a shell would.
 fn started(command: &[OsString]) -> Result<Child, ExitCode> {
     Command::new(&command[0]).args(&command[1..]).spawn().map_err(|e| {
-        tell!("error: {}: {e}\n", command[0].to_string_lossy());
+        eprint_escaped!("error: {}: {e}\n", command[0].to_string_lossy());
         ExitCode::from(if e.kind() == ErrorKind::NotFound { 127 } else { 126 })
     })
 }

@@ -136,7 +136,7 @@ fn a_scenario_from_here_or_allowed_or_without_programs_needs_no_consent() {
 /// `script` (util-linux) makes the terminal.
 #[test]
 fn on_a_terminal_the_user_is_asked_and_no_is_the_default() {
-    let p = Place::new("asked");
+    let p = Place::new("prompt");
     for (answer, started) in [("\n", false), ("n\n", false), ("y\n", true)] {
         let line = format!("{} run {} --on kernel", env!("CARGO_BIN_EXE_longfat"), text(&p.elsewhere));
         let mut script = Command::new("script");
@@ -145,16 +145,16 @@ fn on_a_terminal_the_user_is_asked_and_no_is_the_default() {
         let Ok(mut child) = child else { return eprintln!("SKIPPED, there is no script(1)") };
         child.stdin.take().unwrap().write_all(answer.as_bytes()).unwrap();
         let out = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&out.stdout);
-        assert_eq!(out.status.code(), Some(2), "{said}");
+        let output = String::from_utf8_lossy(&out.stdout);
+        assert_eq!(out.status.code(), Some(2), "{output}");
         assert!(
-            said.contains("start them? [y/N]") && said.contains("flows.f.tool: no-such-program"),
-            "{said}"
+            output.contains("start them? [y/N]") && output.contains("flows.f.tool: no-such-program"),
+            "{output}"
         );
         assert_eq!(
-            (said.contains(MISSING), said.contains("nothing was started")),
+            (output.contains(MISSING), output.contains("nothing was started")),
             (started, !started),
-            "{said}"
+            "{output}"
         );
     }
 }

@@ -108,14 +108,14 @@ fn captures_of_both_ends_show_exactly_what_was_lost() {
     }
     let text = stdout(&place.longfat(&["diagnose", "office.pcap", "dc.pcap", "--both-ends"]));
     assert!(text.contains("as both show") && text.contains("connections in both: 1"), "{text}");
-    for (args, said) in [
+    for (args, printed) in [
         (&["office.pcap", "dc.pcap"][..], "--both-ends"),
         (&["office.pcap", "--both-ends"], "OTHER"),
         (&["office.pcap", ".", "--both-ends"], "takes two capture files"),
         (&["office.pcap", "none.pcap", "--both-ends"], "none.pcap"),
     ] {
         let out = place.longfat(&[&["diagnose"], args].concat());
-        assert!(out.status.code() == Some(2) && stderr(&out).contains(said), "{args:?}: {}", stderr(&out));
+        assert!(out.status.code() == Some(2) && stderr(&out).contains(printed), "{args:?}: {}", stderr(&out));
     }
 }
 
@@ -175,8 +175,8 @@ fn a_qlog_limited_by_flow_control_advises_more_credit() {
     assert_eq!(bulk(&d)["notes"], serde_json::json!(["qlog", "qlog-cut"]));
     place.file("bad.sqlog", whole.replacen("\"time\":0,", "\"time\":\"noon\",", 1));
     let out = place.longfat(&["diagnose", "--qlog", "bad.sqlog"]);
-    let said = "bad.sqlog: line 2, event `transport:packet_received`: its time is";
-    assert!(out.status.code() == Some(2) && stderr(&out).contains(said), "{}", stderr(&out));
+    let printed = "bad.sqlog: line 2, event `transport:packet_received`: its time is";
+    assert!(out.status.code() == Some(2) && stderr(&out).contains(printed), "{}", stderr(&out));
 }
 
 /// The capture has a client's Initial, the server's 30 ms later, and 1-RTT packets; only the client's log shows losses.
@@ -274,13 +274,13 @@ fn a_capture_lists_quic_flows_and_a_qlog_adds_their_losses() {
     done(&place.longfat(&["diagnose", "--qlog", "client.sqlog", "--report", "qlog.html", "--json"]));
     assert!(String::from_utf8_lossy(&place.read("qlog.html")).contains("longfat-diagnosis/3"));
     place.file("bad.qlog", "{}");
-    for (args, said) in [
+    for (args, printed) in [
         (&["--qlog", "bad.qlog"][..], "bad.qlog: not a qlog: line 1"),
         (&["--qlog", "client.sqlog", "--port", "443"], "--qlog alone has none"),
         (&[], "<CAPTURE>"),
     ] {
         let out = place.longfat(&[&["diagnose"], args].concat());
-        assert!(out.status.code() == Some(2) && stderr(&out).contains(said), "{args:?}: {}", stderr(&out));
+        assert!(out.status.code() == Some(2) && stderr(&out).contains(printed), "{args:?}: {}", stderr(&out));
     }
 }
 
@@ -537,7 +537,7 @@ fn a_filter_keeps_matching_packets_and_counts_the_others() {
     }
     let text = stdout(&place.longfat(&["diagnose", "a.pcap", "--port", "1024"]));
     assert!(text.replace('\n', " ").contains("tcp left out by the filter 9"), "{text}");
-    for (args, said) in [
+    for (args, printed) in [
         (&["--host", "192.0.2.1"][..], "matches none of the 10 TCP packets"),
         (&["--from", "11"], "matches none"),
         (&["--host", "10.0.0.0/40"], "0 to 32"),
@@ -547,7 +547,7 @@ fn a_filter_keeps_matching_packets_and_counts_the_others() {
     ] {
         let out = place.longfat(&[&all, args].concat());
         assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""), "{args:?}");
-        assert!(stderr(&out).contains(said), "{args:?}: {}", stderr(&out));
+        assert!(stderr(&out).contains(printed), "{args:?}: {}", stderr(&out));
     }
 }
 
@@ -587,7 +587,7 @@ fn captures_of_a_folder_are_diagnosed_and_other_files_are_listed_as_skipped() {
     // A damaged capture makes the exit code 1.
     place.file("caps/c.pcap", &early[..early.len() - 1]);
     assert_eq!(place.longfat(&["diagnose", "caps"]).status.code(), Some(1));
-    for (args, said) in [
+    for (args, printed) in [
         (&["caps", "--flow", "0"][..], "--flow needs a single capture"),
         (&["caps", "--report", "a.html"], "--report needs a single capture"),
         (&["caps", "--port", "9"], "matches none of the 7 TCP packets"),
@@ -596,7 +596,7 @@ fn captures_of_a_folder_are_diagnosed_and_other_files_are_listed_as_skipped() {
     ] {
         let out = place.longfat(&[&["diagnose"], args].concat());
         assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""), "{args:?}");
-        assert!(stderr(&out).contains(said), "{args:?}: {}", stderr(&out));
+        assert!(stderr(&out).contains(printed), "{args:?}: {}", stderr(&out));
     }
 }
 

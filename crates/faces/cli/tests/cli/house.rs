@@ -109,14 +109,14 @@ fn the_glossary_is_short() {
 #[test]
 fn the_version_names_the_commit() {
     let out = Command::new(env!("CARGO_BIN_EXE_longfat")).arg("--version").output().expect("runs");
-    let said = String::from_utf8(out.stdout).expect("UTF-8");
+    let printed = String::from_utf8(out.stdout).expect("UTF-8");
     let version = env!("CARGO_PKG_VERSION");
     // The commit that the build script found: none without git and outside an archive.
     let Some(commit) = option_env!("LONGFAT_COMMIT") else {
-        return assert_eq!(said, format!("longfat {version}\n"));
+        return assert_eq!(printed, format!("longfat {version}\n"));
     };
     let expected = format!("longfat {version} ({}", &commit[..commit.len().min(12)]);
-    assert!(said.starts_with(&expected), "{said:?} of {expected:?}");
+    assert!(printed.starts_with(&expected), "{printed:?} of {expected:?}");
     let git = |args: &[&str]| Command::new("git").args(args).current_dir(root()).output();
     // In a clone the commit is HEAD or an ancestor, as there may be newer commits.
     if root().join(".git").exists() && std::env::var_os("LONGFAT_COMMIT").is_none() {

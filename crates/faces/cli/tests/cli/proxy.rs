@@ -108,7 +108,7 @@ fn options_of_a_pair_are_refused_with_the_command_line_of_longfat_pair() {
     let key = "00".repeat(32);
     let peer = format!("[pair.peers.p]\nkey = \"{key}\"\naddress = \"127.0.0.1:1\"\n");
     fs::write(&file, format!("[pair]\nkey = \"own.key\"\n{peer}")).expect("writes");
-    let said = |path: &Path, arguments: &[&str]| {
+    let stderr_of = |path: &Path, arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longfat"));
         let done = command.arg("proxy").args(arguments).env("PATH", path).output().expect("runs");
         assert_eq!(done.status.code(), Some(2), "{arguments:?}");
@@ -119,12 +119,12 @@ fn options_of_a_pair_are_refused_with_the_command_line_of_longfat_pair() {
     fs::write(with.join("longfat-pair"), "").expect("writes");
     let near = ["--listen", ":8443", "--pair", "a:4433", "--key", "my key", "--peer-key", &key];
     let line = format!("longfat-pair --listen :8443 --pair a:4433 --key 'my key' --peer-key {key}\n");
-    let text = said(&with, &near);
+    let text = stderr_of(&with, &near);
     assert!(text.contains("longfat-pair: run\n") && text.ends_with(&format!("  {line}")), "{text}");
-    let text = said(&without, &near);
+    let text = stderr_of(&without, &near);
     assert!(text.contains("longfat-pair") && text.ends_with(&line), "{text}");
-    assert!(said(&with, &["--make-key", "near.key"]).ends_with("  longfat-pair --make-key near.key\n"));
-    let text = said(&with, &["--config", file.to_str().expect("UTF-8"), "--check"]);
+    assert!(stderr_of(&with, &["--make-key", "near.key"]).ends_with("  longfat-pair --make-key near.key\n"));
+    let text = stderr_of(&with, &["--config", file.to_str().expect("UTF-8"), "--check"]);
     assert!(
         text.contains("[pair]") && text.ends_with(&format!("longfat-pair --config {}\n", file.display())),
         "{text}"

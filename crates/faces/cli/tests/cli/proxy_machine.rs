@@ -122,8 +122,11 @@ fn connections_wait_in_the_managers_socket_while_no_proxy_runs() {
     }
     // Without a passed socket of that name the proxy fails.
     let done = Command::new(LONGFAT).args(["proxy", "--config", &config]).output().expect("it runs");
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(!done.status.success() && said.contains("systemd has handed over no socket `office`"), "{said}");
+    let printed = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(
+        !done.status.success() && printed.contains("systemd has handed over no socket `office`"),
+        "{printed}"
+    );
 }
 
 #[test]

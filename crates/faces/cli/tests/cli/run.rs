@@ -162,22 +162,25 @@ fn a_short_scenario_is_repeated_by_default_and_a_long_one_warns_that_it_is_not()
         assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
         (json(&stdout(&done)), stderr(&done))
     };
-    let (default, said) = run("default", &[]);
+    let (default, printed) = run("default", &[]);
     let repeats = &default["variants"][0]["repeats"];
     assert_eq!((&repeats["n"], &repeats["seeds"]), (&5.into(), &vec![7, 8, 9, 10, 11].into()));
     assert_eq!(repeats["values"]["goodput"].as_array().map(Vec::len), Some(5));
-    assert!(!said.contains("one run"), "{said}");
+    assert!(!printed.contains("one run"), "{printed}");
     let (five, _) = run("five", &["--repeat", "5"]);
     assert_eq!(five["variants"], default["variants"]);
     for args in [&["--repeat", "1"][..], &["--pcap", "caps"]] {
-        let (once, said) = run(args[0].trim_start_matches('-'), args);
-        assert!(once["variants"][0]["repeats"].is_null() && !said.contains("one run"), "{said}");
+        let (once, printed) = run(args[0].trim_start_matches('-'), args);
+        assert!(once["variants"][0]["repeats"].is_null() && !printed.contains("one run"), "{printed}");
     }
     // A path without a rate limit would carry what windows allow, 28 million packets in 100 s, so make it lossy.
     let loses = "links.wan.forward.policer={ kind = \"loss\", probability = 0.3 }";
-    let (long, said) = run("long", &["--set", "duration=100s", "--set", "sample=1s", "--set", loses]);
+    let (long, printed) = run("long", &["--set", "duration=100s", "--set", "sample=1s", "--set", loses]);
     assert!(long["variants"][0]["repeats"].is_null());
-    assert!(said.contains("warning: one run of each variant") && said.contains("`--repeat 3`"), "{said}");
+    assert!(
+        printed.contains("warning: one run of each variant") && printed.contains("`--repeat 3`"),
+        "{printed}"
+    );
     let kinds: Vec<&str> =
         long["warned"].as_array().unwrap().iter().filter_map(|w| w["kind"].as_str()).collect();
     assert!(kinds.contains(&"once"), "{kinds:?}");

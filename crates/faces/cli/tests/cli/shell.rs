@@ -112,14 +112,14 @@ via = ["pep"]
     };
     let shell = refused(&["shell", "s.toml", "--flows", "--", "true"]);
     let run = refused(&["run", "s.toml", "--on", "kernel", "--no-progress"]);
-    for said in [&shell, &run] {
+    for printed in [&shell, &run] {
         for wanted in
             ["flows.f.tool: there is no curl", "relays.pep.tool: there is no haproxy", "hosts.b.services.0: "]
         {
-            assert!(said.contains(wanted), "no `{wanted}` in {said}");
+            assert!(printed.contains(wanted), "no `{wanted}` in {printed}");
         }
-        let last = said.lines().last().unwrap_or_default();
-        assert!(last.contains("apt-get install ") && last.contains("curl haproxy iproute2"), "{said}");
+        let last = printed.lines().last().unwrap_or_default();
+        assert!(last.contains("apt-get install ") && last.contains("curl haproxy iproute2"), "{printed}");
     }
     // Without the flows only daemons are needed.
     let plain = refused(&["shell", "s.toml", "--", "true"]);

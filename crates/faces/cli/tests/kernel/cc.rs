@@ -101,10 +101,10 @@ fn a_killed_shell_leaves_nothing() {
         .spawn()
         .expect("the program starts");
     let name = kernel_cc::private_name("bbr-hsr", shell.id(), 0);
-    let mut said = String::new();
+    let mut printed = String::new();
     let out = shell.stdout.take().expect("a pipe");
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut said).expect("a line");
-    assert_eq!(said.trim(), name);
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut printed).expect("a line");
+    assert_eq!(printed.trim(), name);
     let list = text(&longfat(&["cc", "list"]).stdout);
     assert!(list.contains(&format!("of process {} (longfat)", shell.id())), "{list}");
     shell.kill().expect("SIGKILL");

@@ -185,12 +185,12 @@ impl Place {
         fs::write(self.0.join("net.toml"), NETWORK).expect("a file");
         let run = ["run", "net.toml", "--on", "kernel", "--out", "n", "--force"];
         let out = self.longfat(&run).output().expect("longfat starts");
-        let said = String::from_utf8_lossy(&out.stderr);
-        if said.contains("lacks") {
-            eprintln!("SKIPPED: {said}");
+        let printed = String::from_utf8_lossy(&out.stderr);
+        if printed.contains("lacks") {
+            eprintln!("SKIPPED: {printed}");
             return;
         }
-        assert!(out.status.success(), "{said}");
+        assert!(out.status.success(), "{printed}");
         let rounds = std::env::var("LONGFAT_DAEMON_KILLS").ok().and_then(|n| n.parse().ok());
         let mut dice = 0x2545_f491_4f6c_dd1du64;
         let mut roll = |n: u64| {
@@ -252,16 +252,16 @@ impl Place {
         let killed = daemon().map(|pid| Command::new("kill").args(["-9", &pid.to_string()]).status());
         assert!(killed.is_some(), "it is over");
         let out = child.wait_with_output().expect("its end");
-        let said = String::from_utf8_lossy(&out.stderr);
-        assert_eq!(out.status.code(), Some(1), "{said}");
-        let first = said.lines().next().unwrap_or_default();
+        let printed = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(1), "{printed}");
+        let first = printed.lines().next().unwrap_or_default();
         assert!(
             first.starts_with("error: default: host ") && first.contains("charon (IPsec over link access)"),
-            "{said}"
+            "{printed}"
         );
         assert!(
-            said.contains("warning: do not trust \"default\" as measured on the kernel: host "),
-            "{said}"
+            printed.contains("warning: do not trust \"default\" as measured on the kernel: host "),
+            "{printed}"
         );
     }
 

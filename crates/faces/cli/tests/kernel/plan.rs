@@ -29,12 +29,12 @@ fn proved_on(text: &str, only: &str, count: &str) -> Option<advise::Plan> {
         .output()
         .expect("it runs");
     std::fs::remove_file(&path).expect("the scenario is there");
-    let said = String::from_utf8_lossy(&done.stderr);
-    if said.contains("CAP_") {
-        eprintln!("SKIPPED, this needs root: {said}");
+    let printed = String::from_utf8_lossy(&done.stderr);
+    if printed.contains("CAP_") {
+        eprintln!("SKIPPED, this needs root: {printed}");
         return None;
     }
-    assert!(done.status.success(), "{said}");
+    assert!(done.status.success(), "{printed}");
     Some(serde_json::from_slice(&done.stdout).expect("JSON"))
 }
 

@@ -109,8 +109,8 @@ impl Place {
             return Some(Lab { shell, inside });
         }
         let _ = shell.kill();
-        let said = shell.wait_with_output().map(|out| String::from_utf8_lossy(&out.stderr).into_owned());
-        eprintln!("SKIPPED, this needs root: {}", said.unwrap_or_default());
+        let printed = shell.wait_with_output().map(|out| String::from_utf8_lossy(&out.stderr).into_owned());
+        eprintln!("SKIPPED, this needs root: {}", printed.unwrap_or_default());
         None
     }
 }
@@ -227,9 +227,9 @@ fn a_program_is_diagnosed_on_each_path_and_keeps_its_exit_code() {
         assert_eq!(out.status.code(), Some(CODE), "{out:?}");
         String::from_utf8_lossy(&out.stderr).replace('\n', " ")
     };
-    let said = unprivileged(&["4", "20000", "0.1", "0"]);
-    assert!(said.starts_with("Only the kernel's counters are available"), "{said}");
-    assert!(said.contains("application") || said.contains("cannot tell"), "{said}");
+    let printed = unprivileged(&["4", "20000", "0.1", "0"]);
+    assert!(printed.starts_with("Only the kernel's counters are available"), "{printed}");
+    assert!(printed.contains("application") || printed.contains("cannot tell"), "{printed}");
 }
 
 #[test]

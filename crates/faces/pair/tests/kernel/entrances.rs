@@ -74,20 +74,20 @@ fn the_server_gets_the_addresses_of_the_client() {
         let mut tcp = connect(ends.address());
         tcp.write_all(b"hello").expect("is sent");
         tcp.shutdown(Shutdown::Write).expect("ends");
-        let told = version.write(tcp.local_addr().expect("has one"), ends.address());
+        let header = version.write(tcp.local_addr().expect("has one"), ends.address());
         let mut all = Vec::new();
         tcp.read_to_end(&mut all).expect("ends");
-        assert_eq!(all, [&told[..], b"hello"].concat(), "{version:?}");
+        assert_eq!(all, [&header[..], b"hello"].concat(), "{version:?}");
         // With the addresses of a PROXY header, whatever its version.
         let between = ("192.0.2.7:1234".parse().expect("one"), "[2001:db8::1]:443".parse().expect("one"));
-        let told = version.write(between.0, between.1);
-        assert!(read_header(&told).is_ok());
+        let header = version.write(between.0, between.1);
+        assert!(read_header(&header).is_ok());
         let to = address(&ends.near, "behind");
         for sent in [ProxyVersion::V1, ProxyVersion::V2] {
             let bytes = [&sent.write(between.0, between.1)[..], b"hello"].concat();
-            assert_eq!(answer(to, &bytes), Some([&told[..], b"hello"].concat()), "{sent:?} {version:?}");
+            assert_eq!(answer(to, &bytes), Some([&header[..], b"hello"].concat()), "{sent:?} {version:?}");
         }
-        assert_eq!(answer(to, b"hello, who has no header"), None);
+        assert_eq!(answer(to, b"hello, without a header"), None);
     }
 }
 
@@ -103,7 +103,7 @@ fn connections_per_client_are_limited() {
     drop(open.pop());
     let begun = Instant::now();
     while !come(&mut connect(ends.address())) {
-        assert!(begun.elapsed() < LONG, "a place that is free again");
+        assert!(begun.elapsed() < LONG, "a free place");
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -167,7 +167,7 @@ fn a_reload_applies_the_configuration_and_loses_no_connection() {
     near.change(change).expect("is taken");
     let begun = Instant::now();
     while TcpStream::connect(to).is_ok() {
-        assert!(begun.elapsed() < LONG, "nobody listens any more");
+        assert!(begun.elapsed() < LONG, "the port is closed");
         thread::sleep(Duration::from_millis(10));
     }
 }
@@ -194,7 +194,7 @@ fn a_reload_adds_and_removes_peers() {
     // The client's handshake ends before it is refused, so in the meantime it reports that it is up.
     let begun = Instant::now();
     while answer(ends.address(), b"") != Some(b"hi".to_vec()) {
-        assert!(begun.elapsed() < LONG, "comes through again");
+        assert!(begun.elapsed() < LONG, "it works again");
         thread::sleep(Duration::from_millis(50));
     }
 }
@@ -211,7 +211,7 @@ fn changes_that_need_a_restart_are_rejected() {
     let mut second = taken.listeners["main"].clone();
     second.listen.0 = vec![echo()];
     taken.listeners.insert("second".into(), second);
-    assert!(ends.near.prepare(&taken).is_err(), "an address that another has");
+    assert!(ends.near.prepare(&taken).is_err(), "an address in use");
     assert_eq!(answer(ends.address(), b""), Some(b"hi".to_vec()), "what runs stays");
 }
 

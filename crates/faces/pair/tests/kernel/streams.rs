@@ -63,41 +63,41 @@ fn a_reset_is_forwarded() {
     let mut tcp = connect(ends.address());
     tcp.write_all(b"hello").expect("is sent");
     assert_eq!(tcp.read(&mut [0; 10]).expect_err("is reset").kind(), ErrorKind::ConnectionReset);
-    let (tell, told) = std::sync::mpsc::channel();
+    let (report, reports) = std::sync::mpsc::channel();
     // In the other direction: the server sees the reset.
     let server = serve(move |mut tcp| {
         let _ = tcp.read(&mut [0; 5]);
-        let _ = tell.send(tcp.read(&mut [0; 10]).map_err(|e| e.kind()));
+        let _ = report.send(tcp.read(&mut [0; 10]).map_err(|e| e.kind()));
     });
     let ends = Setting::new("reset2", server).start(None);
     let mut tcp = connect(ends.address());
     tcp.write_all(b"hello").expect("is sent");
     thread::sleep(Duration::from_millis(300));
     reset(tcp);
-    assert_eq!(told.recv_timeout(LONG).expect("is told"), Err(ErrorKind::ConnectionReset));
+    assert_eq!(reports.recv_timeout(LONG).expect("a report"), Err(ErrorKind::ConnectionReset));
 }
 
 #[test]
 fn a_slow_reader_slows_only_its_own_stream() {
     // Reads nothing for a second, then all of it.
-    let (tell, told) = std::sync::mpsc::channel();
+    let (report, reports) = std::sync::mpsc::channel();
     let server = serve(move |mut tcp| {
         thread::sleep(Duration::from_secs(1));
         let mut all = Vec::new();
         let _ = tcp.read_to_end(&mut all);
-        let _ = tell.send(all);
+        let _ = report.send(all);
     });
     let ends = Setting::new("slow", server).start(None);
     let mut slow = connect(ends.address());
     let sender = thread::spawn(move || {
         slow.write_all(&bytes(3, 60_000_000)).expect("is sent");
     });
-    // Others are not held up by it.
+    // Other connections are not delayed by it.
     let begun = Instant::now();
     drop(connect(ends.address()));
     assert!(begun.elapsed() < Duration::from_secs(1));
     let all =
-        std::iter::repeat_with(|| told.recv_timeout(LONG).expect("is told")).find(|all| !all.is_empty());
+        std::iter::repeat_with(|| reports.recv_timeout(LONG).expect("a report")).find(|all| !all.is_empty());
     sender.join().expect("sends");
     assert!(all.expect("comes") == bytes(3, 60_000_000));
 }
@@ -116,7 +116,7 @@ fn a_restarted_peer_is_connected_to_again() {
     let (far, _) = start(&setting.far);
     let ends = Ends { near, far, events };
     ends.wait_for("pair-down");
-    // What went over the old connection is told, not left hanging.
+    // Connections over the old link are reset, not left hanging.
     assert_eq!(open.read(&mut [0; 1]).expect_err("is reset").kind(), ErrorKind::ConnectionReset);
     ends.wait_for("pair-up");
     exchange(ends.address(), 2, 10_000);
@@ -179,7 +179,7 @@ fn datagrams_are_forwarded_in_both_directions() {
         for (i, client) in clients.iter().enumerate() {
             let payload = bytes(i as u64, length);
             let mut buffer = [0; 2000];
-            // The first may come before the flow's own stream has: UDP's are repeated by who wants them.
+            // The first datagram may arrive before the stream of its flow and be lost; as with UDP, the client sends again.
             let answer = (0..20).find_map(|_| {
                 client.send_to(&payload, ends.address()).expect("sends");
                 client.recv(&mut buffer).ok()
@@ -212,16 +212,16 @@ fn a_link_survives_a_change_of_address() {
         nat.rebind();
     }
     stream.join().expect("its bytes are right");
-    // The same connection: nothing was lost, nobody called again.
+    // It is the same connection: nothing was lost and no end connected again.
     assert!(ends.events.try_iter().all(|entry| entry["event"] != "pair-down"));
 }
 
 #[test]
 fn early_data_is_only_sent_if_configured() {
-    for asked in [false, true] {
-        let mut setting = Setting::new(&format!("early-{asked}"), echo());
+    for enabled in [false, true] {
+        let mut setting = Setting::new(&format!("early-{enabled}"), echo());
         for peer in setting.near.peers.values_mut().chain(setting.far.peers.values_mut()) {
-            (peer.early_data, peer.idle_timeout) = (asked, units::Span::from_secs(1));
+            (peer.early_data, peer.idle_timeout) = (enabled, units::Span::from_secs(1));
         }
         let nat = std::cell::RefCell::new(None);
         let through = |quic| {
@@ -233,10 +233,10 @@ fn early_data_is_only_sent_if_configured() {
         let ends = setting.start(Some(&through));
         assert_eq!(ends.wait_for("pair-up")["early_data"], "false", "nothing to resume");
         exchange(ends.address(), 1, 10_000);
-        // Both ends give up; then the near one calls again, with what it remembers.
+        // Both ends give up. Then the near one connects again and resumes the session.
         nat.borrow().as_ref().expect("is there").pause(Duration::from_secs(3));
         ends.wait_for("pair-down");
         exchange(ends.address(), 2, 10_000);
-        assert_eq!(ends.wait_for("pair-up")["early_data"], asked.to_string());
+        assert_eq!(ends.wait_for("pair-up")["early_data"], enabled.to_string());
     }
 }
