@@ -57,7 +57,7 @@ export class Plots<E extends Subject = Subject> {
   private seen = this.observer("seen", 0);
   private sizes = new ResizeObserver(() => this.resized());
   protected generation = 0;
-  private wanted: string | null = null;
+  private requested: string | null = null;
 
   /** `prefix`: prefix of all ids, if the page has several groups of plots. */
   constructor(
@@ -87,7 +87,7 @@ export class Plots<E extends Subject = Subject> {
 
   /** Scrolls to the plot of this kind once it is there. */
   lookAt(kind: string): void {
-    this.wanted = kind;
+    this.requested = kind;
   }
 
   /** Builds the plots of the shown subjects. */
@@ -120,8 +120,8 @@ export class Plots<E extends Subject = Subject> {
       append(this.body, [h("p", { class: "none", id: `${this.prefix}not-drawn` }, ready.some(Boolean) ? list : (gallery.unsampled ?? list))]);
     }
     this.resized();
-    this.groups.find((g) => g.kind === this.wanted)?.root.scrollIntoView();
-    this.wanted = null;
+    this.groups.find((g) => g.kind === this.requested)?.root.scrollIntoView();
+    this.requested = null;
   }
 
   protected async load(entry: E): Promise<boolean> {

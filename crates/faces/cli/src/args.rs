@@ -168,8 +168,8 @@ time series as Parquet, provenance.json and a copy of the scenario.
 Exit codes: 0 success; 1 a variant delivered nothing, an --expect was not met, or a run or one of its components
 failed (finished runs are kept); 2 bad input, nothing was run; 130 interrupted by Ctrl-C (finished runs are kept).
 
---on kernel needs root, or user namespaces and read/write access to /dev/net/tun. It runs in network namespaces
-of its own, which disappear when longfat ends.")]
+--on kernel needs root, or user namespaces and read/write access to /dev/net/tun. It runs in its own network
+namespaces, which disappear when longfat ends.")]
 pub struct RunArgs {
     /// Scenario file (TOML) or name of a built-in example; `-` reads standard input.
     pub scenario: PathBuf,

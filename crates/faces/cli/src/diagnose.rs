@@ -113,8 +113,8 @@ pub fn keeping(args: &DiagnoseArgs, path: &Path, out: Option<&Path>) -> Result<K
         rows: args.report.is_some().then(|| Rows::new(PLOTTED_FLOWS, &args.flow, MOST_ROWS)),
         packets: out.map(|dir| PacketTap::create(dir, path)).transpose()?,
     }));
-    let wanted = args.report.is_some() || out.is_some();
-    let recorder = wanted.then(|| Box::new(KeptTap(kept.clone())) as Box<dyn PacketRecorder>);
+    let keeps_packets = args.report.is_some() || out.is_some();
+    let recorder = keeps_packets.then(|| Box::new(KeptTap(kept.clone())) as Box<dyn PacketRecorder>);
     Ok((kept, recorder))
 }
 
@@ -158,14 +158,14 @@ pub fn write(
         };
         fs::create_dir_all(dir).map_err(|e| CliProblem::io(dir.display().to_string(), e))?;
         // All files are complete before the first replaces an old one.
-        let mut begun = vec![
+        let mut unfinished = vec![
             begin(FLOW_DIAGNOSES.name, &|file| write_flow_diagnoses(file, d))?,
             begin("diagnosis.json", &|file| file.write_all(diagnosis::diagnosis_json(d).as_bytes()))?,
         ];
         if let Some(packets) = kept.packets {
-            begun.push((dir.join(PACKETS.name), packets.finish()?));
+            unfinished.push((dir.join(PACKETS.name), packets.finish()?));
         }
-        for (path, file) in begun {
+        for (path, file) in unfinished {
             file.commit().map_err(|e| CliProblem::io(path.display().to_string(), e))?;
             files.push(path);
         }

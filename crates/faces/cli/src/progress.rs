@@ -31,22 +31,22 @@ pub fn terminal() -> Style {
 }
 
 pub struct Bar {
-    wanted: bool,
+    enabled: bool,
     since: Instant,
     drawn: Instant,
     bar: Option<ProgressBar>,
 }
 
 impl Bar {
-    /// Makes a bar that appears on stderr after a second if stderr is a terminal and the bar is `wanted`.
-    pub fn new(wanted: bool) -> Bar {
+    /// Makes a bar that appears on stderr after a second if stderr is a terminal and the bar is `enabled`.
+    pub fn new(enabled: bool) -> Bar {
         let now = Instant::now();
-        Bar { wanted: wanted && io::stderr().is_terminal(), since: now, drawn: now, bar: None }
+        Bar { enabled: enabled && io::stderr().is_terminal(), since: now, drawn: now, bar: None }
     }
 
     /// Shows the progress of runs.
     fn runs(&mut self, progress: &Progress) {
-        if self.wanted && self.since.elapsed() >= SHOW_AFTER {
+        if self.enabled && self.since.elapsed() >= SHOW_AFTER {
             let what = format!("{} of {} runs", progress.finished, progress.runs);
             self.draw(what, progress.played_ms, Some(progress.duration_ms));
         }
@@ -54,7 +54,7 @@ impl Bar {
 
     /// Shows the progress of a sweep. Cells kept from an earlier run are excluded from the estimate of the time left.
     pub fn cells(&mut self, progress: &app::sweep::SweepProgress) {
-        if self.wanted && self.since.elapsed() >= SHOW_AFTER && self.drawn.elapsed() >= REDRAW {
+        if self.enabled && self.since.elapsed() >= SHOW_AFTER && self.drawn.elapsed() >= REDRAW {
             self.drawn = Instant::now();
             let failed = match progress.failed {
                 0 => String::new(),
@@ -68,7 +68,7 @@ impl Bar {
 
     /// Shows that `done` of `all` bytes are read; `all` is `None` if the size is unknown, as for a pipe.
     pub fn bytes(&mut self, done: u64, all: Option<u64>) {
-        if self.wanted && self.since.elapsed() >= SHOW_AFTER && self.drawn.elapsed() >= REDRAW {
+        if self.enabled && self.since.elapsed() >= SHOW_AFTER && self.drawn.elapsed() >= REDRAW {
             self.drawn = Instant::now();
             self.draw(format!("{} read", HumanBytes(done)), done, all.filter(|&all| all >= done));
         }
@@ -103,21 +103,21 @@ impl Bar {
 
 /// The bar of an experiment's runs: one bar per clock, one after the other.
 pub struct RunsBar {
-    wanted: bool,
+    enabled: bool,
     bar: Bar,
     clock: Option<Clock>,
 }
 
 impl RunsBar {
     /// Makes a bar with the conditions of [`Bar::new`].
-    pub fn new(wanted: bool) -> RunsBar {
-        RunsBar { wanted, bar: Bar::new(wanted), clock: None }
+    pub fn new(enabled: bool) -> RunsBar {
+        RunsBar { enabled, bar: Bar::new(enabled), clock: None }
     }
 
     /// Shows `progress`.
     pub fn show(&mut self, progress: &Progress) {
         if self.clock.is_some_and(|clock| clock != progress.clock) {
-            std::mem::replace(&mut self.bar, Bar::new(self.wanted)).clear();
+            std::mem::replace(&mut self.bar, Bar::new(self.enabled)).clear();
         }
         self.clock = Some(progress.clock);
         self.bar.runs(progress);

@@ -22,9 +22,9 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
     }
     let source = load::source(&args.scenario)?;
     let names = source.variant_names()?;
-    let wanted = args.variant.as_ref().or(names.first());
-    let wanted: Vec<String> = wanted.into_iter().cloned().collect();
-    let mut loaded = source.parsed(&args.set, &wanted, args.allow_files)?;
+    let chosen = args.variant.as_ref().or(names.first());
+    let chosen: Vec<String> = chosen.into_iter().cloned().collect();
+    let mut loaded = source.parsed(&args.set, &chosen, args.allow_files)?;
     let variant = loaded.experiment.variants.remove(0);
     let scenario = &variant.scenario;
     // Only --flows starts the scenario's programs.

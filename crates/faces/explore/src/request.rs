@@ -135,10 +135,10 @@ impl ScenarioText {
     /// do not exist.
     pub(crate) fn chosen(&self) -> Result<Experiment, Refusal> {
         let names = self.variants()?;
-        let wanted = self.variant.as_ref().or(names.first());
-        let wanted: Vec<String> = wanted.into_iter().cloned().collect();
-        experiment::known_variants(&names, &wanted).map_err(|e| Refusal::plain(e.to_string()))?;
-        Ok(AskedScenario { variants: &wanted, ..self.to_parse() }.parse_alone()?)
+        let chosen = self.variant.as_ref().or(names.first());
+        let chosen: Vec<String> = chosen.into_iter().cloned().collect();
+        experiment::known_variants(&names, &chosen).map_err(|e| Refusal::plain(e.to_string()))?;
+        Ok(AskedScenario { variants: &chosen, ..self.to_parse() }.parse_alone()?)
     }
 
     /// Parses all variants; only the requested one if the overrides do not fit all of them.
