@@ -7,15 +7,16 @@
 //! | `commit.txt`, filled in by git in an archive (`git archive`, a forge's tarball) | its content | unknown, so no |
 //! | none of these | none | no |
 //!
-//! The script runs again when HEAD moves or one of the program's sources changes, which rebuilds the program anyway.
-//! Its output depends neither on the time nor on the folder: two builds of a commit are byte-identical.
+//! The script runs again when HEAD moves or one of the program's sources changes, which rebuilds the program
+//! anyway. Its output depends neither on the time nor on the folder: two builds of a commit are
+//! byte-identical.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The crates that use this script, each with the relative path to the workspace's root. Cargo runs a build script
-/// in its crate's folder.
+/// The crates that use this script, each with the relative path to the workspace's root. Cargo runs a build
+/// script in its crate's folder.
 const ROOTS: [(&str, &str); 3] =
     [("crates/faces/cli/", "../../.."), ("crates/faces/pair/", "../../.."), ("python/", "..")];
 /// Files and folders of a crate that are compiled or embedded.
@@ -78,8 +79,8 @@ fn main() {
     println!("cargo::rerun-if-changed={}", root().1.join(ARCHIVED_COMMIT).display());
     let files = sources();
     files.iter().for_each(|path| println!("cargo::rerun-if-changed={}", path.display()));
-    // The log of HEAD grows with each commit and checkout. A missing file must not be named: Cargo would rebuild this
-    // crate every time.
+    // The log of HEAD grows with each commit and checkout. A missing file must not be named: Cargo would
+    // rebuild this crate every time.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|p| Path::new(p).exists()) {
         println!("cargo::rerun-if-changed={log}");
     }

@@ -176,8 +176,8 @@ pub struct RunArgs {
     /// Let the scenario refer to files outside its own folder.
     #[arg(long)]
     pub allow_files: bool,
-    /// With --on kernel: start a scenario's programs (`tool`, `server`) without asking, even if the scenario is
-    /// outside the current folder.
+    /// With --on kernel: start a scenario's programs (`tool`, `server`) without asking, even if the scenario
+    /// is outside the current folder.
     #[arg(long)]
     pub allow_tools: bool,
     /// With --on kernel as root: run the flows' programs as this user, NAME or UID with an optional :GID.
@@ -191,9 +191,9 @@ pub struct RunArgs {
     /// `links.wan.forward.policer.rate=20Mbit/s`.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Run each variant N times, with seeds SEED, SEED+1, …, and print means with 95 % confidence intervals; 1 is
-    /// a single run without scheduling delays on the hosts. Default: 5, fewer if 5 would simulate more than
-    /// 30 million packets; 1 on the kernel and with --pcap.
+    /// Run each variant N times, with seeds SEED, SEED+1, …, and print means with 95 % confidence intervals;
+    /// 1 is a single run without scheduling delays on the hosts. Default: 5, fewer if 5 would simulate more
+    /// than 30 million packets; 1 on the kernel and with --pcap.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub repeat: Option<u32>,
     /// Seed of the first repeat. Default: the scenario's seed.
@@ -208,8 +208,8 @@ pub struct RunArgs {
     /// Print one JSON object instead of the table.
     #[arg(long)]
     pub json: bool,
-    /// Folder for the results. Default: longfat-results/SCENARIO-NAME. Results of another scenario or of other
-    /// settings are not overwritten without --force.
+    /// Folder for the results. Default: longfat-results/SCENARIO-NAME. Results of another scenario or of
+    /// other settings are not overwritten without --force.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Replace any results in the folder.
@@ -222,20 +222,20 @@ pub struct RunArgs {
     /// printed with the measured value; the exit code is 1 if one is not met.
     #[arg(long, value_name = "EXPR")]
     pub expect: Vec<String>,
-    /// Measure the path's operating points instead: throughput and RTT of one flow alone (FLOW, or the first TCP
-    /// flow) with its window fixed at fractions and multiples of the bandwidth-delay product. Writes a plot per
-    /// variant (docs/run.md).
+    /// Measure the path's operating points instead: throughput and RTT of one flow alone (FLOW, or the first
+    /// TCP flow) with its window fixed at fractions and multiples of the bandwidth-delay product. Writes a
+    /// plot per variant (docs/run.md).
     #[arg(long, value_name = "FLOW", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "expect", "repeat", "pcap", "resume"])]
     pub operating_point: Option<Option<String>>,
-    /// Also print what the routers would show (docs/networks.md): counters of limiters; on the kernel also tunnels,
-    /// security associations, BGP sessions and routes of each customer.
+    /// Also print what the routers would show (docs/networks.md): counters of limiters; on the kernel also
+    /// tunnels, security associations, BGP sessions and routes of each customer.
     #[arg(long)]
     pub show: bool,
     /// Exit with code 1 if a kernel measurement is not trustworthy (docs/lab.md). Default: only warn.
     #[arg(long)]
     pub strict: bool,
-    /// Write the packets of each host to DIR/VARIANT/HOST.pcap (headers only); with `--on both` to DIR/VARIANT-sim
-    /// and DIR/VARIANT-kernel.
+    /// Write the packets of each host to DIR/VARIANT/HOST.pcap (headers only); with `--on both` to
+    /// DIR/VARIANT-sim and DIR/VARIANT-kernel.
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
     /// With --pcap: also write the packets that left each stage, to DIR/VARIANT/LINK.forward.STAGE.pcap.
@@ -326,7 +326,8 @@ pub struct ReportArgs {
     /// Result folders.
     #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
-    /// File for the page. Default: report.html in the result's folder; in the current folder for several results.
+    /// File for the page. Default: report.html in the result's folder; in the current folder for several
+    /// results.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
@@ -378,12 +379,12 @@ pub struct DiagnoseArgs {
     /// Read the captures of a folder as one, the earliest first (files of a rotating capture).
     #[arg(long)]
     pub joined: bool,
-    /// Combine CAPTURE and OTHER, taken at the two ends of a path: shows what was lost in between and each packet's
-    /// one-way delay. The clocks may differ, and a NAT may be in between.
+    /// Combine CAPTURE and OTHER, taken at the two ends of a path: shows what was lost in between and each
+    /// packet's one-way delay. The clocks may differ, and a NAT may be in between.
     #[arg(long, requires = "other", conflicts_with = "joined")]
     pub both_ends: bool,
-    /// Diagnose a QUIC endpoint's log (qlog of any version), with a capture or alone; a sender's log shows most. Can be
-    /// given several times.
+    /// Diagnose a QUIC endpoint's log (qlog of any version), with a capture or alone; a sender's log shows
+    /// most. Can be given several times.
     #[arg(long, value_name = "FILE", conflicts_with = "joined")]
     pub qlog: Vec<PathBuf>,
     /// Print the diagnosis as one JSON object (docs/diagnosis-schema.md).
@@ -392,8 +393,8 @@ pub struct DiagnoseArgs {
     /// Write a page with plots of the flows with most bytes, or of those named by --flow.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write diagnosis.json, flows.parquet and packets.parquet to a folder, with a subfolder for each of several
-    /// captures.
+    /// Write diagnosis.json, flows.parquet and packets.parquet to a folder, with a subfolder for each of
+    /// several captures.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Show only the flow with this number; can be given several times. packets.parquet always has all flows.
@@ -429,12 +430,12 @@ pub struct ShellArgs {
     /// Let the scenario refer to files outside its own folder.
     #[arg(long)]
     pub allow_files: bool,
-    /// With --flows: start a scenario's programs (`tool`, `server`) without asking, even if the scenario is outside
-    /// the current folder.
+    /// With --flows: start a scenario's programs (`tool`, `server`) without asking, even if the scenario is
+    /// outside the current folder.
     #[arg(long)]
     pub allow_tools: bool,
-    /// As root: run programs as this user, NAME or UID with an optional :GID. Default: the user who called sudo, else
-    /// nobody.
+    /// As root: run programs as this user, NAME or UID with an optional :GID. Default: the user who called
+    /// sudo, else nobody.
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
     /// Host that the program runs on. Default: the sender of the scenario's first flow.
@@ -449,12 +450,12 @@ pub struct ShellArgs {
     /// Seed of random loss, jitter and so on. Default: the scenario's seed.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Run a shell command on another host at the same time, e.g. a server; can be given several times. The program
-    /// waits up to a second for it to listen.
+    /// Run a shell command on another host at the same time, e.g. a server; can be given several times. The
+    /// program waits up to a second for it to listen.
     #[arg(long, value_name = "HOST=COMMAND")]
     pub serve: Vec<String>,
-    /// As root: let programs write to this folder, besides the current folder, the home folder, /tmp and /var/tmp; can
-    /// be given several times.
+    /// As root: let programs write to this folder, besides the current folder, the home folder, /tmp and
+    /// /var/tmp; can be given several times.
     #[arg(long, value_name = "DIR")]
     pub writable: Vec<PathBuf>,
     /// Also play the scenario's own flows, once, as background traffic.

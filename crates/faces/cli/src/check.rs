@@ -10,7 +10,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use track::TrackerOptions;
 
-/// Collects the host's settings, checks and simulates them, and prints the report. Exit code 1 if something is wrong.
+/// Collects the host's settings, checks and simulates them, and prints the report. Exit code 1 if something
+/// is wrong.
 pub fn check(args: &CheckArgs) -> Result<ExitCode, CliProblem> {
     let path = path(args)?;
     let report = audited(&facts()?, path, !args.no_progress);

@@ -5,7 +5,8 @@
 //! | built in, or a file in the current folder or below it | are started |
 //! | from another folder, or from standard input | are shown, and started after a yes on a terminal or with `--allow-tools` |
 //!
-//! A symbolic link counts as the file it points to. If the current folder is the file system's root, no file is trusted.
+//! A symbolic link counts as the file it points to. If the current folder is the file system's root, no file
+//! is trusted.
 
 use crate::escape::{eprint_escaped, value};
 use crate::load::Source;

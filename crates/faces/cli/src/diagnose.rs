@@ -89,7 +89,8 @@ fn finish(
     Ok(ExitCode::from(exit_code(&d)))
 }
 
-/// Reads and diagnoses a capture, and keeps the packets that the requested files need; `out` is the folder of --out.
+/// Reads and diagnoses a capture, and keeps the packets that the requested files need; `out` is the folder of
+/// --out.
 fn read(
     args: &DiagnoseArgs,
     source: CaptureSource,

@@ -1,5 +1,5 @@
-//! `longfat explore`: serves the explorer's page, whose runs are simulated by this process; or writes a page that contains
-//! the engine as WebAssembly.
+//! `longfat explore`: serves the explorer's page, whose runs are simulated by this process; or writes a page
+//! that contains the engine as WebAssembly.
 
 mod connection;
 mod questions;

@@ -80,8 +80,8 @@ fn own_name(file: &Path, folder: &Path) -> Option<String> {
     (same && name != "-").then(|| name.to_string())
 }
 
-/// Formats the report: refused values, measured facts, mistakes and lines that were not understood, one per line, then
-/// the counts and the file written.
+/// Formats the report: refused values, measured facts, mistakes and lines that were not understood, one per
+/// line, then the counts and the file written.
 fn report(name: &str, imported: &Imported, written: Option<&Path>) -> String {
     let name = escape::value(name);
     let mut text = String::new();

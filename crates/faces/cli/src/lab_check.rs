@@ -1,7 +1,8 @@
-//! `longfat lab check`: measures up to which rate, packet rate and number of links this machine's kernel lab keeps time.
+//! `longfat lab check`: measures up to which rate, packet rate and number of links this machine's kernel lab
+//! keeps time.
 //!
-//! Three series of short runs, each simulated and on the kernel. A step passes if the measurement is trustworthy and its
-//! goodput is within 3 % of the simulator's; a series ends at the first step that fails.
+//! Three series of short runs, each simulated and on the kernel. A step passes if the measurement is
+//! trustworthy and its goodput is within 3 % of the simulator's; a series ends at the first step that fails.
 
 use crate::args::{LabArgs, LabCheckArgs, LabCommand};
 use crate::preflight;

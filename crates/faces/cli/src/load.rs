@@ -1,4 +1,5 @@
-//! Loads scenarios from a file or standard input, with a notice when a built-in example is used instead of a file.
+//! Loads scenarios from a file or standard input, with a notice when a built-in example is used instead of a
+//! file.
 
 use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;

@@ -54,8 +54,8 @@ impl CliProblem {
         }
     }
 
-    /// Returns 2, with two exceptions: 127 or 126, as in shells, for a command that could not be started; 1 for a
-    /// congestion control that is not loaded.
+    /// Returns 2, with two exceptions: 127 or 126, as in shells, for a command that could not be started; 1
+    /// for a congestion control that is not loaded.
     pub fn exit_code(&self) -> u8 {
         match self {
             CliProblem::Lab(e) => e.command_code().map_or(2, |code| code as u8),

@@ -15,8 +15,9 @@ const SHOW_AFTER: Duration = Duration::from_secs(1);
 /// Shortest time between two drawings of a bar that is updated for every packet or cell.
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// Returns the width and colour of standard output: colour on a terminal, except with `NO_COLOR` (no-color.org), on a
-/// dumb terminal, or on a Windows console without ANSI sequences (before Windows 10 1511).
+/// Returns the width and colour of standard output: colour on a terminal, except with `NO_COLOR`
+/// (no-color.org), on a dumb terminal, or on a Windows console without ANSI sequences (before Windows 10
+/// 1511).
 pub fn terminal() -> Style {
     if !io::stdout().is_terminal() {
         return Style::default();
@@ -52,7 +53,8 @@ impl Bar {
         }
     }
 
-    /// Shows the progress of a sweep. Cells kept from an earlier run are excluded from the estimate of the time left.
+    /// Shows the progress of a sweep. Cells kept from an earlier run are excluded from the estimate of the
+    /// time left.
     pub fn cells(&mut self, progress: &app::sweep::SweepProgress) {
         if self.enabled && self.since.elapsed() >= SHOW_AFTER && self.drawn.elapsed() >= REDRAW {
             self.drawn = Instant::now();

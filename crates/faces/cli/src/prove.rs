@@ -1,5 +1,5 @@
-//! `longfat plan --prove`: measures the first cures on this machine's kernel. A cure is applied by the printed commands if
-//! this kernel supports them, else by changing the scenario.
+//! `longfat plan --prove`: measures the first cures on this machine's kernel. A cure is applied by the
+//! printed commands if this kernel supports them, else by changing the scenario.
 
 use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
@@ -38,8 +38,8 @@ const BY_SCENARIO: [(&str, &str); 1] =
 /// Printed command lines of proxies; there is one proxy per connection.
 const MAX_PROXY_LINES: usize = 4;
 
-/// Measures the scenario as it is and the first `count` finalists that this kernel supports, and adds the results to the
-/// plan.
+/// Measures the scenario as it is and the first `count` finalists that this kernel supports, and adds the
+/// results to the plan.
 pub fn prove(scenario: &Scenario, made: &mut MadePlan, count: usize) -> Result<(), CliProblem> {
     let base = shortened(scenario);
     let now = measure(&KernelCure::none(&base))?;
@@ -72,7 +72,8 @@ pub fn prove(scenario: &Scenario, made: &mut MadePlan, count: usize) -> Result<(
     Ok(())
 }
 
-/// Limits the duration to [`MAX_DURATION`], unless a measurement interval is given or a flow starts late or has an end.
+/// Limits the duration to [`MAX_DURATION`], unless a measurement interval is given or a flow starts late or
+/// has an end.
 fn shortened(scenario: &Scenario) -> Scenario {
     let mut base = scenario.clone();
     let half = MAX_DURATION.as_nanos() / 2;
@@ -96,7 +97,8 @@ impl KernelCure {
     }
 }
 
-/// Chooses for each step of a cure commands that this kernel can run; a step without any changes the scenario.
+/// Chooses for each step of a cure commands that this kernel can run; a step without any changes the
+/// scenario.
 fn make(base: &Scenario, options: &[CureOption]) -> Result<KernelCure, CliProblem> {
     let lever = |o: &CureOption| advise::named(o.cure).map(|c| c.lever());
     let on_path = |o: &CureOption| matches!(lever(o), Some(Lever::Limiter | Lever::Queue));
@@ -141,8 +143,8 @@ fn make(base: &Scenario, options: &[CureOption]) -> Result<KernelCure, CliProble
     Ok(made)
 }
 
-/// Returns the command lines of a run's proxies, with the lab's ports. In the lab the sender opens the connection, so
-/// the direction that a user sets with `--client-cc` is set with `--upstream-cc`.
+/// Returns the command lines of a run's proxies, with the lab's ports. In the lab the sender opens the
+/// connection, so the direction that a user sets with `--client-cc` is set with `--upstream-cc`.
 fn proxies(scenario: &Scenario) -> Result<Vec<String>, CliProblem> {
     let all = lab::proxy_commands(scenario, None).map_err(|e| CliProblem::Lab(Box::new(e)))?;
     let line = |(host, line): &(usize, String)| format!("{}# {line}", scenario.hosts[*host].name);
@@ -200,8 +202,8 @@ fn set_remaining_controls(made: &mut KernelCure) {
     }
 }
 
-/// Runs a cure on the kernel and returns the sum of the flows' goodputs, or the reason why this kernel cannot run it.
-/// Flows that are compared one at a time run alone.
+/// Runs a cure on the kernel and returns the sum of the flows' goodputs, or the reason why this kernel cannot
+/// run it. Flows that are compared one at a time run alone.
 fn measure(made: &KernelCure) -> Result<Result<KernelGoodput, String>, CliProblem> {
     let s = &made.scenario;
     let flows: Vec<Option<usize>> =

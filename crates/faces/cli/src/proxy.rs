@@ -1,5 +1,5 @@
-//! `longfat proxy`: reads the configuration from options or a file. The crate `proxy` implements the proxy; pairs of
-//! proxies are the program `longfat-pair`.
+//! `longfat proxy`: reads the configuration from options or a file. The crate `proxy` implements the proxy;
+//! pairs of proxies are the program `longfat-pair`.
 
 use crate::args::ProxyArgs;
 use crate::problem::CliProblem;

@@ -192,8 +192,8 @@ fn read_bands(flows: &[u8], elements: &[u8], run: &Run) -> Result<Vec<Option<Ban
     run.variants.iter().enumerate().map(bands_of).collect()
 }
 
-/// While this guard lives, a panic is reported as damage of a folder's files and ends the program with exit code 2. The
-/// Parquet reader panics on some damaged files (`tables`), and a release build aborts on a panic.
+/// While this guard lives, a panic is reported as damage of a folder's files and ends the program with exit
+/// code 2. The Parquet reader panics on some damaged files (`tables`), and a release build aborts on a panic.
 struct DamageReport;
 
 impl DamageReport {

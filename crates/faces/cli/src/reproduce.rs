@@ -153,8 +153,8 @@ fn text_of(folder: Option<&Path>, name: &str) -> Result<String, String> {
     }
 }
 
-/// Refuses a study whose scenarios or overrides start a program on the kernel: a study file may come from an untrusted
-/// source, and so may the scenarios next to it.
+/// Refuses a study whose scenarios or overrides start a program on the kernel: a study file may come from an
+/// untrusted source, and so may the scenarios next to it.
 fn refuse_programs(
     studies: &[(Study, Selection)],
     source: &dyn Fn(&str) -> Result<String, String>,

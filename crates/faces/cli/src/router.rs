@@ -3,8 +3,8 @@
 use result::VariantResult;
 use scenario::Scenario;
 
-/// Formats the counters of limiters like `show policy-map interface`: one block for each direction of a link with stages
-/// that drop, delay or mark packets.
+/// Formats the counters of limiters like `show policy-map interface`: one block for each direction of a link
+/// with stages that drop, delay or mark packets.
 pub fn counters(scenario: &Scenario, variant: &VariantResult) -> String {
     let mut text = format!("variant {}, {}\n\n", variant.name, variant.clock.name());
     for link in &scenario.links {

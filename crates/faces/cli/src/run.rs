@@ -47,8 +47,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let cores = if args.on == ClockArg::Sim { order.threads.map_or_else(cores, usize::from) } else { 1 };
     budget.check(cores)?;
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
-    // No other process writes to the folder while it is claimed, and its files are replaced only once the new ones are
-    // complete.
+    // No other process writes to the folder while it is claimed, and its files are replaced only once the new
+    // ones are complete.
     let held = ResultFolder::claim(&folder)?;
     let single = budget::once(&order).filter(|_| args.repeat.is_none() && args.pcap.is_none());
     let work = Work::new(args, &text, &experiment, order, &folder);

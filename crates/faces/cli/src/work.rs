@@ -53,7 +53,8 @@ impl<'a> Work<'a> {
     /// Whether `--resume` has nothing left to run.
     ///
     /// # Errors
-    /// Fails when the folder holds other results that must not be replaced, or unfinished runs that cannot be resumed.
+    /// Fails when the folder holds other results that must not be replaced, or unfinished runs that cannot be
+    /// resumed.
     pub fn is_done(&self, text: &str) -> Result<bool, CliProblem> {
         let folder = self.folder.display();
         let refused = |what: String| Err(CliProblem::usage(what));

@@ -1,12 +1,12 @@
-//! The interface of the WebAssembly module: two exported functions, three imported ones and one memory, without a binding
-//! generator.
+//! The interface of the WebAssembly module: two exported functions, three imported ones and one memory,
+//! without a binding generator.
 //!
 //! 1. `reserve(n)` returns the address of n bytes, where the page writes its question.
-//! 2. `ask()` answers the question and returns the address of the answer, laid out by [`crate::framed`]. The answer stays valid
-//!    until the next `ask`.
-//! 3. The page provides `progress(done, total)`; `read(at, n)`, which writes up to n of the capture's next bytes at an address
-//!    and returns their number, 0 at the end; and `panicked(at, n)`, which gets a panic's message in UTF-8 before the module
-//!    aborts.
+//! 2. `ask()` answers the question and returns the address of the answer, laid out by [`crate::framed`]. The
+//!    answer stays valid until the next `ask`.
+//! 3. The page provides `progress(done, total)`; `read(at, n)`, which writes up to n of the capture's next
+//!    bytes at an address and returns their number, 0 at the end; and `panicked(at, n)`, which gets a panic's
+//!    message in UTF-8 before the module aborts.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;

@@ -24,8 +24,8 @@ impl PacketRecorder for SharedRows {
     }
 }
 
-/// Diagnoses the capture `name` and returns an empty head, the data of the capture's page, and the columns of each plotted
-/// flow.
+/// Diagnoses the capture `name` and returns an empty head, the data of the capture's page, and the columns of
+/// each plotted flow.
 pub(crate) fn diagnose(name: &str, file: Box<dyn Read + Send>) -> Result<Vec<Vec<u8>>, Refusal> {
     let reader = CaptureReader::from_reader(file, name).map_err(|e| Refusal::plain(e.to_string()))?;
     let rows = Arc::new(Mutex::new(Rows::new(PLOTTED_FLOWS, &[], MAX_ROWS)));

@@ -1,4 +1,5 @@
-//! Fits a scenario to a capture for the page, like `longfat fit` but with the page's own limit on simulated packets.
+//! Fits a scenario to a capture for the page, like `longfat fit` but with the page's own limit on simulated
+//! packets.
 
 use crate::request::{CaptureFitRequest, Refusal};
 use crate::{OnProgress, json};
@@ -36,8 +37,8 @@ struct PathNumber {
     range: Option<[f64; 2]>,
 }
 
-/// Finds a scenario that behaves like the capture's path. `on_progress` gets the approximate number of simulated packets
-/// and their limit.
+/// Finds a scenario that behaves like the capture's path. `on_progress` gets the approximate number of
+/// simulated packets and their limit.
 pub(crate) fn fit_capture(
     request: &CaptureFitRequest,
     on_progress: &mut OnProgress<'_>,
@@ -74,8 +75,8 @@ fn numbers(made: &MadeFit) -> Vec<PathNumber> {
     made.path.free.iter().map(number).collect()
 }
 
-/// Estimates the number of simulated packets from the simulated time. A search reports the time of each batch of runs
-/// separately.
+/// Estimates the number of simulated packets from the simulated time. A search reports the time of each batch
+/// of runs separately.
 struct PacketEstimate {
     /// Captured data packets per second; simulated runs send about as many.
     packets_per_s: f64,
@@ -196,7 +197,8 @@ mod tests {
             let all = reply["numbers"].as_array().unwrap();
             all.iter().find(|n| n["name"] == name).unwrap()["value"].as_f64().unwrap()
         };
-        // Rate and bucket count IP bytes, as in the scenario; the tolerance is that of a fit to a few seconds.
+        // Rate and bucket count IP bytes, as in the scenario; the tolerance is that of a fit to a few
+        // seconds.
         assert!((number("rate") - 20.0).abs() < 0.5, "{} {policer}", number("rate"));
         assert!((number("bucket") - 100.0).abs() < 20.0, "{} {policer}", number("bucket"));
         assert!((number("base RTT") - 30.0).abs() < 1.0, "{}", number("base RTT"));

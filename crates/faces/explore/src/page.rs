@@ -5,8 +5,8 @@
 /// The page built by `web/build.mjs`, with its markers.
 const PAGE: &str = include_str!("../assets/explore.html");
 
-/// Marker of the engine: this crate for wasm32, as a raw deflate stream in base64. A page with an empty engine sends its
-/// questions to the server.
+/// Marker of the engine: this crate for wasm32, as a raw deflate stream in base64. A page with an empty
+/// engine sends its questions to the server.
 const ENGINE: &str = "{{engine}}";
 
 /// Marker in the page's Content-Security-Policy for the sources that the page may use.
@@ -17,7 +17,8 @@ pub fn served_page() -> String {
     page("connect-src 'self'", "")
 }
 
-/// Returns the page with the engine in it, for any web server or the disk. `module` is this crate as WebAssembly.
+/// Returns the page with the engine in it, for any web server or the disk. `module` is this crate as
+/// WebAssembly.
 pub fn static_page(module: &[u8]) -> String {
     page("worker-src blob:", &report::packed(module))
 }

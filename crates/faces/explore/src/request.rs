@@ -131,8 +131,8 @@ impl ScenarioText {
         Ok(self.to_parse().variant_names()?)
     }
 
-    /// Parses the requested variant, else the first. Overrides need not fit the other variants, and files that stages refer to
-    /// do not exist.
+    /// Parses the requested variant, else the first. Overrides need not fit the other variants, and files
+    /// that stages refer to do not exist.
     pub(crate) fn chosen(&self) -> Result<Experiment, Refusal> {
         let names = self.variants()?;
         let chosen = self.variant.as_ref().or(names.first());

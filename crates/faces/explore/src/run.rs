@@ -17,8 +17,8 @@ struct RunReply {
     packets: u64,
 }
 
-/// Runs the variant and returns the head, the data of the report's page with this run's result first, and the columns of
-/// its series.
+/// Runs the variant and returns the head, the data of the report's page with this run's result first, and the
+/// columns of its series.
 pub(crate) fn run(request: &RunRequest, on_progress: &mut OnProgress<'_>) -> Result<Vec<Vec<u8>>, Refusal> {
     let mut experiment = request.scenario.chosen()?;
     let warnings = experiment::warned(&experiment);

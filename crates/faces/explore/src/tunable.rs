@@ -1,7 +1,8 @@
 //! The quantities and choices of a scenario that the page can change, each with its overrides.
 //!
-//! * First those that matter most on the path of the main flow: kind, rate, burst, queue and discipline of the bottleneck;
-//!   RTT, loss and jitter of the path; congestion control and number of the flows; the receive window.
+//! * First those that matter most on the path of the main flow: kind, rate, burst, queue and discipline of
+//!   the bottleneck; RTT, loss and jitter of the path; congestion control and number of the flows; the
+//!   receive window.
 //! * Then every quantity of every stage and every flow.
 //! * A quantity that a stage leaves to its default has a slider, too, at the default.
 //! * A slider adds loss or jitter to a path without them: its override is the whole list of stages.
@@ -36,7 +37,8 @@ pub enum TunableUnit {
 /// A quantity or choice that the page can change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tunable {
-    /// The key of its label in the page's texts (`rate`, `burst`, `queue`, `discipline`, …), else the scenario's key.
+    /// The key of its label in the page's texts (`rate`, `burst`, `queue`, `discipline`, …), else the
+    /// scenario's key.
     pub what: String,
     /// The table of the scenario that it belongs to; empty for the path as a whole.
     pub place: String,
@@ -315,8 +317,8 @@ fn add(
     Some(Tunable::number(what, "", measure, 0.0, key).within(&Value::Array(list)).main().by_default())
 }
 
-/// The congestion control of all TCP flows and the number of the first flow's connections; with several flows also those
-/// of each.
+/// The congestion control of all TCP flows and the number of the first flow's connections; with several flows
+/// also those of each.
 fn flow_tunables(scenario: &Scenario) -> Vec<Tunable> {
     let tcp: Vec<&Flow> = scenario.flows.iter().filter(|f| is_tcp(f)).collect();
     let control = |flow: &Flow| {

@@ -4,7 +4,8 @@ use clap::Parser;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Carry connections and datagrams between two proxies over QUIC, where the kernel at the far end cannot be changed.
+/// Carry connections and datagrams between two proxies over QUIC, where the kernel at the far end cannot be
+/// changed.
 #[derive(Debug, Parser)]
 #[command(name = "longfat-pair", version = env!("LONGFAT_VERSION"), after_help = "\
 Linux only. Runs one end of a pair. If the configuration file has `listeners`, the TCP proxy runs too. See docs/pair.md and
@@ -29,10 +30,12 @@ pub struct PairArgs {
     /// Accept clients at this ADDRESS:PORT, or at :PORT on every address.
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<proxy::ListenAt>,
-    /// Be the other half: accept QUIC from the peer at this address and forward its connections to --upstream.
+    /// Be the other half: accept QUIC from the peer at this address and forward its connections to
+    /// --upstream.
     #[arg(long, value_name = "ADDR", requires_all = ["upstream", "key", "peer_key"], conflicts_with_all = ["listen", "pair"])]
     pub pair_listen: Option<SocketAddr>,
-    /// Forward connections to this server, HOST:PORT; may be repeated, then the servers are attempts in order.
+    /// Forward connections to this server, HOST:PORT; may be repeated, then the servers are attempts in
+    /// order.
     #[arg(long, value_name = "ADDR")]
     pub upstream: Vec<proxy::HostPort>,
     /// The file with the private key of this half.

@@ -1,17 +1,18 @@
 //! The contract pacer: it learns a policer's rate and bucket from its own losses and keeps just below them.
 //!
-//! 1. A policer drops a packet exactly when its bucket lacks the tokens. The deficit (bucket minus tokens) grows by what passes
-//!    and falls with the rate R, but not below zero: the recurrence of [`log::replay`].
-//! 2. So with the right R, the deficit is within one packet of the bucket B at every drop, and never above B when a packet
-//!    passes. With another rate R + e it drifts by e·t between drops: the rate is the slope of the bytes passed over time, from
-//!    drop to drop.
-//! 3. Other losses happen at any deficit. A contract is believed if nearly all drops are at the top, and if the sender has been
-//!    both slower and faster than R: at one speed, any loss looks like a rate.
-//! 4. With a believed contract, packets are paced slightly below R and sent only while the deficit is below B by a margin.
-//! 5. From time to time a probe sends slightly above the rate until the believed bucket is overdrawn by a few packets. If they
-//!    pass, the rate is raised and probed again.
-//! 6. Losses that are equally likely at any speed ([`lossy`]) belong to the path. Only losses beyond those are passed on to the
-//!    congestion control below.
+//! 1. A policer drops a packet exactly when its bucket lacks the tokens. The deficit (bucket minus tokens)
+//!    grows by what passes and falls with the rate R, but not below zero: the recurrence of [`log::replay`].
+//! 2. So with the right R, the deficit is within one packet of the bucket B at every drop, and never above B
+//!    when a packet passes. With another rate R + e it drifts by e·t between drops: the rate is the slope of
+//!    the bytes passed over time, from drop to drop.
+//! 3. Other losses happen at any deficit. A contract is believed if nearly all drops are at the top, and if
+//!    the sender has been both slower and faster than R: at one speed, any loss looks like a rate.
+//! 4. With a believed contract, packets are paced slightly below R and sent only while the deficit is below B
+//!    by a margin.
+//! 5. From time to time a probe sends slightly above the rate until the believed bucket is overdrawn by a few
+//!    packets. If they pass, the rate is raised and probed again.
+//! 6. Losses that are equally likely at any speed ([`lossy`]) belong to the path. Only losses beyond those
+//!    are passed on to the congestion control below.
 //!
 //! It reads no clock: `now` is an argument. Bytes are those of IP packets.
 
@@ -29,29 +30,31 @@ use within::WithinCount;
 
 use units::{Span, Time};
 
-/// Packets are paced below the rate by 1 / this. 1/64 leaves 98.4 % of the rate, more than the required 97 %, and refills the
-/// bucket within 64 times the time it lasts at the full rate.
+/// Packets are paced below the rate by 1 / this. 1/64 leaves 98.4 % of the rate, more than the required 97 %,
+/// and refills the bucket within 64 times the time it lasts at the full rate.
 const PACE_BELOW: f64 = 64.0;
 /// The library's pacer gets the rate times this, which is more than a first probe adds.
 const OFFER_FACTOR: f64 = 1.25;
-/// The margin below the bucket, packets: one for the packet to be sent, and half a packet of error at each end of the estimate.
+/// The margin below the bucket, packets: one for the packet to be sent, and half a packet of error at each
+/// end of the estimate.
 const MARGIN_PACKETS: f64 = 2.0;
 /// The smallest burst, packets. With one packet, any delay of a timer would cost throughput.
 const MIN_BURST_PACKETS: f64 = 2.0;
-/// A probe sends this share above the rate, and raises the rate by as much if it passes. The next step is twice as large.
+/// A probe sends this share above the rate, and raises the rate by as much if it passes. The next step is
+/// twice as large.
 const PROBE_STEP: f64 = 1.0 / 16.0;
 const MAX_PROBE_STEP: f64 = 0.5;
 /// The largest bucket, in seconds at the rate. Cisco's default is 250 ms.
 const MAX_BUCKET_S: f64 = 0.25;
-/// How many packets beyond the bucket a probe sends. A policer drops all but one or two of them. Random loss of 1 % drops three
-/// of six once in 50,000 probes.
+/// How many packets beyond the bucket a probe sends. A policer drops all but one or two of them. Random loss
+/// of 1 % drops three of six once in 50,000 probes.
 const PROBE_PACKETS: f64 = 6.0;
 /// One probe per this many packets: six lost of 8192 are 0.07 %, an eighth of what is allowed.
 const PROBE_EVERY_PACKETS: u64 = 8192;
 /// The shortest time between probes. Contracts are changed by people, so not often.
 const PROBE_INTERVAL: Span = Span::from_secs(10);
-/// How much of the used share of the bucket each packet that passes restores: all of it in 4096 packets, so one loss in as many
-/// (0.02 %) costs half of it for half of the time.
+/// How much of the used share of the bucket each packet that passes restores: all of it in 4096 packets, so
+/// one loss in as many (0.02 %) costs half of it for half of the time.
 const SLACK_GAIN: f64 = 1.0 / 4096.0;
 /// The shortest time between fits, per this many records of the log. A fit of them takes about 2 ms.
 const FIT_EVERY: Span = Span::from_millis(50);
@@ -71,8 +74,9 @@ pub struct ContractTerms {
     pub rate: f64,
     /// The policer's bucket, bytes.
     pub bucket: f64,
-    /// The rate for the library's pacer, bytes of IP packets per second. It is higher than what is sent, so that only
-    /// [`Contract::on_sent`] decides when packets are sent, and the delay of a late timer is made up for if the bucket allows.
+    /// The rate for the library's pacer, bytes of IP packets per second. It is higher than what is sent, so
+    /// that only [`Contract::on_sent`] decides when packets are sent, and the delay of a late timer is made
+    /// up for if the bucket allows.
     pub offer: u64,
 }
 
@@ -106,8 +110,8 @@ pub struct Contract {
     at: Time,
     /// `deficit`, `ahead` and `at` before the last packet, and its bytes.
     before: Option<(f64, f64, Time, f64)>,
-    /// The share of the bucket that is used, beyond the smallest burst. Losses within the contract halve it, because packets that are
-    /// delayed on the path arrive together with later ones.
+    /// The share of the bucket that is used, beyond the smallest burst. Losses within the contract halve it,
+    /// because packets that are delayed on the path arrive together with later ones.
     slack: f64,
     /// When the next packet may leave while no contract is known.
     free: Time,
@@ -164,7 +168,8 @@ impl Contract {
         self.packet = packet as f64;
     }
 
-    /// The share of packets that the path loses at any speed; `None` if losses depend on the speed or are too few to log_event.
+    /// The share of packets that the path loses at any speed; `None` if losses depend on the speed or are too
+    /// few to log_event.
     pub fn lossy(&self) -> Option<f64> {
         self.lossy
     }
@@ -174,7 +179,8 @@ impl Contract {
         self.terms
     }
 
-    /// The rate for the library's pacer, bytes of IP packets per second; `None` means the rate of the congestion control below.
+    /// The rate for the library's pacer, bytes of IP packets per second; `None` means the rate of the
+    /// congestion control below.
     pub fn offer(&self) -> Option<u64> {
         let survey = self.survey.map(|survey| (survey.pace() * OFFER_FACTOR) as u64);
         self.terms.map(|terms| terms.offer).or(survey)
@@ -184,9 +190,9 @@ impl Contract {
         self.probe.is_some_and(|probe| probe.to.is_none())
     }
 
-    /// Returns when a packet of this size may be sent, which also counts as its sending time. `pace` is the rate of the congestion
-    /// control below, bytes per second: while no contract is known, bursts of the library are spread at that rate, as a burst larger
-    /// than the bucket loses packets at any rate.
+    /// Returns when a packet of this size may be sent, which also counts as its sending time. `pace` is the
+    /// rate of the congestion control below, bytes per second: while no contract is known, bursts of the
+    /// library are spread at that rate, as a burst larger than the bucket loses packets at any rate.
     pub fn on_sent(&mut self, now: Time, number: u64, bytes: u64, pace: Option<u64>) -> Time {
         let Some(terms) = self.terms else {
             let at = now.max(self.free);
@@ -228,7 +234,8 @@ impl Contract {
         }
     }
 
-    /// When there is room for a packet. The bucket used here fills at the pace and is smaller by the margin. A probe is sent evenly.
+    /// When there is room for a packet. The bucket used here fills at the pace and is smaller by the margin.
+    /// A probe is sent evenly.
     fn departure(&self, now: Time, bytes: f64, terms: &ContractTerms) -> Time {
         if self.is_probing() {
             return now.max(self.at + Span::from_secs_f64(bytes / (terms.rate * (1.0 + self.step))));
@@ -281,7 +288,8 @@ impl Contract {
         }
     }
 
-    /// Too much was lost within the contract: the bucket is smaller than believed or, if it is small already, the contract is wrong.
+    /// Too much was lost within the contract: the bucket is smaller than believed or, if it is small already,
+    /// the contract is wrong.
     fn on_excess_loss(&mut self, now: Time) {
         let least = 2.0 * MARGIN_PACKETS * self.packet;
         match &mut self.terms {
@@ -313,8 +321,9 @@ impl Contract {
         }
     }
 
-    /// Ends a probe when the outcome of all its packets is known. If fewer than half of those beyond the bucket were lost, the bucket
-    /// is larger by as much or, if it has the largest size already, the rate is higher. Then the next probe follows at once.
+    /// Ends a probe when the outcome of all its packets is known. If fewer than half of those beyond the
+    /// bucket were lost, the bucket is larger by as much or, if it has the largest size already, the rate is
+    /// higher. Then the next probe follows at once.
     fn judge_probe(&mut self) {
         let Some(Probing { from, to: Some(to), .. }) = self.probe else { return };
         if self.log.lost_between(from, to).is_none() {

@@ -1,7 +1,9 @@
-//! longfat's congestion controls under QUIC. What the library reports about packets is translated to what Linux's TCP would report.
+//! longfat's congestion controls under QUIC. What the library reports about packets is translated to what
+//! Linux's TCP would report.
 //!
-//! Each packet is a segment. It is sent, acknowledged or lost under its own number, and never sent again (RFC 9002 section 2).
-//! Delivery is sampled as in TCP (draft-cheng-iccrg-delivery-rate-estimation). Pacing rate and window go back to the library.
+//! Each packet is a segment. It is sent, acknowledged or lost under its own number, and never sent again (RFC
+//! 9002 section 2). Delivery is sampled as in TCP (draft-cheng-iccrg-delivery-rate-estimation). Pacing rate
+//! and window go back to the library.
 //!
 //! | difference to the kernel | reason |
 //! |---|---|
@@ -29,9 +31,11 @@ pub use view::SteeringView;
 
 /// RFC 6928: packets that may be sent initially.
 const INITIAL_WINDOW: u32 = 10;
-/// The bytes of the IP and UDP headers before a QUIC packet, which a policer counts too (IPv4; IPv6 has 20 more).
+/// The bytes of the IP and UDP headers before a QUIC packet, which a policer counts too (IPv4; IPv6 has 20
+/// more).
 pub const WIRE_HEADERS: u64 = 28;
-/// Packets this far below the highest acknowledged number are forgotten; older ones were given up with their keys.
+/// Packets this far below the highest acknowledged number are forgotten; older ones were given up with their
+/// keys.
 const REMEMBERED: u64 = 1 << 16;
 
 /// The state when a packet was sent.
@@ -315,8 +319,9 @@ impl Steering {
         self.socket.inflight = self.packets(self.in_flight);
     }
 
-    /// The rate that the contract gives the library's pacer. A mark does not come from a policer: after one, the control below is in
-    /// charge for a round trip, and the contract only decides when packets may be sent.
+    /// The rate that the contract gives the library's pacer. A mark does not come from a policer: after one,
+    /// the control below is in charge for a round trip, and the contract only decides when packets may be
+    /// sent.
     fn offer(&self) -> Option<u64> {
         let contract = self.contract.as_ref().filter(|_| self.socket.state != CaState::Cwr);
         contract.and_then(Contract::offer)

@@ -1,4 +1,5 @@
-//! Peers that this end connects to. When a connection is lost, it connects again at once, then after 0.25 s, 0.5 s, … 16 s.
+//! Peers that this end connects to. When a connection is lost, it connects again at once, then after 0.25 s,
+//! 0.5 s, … 16 s.
 
 use crate::keys::PrivateKey;
 use noq_proto::crypto::rustls::QuicClientConfig;
@@ -42,8 +43,8 @@ impl Dialer {
         Ok(Dialer(all))
     }
 
-    /// Takes the peers of another configuration. `client_tls` has the TLS of the peers for which it is new. Links stay; the new
-    /// configuration applies to their next attempt.
+    /// Takes the peers of another configuration. `client_tls` has the TLS of the peers for which it is new.
+    /// Links stay; the new configuration applies to their next attempt.
     pub fn change(
         &mut self,
         config: &PairConfig,

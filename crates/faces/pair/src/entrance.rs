@@ -101,7 +101,7 @@ impl EntranceSocket {
     /// Binds to an address.
     ///
     /// # Errors
-    /// The error of the system.
+    /// Fails with the error of the system.
     pub fn bind(at: SocketAddr, udp: bool) -> io::Result<EntranceSocket> {
         if udp {
             let socket = UdpSocket::bind(at)?;
@@ -116,7 +116,7 @@ impl EntranceSocket {
     /// The bound address.
     ///
     /// # Errors
-    /// The error of the system.
+    /// Fails with the error of the system.
     pub fn address(&self) -> io::Result<SocketAddr> {
         match self {
             EntranceSocket::Tcp(socket) => socket.local_addr(),

@@ -1,10 +1,10 @@
 //! The event loop of one end: a UDP socket for all peers, listeners, relays and flows of datagrams.
 //!
 //! 1. Datagrams from the UDP socket go to the library, which says to which link they belong.
-//! 2. A client's connection becomes a stream of the link to its peer ([`crate::relay`]), and waits while that link is down. A
-//!    stream from a peer becomes a connection to a server ([`serve`]).
-//! 3. Everything that became readable or writable is worked off, then each link that was touched sends what it may
-//!    ([`crate::links`]).
+//! 2. A client's connection becomes a stream of the link to its peer ([`crate::relay`]), and waits while that
+//!    link is down. A stream from a peer becomes a connection to a server ([`serve`]).
+//! 3. Everything that became readable or writable is worked off, then each link that was touched sends what
+//!    it may ([`crate::links`]).
 //! 4. The loop sleeps until something happens or the earliest deadline of a link.
 
 use crate::dial::Dialer;
@@ -50,8 +50,8 @@ const QUIC: u64 = 1;
 const SWEEP_INTERVAL: Duration = Duration::from_millis(200);
 /// The most datagrams to receive before their effects are worked off.
 const DATAGRAMS_PER_TURN: usize = 256;
-/// With this many unfinished handshakes, a new peer must first prove its address (Retry, RFC 9000 section 8.1.2); with the second
-/// number it gets no answer.
+/// With this many unfinished handshakes, a new peer must first prove its address (Retry, RFC 9000 section
+/// 8.1.2); with the second number it gets no answer.
 const RETRY_ABOVE: usize = 64;
 const MAX_HANDSHAKES: usize = 1024;
 /// The largest UDP payload.
@@ -181,7 +181,7 @@ impl PairLoop {
     /// The address that peers connect to.
     ///
     /// # Errors
-    /// The error of the system.
+    /// Fails with the error of the system.
     pub fn quic_address(&self) -> std::io::Result<SocketAddr> {
         self.socket.address()
     }
@@ -189,7 +189,7 @@ impl PairLoop {
     /// The addresses of the listeners.
     ///
     /// # Errors
-    /// The error of the system.
+    /// Fails with the error of the system.
     pub fn bound(&self) -> std::io::Result<Vec<BoundEntrance>> {
         self.listening.values().map(Listening::bound).collect()
     }
@@ -311,7 +311,8 @@ impl PairLoop {
         }
     }
 
-    /// Sends what a link may send. The library has new events only after something was received or a timer ran.
+    /// Sends what a link may send. The library has new events only after something was received or a timer
+    /// ran.
     fn drive(&mut self, handle: ConnectionHandle, now: Instant) {
         let Some(link) = self.links.get_mut(handle) else { return };
         if link.drive(now, handle, &mut self.endpoint, &self.socket) {

@@ -41,7 +41,7 @@ impl DatagramFlow {
     /// A flow at the server's side.
     ///
     /// # Errors
-    /// There is no socket or no route to the server.
+    /// Fails if there is no socket or no route to the server.
     pub fn to_server(
         server: SocketAddr,
         link: ConnectionHandle,

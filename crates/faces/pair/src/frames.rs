@@ -5,8 +5,8 @@
 //!           length (1 to 255)  name of the upstream  kind 3: a header of the PROXY protocol, version 2
 //! datagram: number of the stream that opened its flow (4, big endian)  payload
 //! ```
-//! A connection's bytes follow, in both directions. A stream of kind 2 carries nothing more. It stands for the datagrams of
-//! one client, and they end with it.
+//! A connection's bytes follow, in both directions. A stream of kind 2 carries nothing more. It stands for
+//! the datagrams of one client, and they end with it.
 
 use proxy::{HeaderRead, ProxyVersion, read_header};
 use std::net::SocketAddr;
@@ -106,7 +106,8 @@ enum ClientRead {
     Whole((SocketAddr, SocketAddr), usize),
 }
 
-/// Reads exactly what [`ProxyVersion::write`] writes for two addresses. Other valid PROXY headers are rejected.
+/// Reads exactly what [`ProxyVersion::write`] writes for two addresses. Other valid PROXY headers are
+/// rejected.
 fn client(bytes: &[u8]) -> Option<ClientRead> {
     // A length that is too large is rejected before all the bytes have come.
     let announced = bytes.get(14..16).map_or(0, |b| usize::from(u16::from_be_bytes([b[0], b[1]])));

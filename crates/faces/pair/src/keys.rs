@@ -1,5 +1,5 @@
-//! Keys. Each end has one and knows its peers by theirs: mutual TLS 1.3 with raw public keys (RFC 7250). There are no names, dates or
-//! authorities, so nothing expires or can be issued by someone else.
+//! Keys. Each end has one and knows its peers by theirs: mutual TLS 1.3 with raw public keys (RFC 7250).
+//! There are no names, dates or authorities, so nothing expires or can be issued by someone else.
 //!
 //! A key file is PKCS#8 in PEM format, as written by `openssl genpkey -algorithm ed25519`.
 
@@ -45,7 +45,7 @@ impl PrivateKey {
     /// Generates a new key from the system's randomness.
     ///
     /// # Errors
-    /// The system has no randomness.
+    /// Fails if the system has no randomness.
     pub fn generate() -> io::Result<PrivateKey> {
         let mut seed = [0; 32];
         SystemRandom::new().fill(&mut seed).map_err(|_| io::Error::other("the system has no randomness"))?;
@@ -64,7 +64,7 @@ impl PrivateKey {
     /// Reads a key file.
     ///
     /// # Errors
-    /// The file cannot be read or contains no Ed25519 key.
+    /// Fails if the file cannot be read or contains no Ed25519 key.
     pub fn read(path: &Path) -> io::Result<PrivateKey> {
         PrivateKey::of_pem(&std::fs::read(path)?)
     }
@@ -72,7 +72,7 @@ impl PrivateKey {
     /// Reads a key from PEM text.
     ///
     /// # Errors
-    /// The text contains no Ed25519 key.
+    /// Fails if the text contains no Ed25519 key.
     pub fn of_pem(text: &[u8]) -> io::Result<PrivateKey> {
         let wrong = || io::Error::new(io::ErrorKind::InvalidData, "holds no Ed25519 key (PKCS#8, PEM)");
         let der = PrivatePkcs8KeyDer::from_pem_slice(text).map_err(|_| wrong())?;
@@ -83,7 +83,7 @@ impl PrivateKey {
     /// Writes the key to a new file that only its owner may read.
     ///
     /// # Errors
-    /// The file exists already or cannot be written.
+    /// Fails if the file exists already or cannot be written.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         file.write_all(self.pem().as_bytes())
@@ -113,7 +113,7 @@ impl PrivateKey {
     /// TLS for connecting to the peer with this key.
     ///
     /// # Errors
-    /// The error of the TLS library.
+    /// Fails with the error of the TLS library.
     pub fn client_tls(&self, peer: PublicKey, early_data: bool) -> Result<QuicClientConfig, Error> {
         let verifier = Arc::new(PinnedKeys::of(vec![peer]));
         let mut config = ClientConfig::builder_with_provider(Arc::new(crypto()))
@@ -129,7 +129,7 @@ impl PrivateKey {
     /// TLS for connections from peers with these keys.
     ///
     /// # Errors
-    /// The error of the TLS library.
+    /// Fails with the error of the TLS library.
     pub fn server_tls(&self, peers: Vec<PublicKey>, early_data: bool) -> Result<QuicServerConfig, Error> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(crypto()))
             .with_protocol_versions(&[&TLS13])?

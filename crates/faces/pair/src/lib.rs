@@ -1,10 +1,10 @@
-//! Two proxies joined by QUIC, one near the users and one near the servers, for paths on which the transport of the far kernel cannot
-//! be changed.
+//! Two proxies joined by QUIC, one near the users and one near the servers, for paths on which the transport
+//! of the far kernel cannot be changed.
 //!
 //! Independent of the system: the opening of streams ([`Opening`]) and keys ([`PrivateKey`]).
 //!
-//! On Linux: [`Pair`]. One event loop drives QUIC as a state machine (noq-proto). Clients' connections are streams of the connection
-//! to their peer, and clients' datagrams are its datagrams.
+//! On Linux: [`Pair`]. One event loop drives QUIC as a state machine (noq-proto). Clients' connections are
+//! streams of the connection to their peer, and clients' datagrams are its datagrams.
 
 #![cfg(target_os = "linux")]
 

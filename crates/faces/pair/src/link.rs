@@ -1,8 +1,9 @@
 //! A QUIC connection to a peer: the library's state machine, and the packet that waits to be sent.
 //!
-//! The library paces at the control's rate, but allows bursts of up to ten packets. A control that knows of a smaller bucket decides
-//! when each packet may be sent. The packet waits here until then, and the library is not asked for another one: timers are late, and
-//! when the next packet may be sent depends on when this one was.
+//! The library paces at the control's rate, but allows bursts of up to ten packets. A control that knows of a
+//! smaller bucket decides when each packet may be sent. The packet waits here until then, and the library is
+//! not asked for another one: timers are late, and when the next packet may be sent depends on when this one
+//! was.
 
 use crate::contract::ContractTerms;
 use crate::control::CongestionChoice;
@@ -13,7 +14,8 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-/// A packet due within this time is sent now. Timers are later than that, and it is the time of one packet at 120 Mbit/s.
+/// A packet due within this time is sent now. Timers are later than that, and it is the time of one packet at
+/// 120 Mbit/s.
 const SEND_SLACK: Duration = Duration::from_micros(100);
 
 /// A packet that waits for its sending time.
@@ -78,7 +80,8 @@ impl PairLink {
         }
     }
 
-    /// Sends what may be sent now, and passes the library's events on to its endpoint. Returns whether the connection is gone.
+    /// Sends what may be sent now, and passes the library's events on to its endpoint. Returns whether the
+    /// connection is gone.
     pub fn drive(
         &mut self,
         now: Instant,

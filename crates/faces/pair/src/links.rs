@@ -1,7 +1,7 @@
 //! All links of one end: which have been touched since they were last driven, and when each is due.
 //!
-//! A turn of the loop only handles those. Getting a link to change it touches it; nothing else changes what the library may do next
-//! (report events, send packets, set timers).
+//! A turn of the loop only handles those. Getting a link to change it touches it; nothing else changes what
+//! the library may do next (report events, send packets, set timers).
 
 use crate::link::PairLink;
 use noq_proto::ConnectionHandle;

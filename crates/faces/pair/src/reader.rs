@@ -1,11 +1,13 @@
 //! Reads a stream of the peer in order.
 //!
-//! The library delivers chunks out of order, and they are put in order here. The library closes a connection if one of its streams has
-//! 1024 gaps, and extends a stream's window only by what has been read. If it delivered in order, a lost packet would close the
-//! window for the round trip until it arrives again, and at 1 % loss a stream would reach only half the rate that its window allows.
+//! The library delivers chunks out of order, and they are put in order here. The library closes a connection
+//! if one of its streams has 1024 gaps, and extends a stream's window only by what has been read. If it
+//! delivered in order, a lost packet would close the window for the round trip until it arrives again, and at
+//! 1 % loss a stream would reach only half the rate that its window allows.
 //!
-//! Data after a gap is kept until the gap is filled. A client that does not read gets no more than the stream's window. A peer that
-//! leaves a gap open, which RFC 9002 does not allow, is disconnected at [`MOST_HELD`].
+//! Data after a gap is kept until the gap is filled. A client that does not read gets no more than the
+//! stream's window. A peer that leaves a gap open, which RFC 9002 does not allow, is disconnected at
+//! [`MOST_HELD`].
 
 use bytes::Bytes;
 use noq_proto::{Connection, ReadError, StreamId};
@@ -14,7 +16,8 @@ use std::io;
 
 /// The most bytes that one read returns.
 pub const READ: usize = 64 << 10;
-/// The most bytes kept behind a gap of one stream: twice what a peer keeps until it is acknowledged (`SEND_WINDOW`).
+/// The most bytes kept behind a gap of one stream: twice what a peer keeps until it is acknowledged
+/// (`SEND_WINDOW`).
 const MOST_HELD: usize = 32 << 20;
 
 /// The result of reading a stream.
@@ -38,7 +41,7 @@ impl StreamReader {
     /// Reads the next bytes of the stream.
     ///
     /// # Errors
-    /// The peer has reset the stream, or leaves a gap in it open.
+    /// Fails if the peer has reset the stream or leaves a gap in it open.
     pub fn read(&mut self, conn: &mut Connection, stream: StreamId) -> io::Result<StreamRead> {
         if let Some(bytes) = self.order.pop() {
             return Ok(StreamRead::Bytes(bytes));

@@ -1,7 +1,7 @@
 //! A relayed connection: a TCP socket here, a QUIC stream to the peer, and the data in between.
 //!
-//! Each direction holds at most the data of one read. While it holds any, it reads no more, so the sender's window closes: TCP's on one
-//! side, QUIC's on the other.
+//! Each direction holds at most the data of one read. While it holds any, it reads no more, so the sender's
+//! window closes: TCP's on one side, QUIC's on the other.
 
 use crate::entrance::Entrance;
 use crate::reader::{StreamRead, StreamReader};

@@ -1,8 +1,9 @@
 //! Another configuration for a running end.
 //!
-//! 1. [`PairChange::prepare`], on any thread: binds addresses and prepares TLS. If that fails, nothing has changed.
-//! 2. `PairLoop::change`, on the thread of the loop: takes the new listeners, upstreams and peers. Connections stay as they started;
-//!    only a peer that was removed or has another key loses its link.
+//! 1. [`PairChange::prepare`], on any thread: binds addresses and prepares TLS. If that fails, nothing has
+//!    changed.
+//! 2. `PairLoop::change`, on the thread of the loop: takes the new listeners, upstreams and peers.
+//!    Connections stay as they started; only a peer that was removed or has another key loses its link.
 
 use crate::entrance::{Entrance, EntranceSocket, Listening};
 use crate::error::PairStartError;
@@ -38,7 +39,8 @@ pub struct PairChange {
     pub client_tls: BTreeMap<String, Arc<QuicClientConfig>>,
 }
 
-/// The listener for an address in a configuration; if the system chooses the port, the listener with that name.
+/// The listener for an address in a configuration; if the system chooses the port, the listener with that
+/// name.
 pub fn owner<'a>(
     config: &'a PairConfig,
     configured: SocketAddr,
@@ -54,7 +56,7 @@ pub fn owner<'a>(
 /// Binds the addresses in a configuration that are not bound yet.
 ///
 /// # Errors
-/// An address cannot be bound.
+/// Fails if an address cannot be bound.
 pub fn open_entrances(
     config: &PairConfig,
     bound: &[BoundEntrance],
@@ -95,7 +97,7 @@ impl PairChange {
     /// Prepares the change from `before`, with these bound addresses, to another configuration.
     ///
     /// # Errors
-    /// Something fails, or needs a restart.
+    /// Fails if an address cannot be bound, TLS cannot be set up, or the change needs a restart.
     pub fn prepare(
         config: &PairConfig,
         before: &PairConfig,
@@ -126,7 +128,7 @@ impl PairChange {
     /// The bound addresses after the change.
     ///
     /// # Errors
-    /// The error of the system.
+    /// Fails with the error of the system.
     pub fn bound_after(&self, before: &[BoundEntrance]) -> std::io::Result<Vec<BoundEntrance>> {
         let kept = before.iter().filter_map(|bound| {
             let (name, _) = owner(&self.config, bound.configured, bound.is_udp, &bound.name)?;
@@ -140,7 +142,7 @@ impl Listening {
     /// This listener's bound address.
     ///
     /// # Errors
-    /// The error of the system.
+    /// Fails with the error of the system.
     pub fn bound(&self) -> std::io::Result<BoundEntrance> {
         Ok(BoundEntrance {
             configured: self.configured,

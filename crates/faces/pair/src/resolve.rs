@@ -19,8 +19,9 @@ pub enum ResolveRequest {
 /// The channels to and from the thread.
 type ResolverThread = (Sender<(ResolveRequest, Vec<HostPort>)>, Receiver<(ResolveRequest, Vec<SocketAddr>)>);
 
-/// Resolves host names. Results are returned by [`Resolver::answer`], after the wake counter was raised. The thread starts with the
-/// first request that needs it, so after the process has dropped its privileges, and ends with the resolver.
+/// Resolves host names. Results are returned by [`Resolver::answer`], after the wake counter was raised. The
+/// thread starts with the first request that needs it, so after the process has dropped its privileges, and
+/// ends with the resolver.
 pub struct Resolver {
     waker: Arc<OwnedFd>,
     thread: Option<ResolverThread>,

@@ -42,7 +42,7 @@ impl BoundPair {
     /// Starts the end.
     ///
     /// # Errors
-    /// A thread cannot be started.
+    /// Fails if a thread cannot be started.
     pub fn run(self) -> Result<Pair, PairStartError> {
         let BoundPair { ending, waker, mut event_loop, end } = self;
         let thread = std::thread::Builder::new().name("pair".into()).spawn(move || event_loop.run())?;
@@ -54,7 +54,7 @@ impl Pair {
     /// Binds and starts an end, as [`Pair::bind`] and [`BoundPair::run`] do.
     ///
     /// # Errors
-    /// The same as theirs.
+    /// Fails like [`Pair::bind`] and [`BoundPair::run`].
     pub fn start(config: &PairConfig, log: PairLog) -> Result<Pair, PairStartError> {
         Pair::bind(config, log)?.run()
     }
@@ -62,7 +62,7 @@ impl Pair {
     /// Reads the key and binds all addresses.
     ///
     /// # Errors
-    /// The key cannot be read, or an address cannot be bound.
+    /// Fails if the key cannot be read or an address cannot be bound.
     pub fn bind(config: &PairConfig, log: PairLog) -> Result<BoundPair, PairStartError> {
         let key = PrivateKey::read(&config.key)
             .map_err(|error| PairStartError::Key { path: config.key.display().to_string(), error })?;
@@ -90,15 +90,16 @@ impl Pair {
     /// Prepares a change to another configuration. Nothing changes yet.
     ///
     /// # Errors
-    /// Something fails, or needs a restart.
+    /// Fails if an address cannot be bound, TLS cannot be set up, or the change needs a restart.
     pub fn prepare(&self, config: &PairConfig) -> Result<PairChange, PairStartError> {
         PairChange::prepare(config, &self.end.config, &self.end.bound, &self.end.key)
     }
 
-    /// Applies another configuration. Connections stay as they started; only a peer that was removed or has another key loses its link.
+    /// Applies another configuration. Connections stay as they started; only a peer that was removed or has
+    /// another key loses its link.
     ///
     /// # Errors
-    /// The bound addresses cannot be read, or the end has stopped.
+    /// Fails if the bound addresses cannot be read or the end has stopped.
     pub fn change(&mut self, change: PairChange) -> Result<(), PairStartError> {
         self.end.bound = change.bound_after(&self.end.bound)?;
         self.end.config = change.config.clone();

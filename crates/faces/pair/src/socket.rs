@@ -1,8 +1,8 @@
 //! The UDP socket of QUIC.
 //!
-//! Datagrams are sent with the ECN field that the library requests, and it gets the field of received ones (RFC 9000 section 13.4).
-//! The ECN field is an option of the socket. If peers whose path supports ECN share the socket with others, each switch costs a system
-//! call.
+//! Datagrams are sent with the ECN field that the library requests, and it gets the field of received ones
+//! (RFC 9000 section 13.4). The ECN field is an option of the socket. If peers whose path supports ECN share
+//! the socket with others, each switch costs a system call.
 
 use linux::datagram::{receive_marked, report_marks, set_mark};
 use linux::socket::{SocketOption, bind_to, set_option, udp_socket};
@@ -12,7 +12,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Holds what arrives while the loop is busy: 0.5 s at 100 Mbit/s (the kernel allows at most `net.core.rmem_max`).
+/// Holds what arrives while the loop is busy: 0.5 s at 100 Mbit/s (the kernel allows at most
+/// `net.core.rmem_max`).
 const RECEIVE_BUFFER: i32 = 6_250_000;
 /// Datagrams are never fragmented, and the path MTU known to the kernel is ignored (IP_PMTUDISC_PROBE).
 const PROBE: i32 = 3;
@@ -29,7 +30,7 @@ impl QuicSocket {
     /// Binds to an address, or to a free port on all addresses.
     ///
     /// # Errors
-    /// The error of the system.
+    /// Fails with the error of the system.
     pub fn bind(at: Option<SocketAddr>) -> io::Result<QuicSocket> {
         let any4 = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         let any6 = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
@@ -58,7 +59,7 @@ impl QuicSocket {
     /// The bound address.
     ///
     /// # Errors
-    /// The error of the system.
+    /// Fails with the error of the system.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 /// The most connections and flows per peer.
 const STREAMS: u32 = 10_000;
-/// How many bytes of a stream a peer may send ahead of what is read here. The library closes a connection if one of its streams has
-/// 1024 gaps; 2048 packets of 1200 bytes never have that many. It allows 98 Mbit/s per stream at 200 ms, even with losses, as
-/// streams are read past their gaps ([`crate::reader`]).
+/// How many bytes of a stream a peer may send ahead of what is read here. The library closes a connection if
+/// one of its streams has 1024 gaps; 2048 packets of 1200 bytes never have that many. It allows 98 Mbit/s per
+/// stream at 200 ms, even with losses, as streams are read past their gaps ([`crate::reader`]).
 const STREAM_WINDOW: u32 = 2048 * 1200;
-/// The same for all streams of a connection together: 2.7 Gbit/s at 200 ms.
+/// How many bytes of all streams together a peer may send ahead of what is read here: 2.7 Gbit/s at 200 ms.
 const WINDOW: u32 = 64 << 20;
-/// How many bytes of all streams together are kept until the peer has acknowledged them: 640 Mbit/s at 200 ms.
+/// How many bytes of all streams together are kept until the peer has acknowledged them: 640 Mbit/s at 200
+/// ms.
 const SEND_WINDOW: u64 = 16 << 20;
 
 /// The transport settings of a connection to a peer, and its congestion control.

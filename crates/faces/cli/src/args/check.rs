@@ -16,7 +16,8 @@ lists what it could not see.
 
 Exit codes: 0 nothing is wrong; 1 something is wrong; 2 bad input.")]
 pub struct CheckArgs {
-    /// Rate of the path, counted in IP packets. With a path, its own checks run too and each cost is simulated.
+    /// Rate of the path, counted in IP packets. With a path, its own checks run too and each cost is
+    /// simulated.
     #[arg(long, requires = "rtt")]
     pub rate: Option<Rate>,
     /// Round-trip time of the idle path.

@@ -11,7 +11,8 @@ pub struct FilterArgs {
     /// Read only packets from or to this port; can be given several times.
     #[arg(long, value_name = "N")]
     pub port: Vec<u16>,
-    /// Read only packets from this time on: seconds after the first packet, or a date like 2026-05-01T12:00:00Z.
+    /// Read only packets from this time on: seconds after the first packet, or a date like
+    /// 2026-05-01T12:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = crate::diagnose::filter::time)]
     pub from: Option<FilterTime>,
     /// Read only packets up to this time.

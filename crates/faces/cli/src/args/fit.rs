@@ -20,8 +20,9 @@ simulates until goodput, RTTs and retransmissions match the capture.
 Exit codes: 0 there is a fit; 1 there is none (no limiter can be identified, or the capture shows no path); 2 bad
 input; 130 interrupted by Ctrl-C.")]
 pub struct FitArgs {
-    /// Capture file; `-` reads standard input. Less precise: output of `iperf3 -J`, repeated output of `ss -tin`, or
-    /// the result folder of a run. iperf's table or a single output of `ss` give a verdict but no scenario.
+    /// Capture file; `-` reads standard input. Less precise: output of `iperf3 -J`, repeated output of `ss
+    /// -tin`, or the result folder of a run. iperf's table or a single output of `ss` give a verdict but no
+    /// scenario.
     pub capture: PathBuf,
     /// File for the scenario. Default: standard output, with the report on standard error.
     #[arg(short, long, value_name = "FILE")]
@@ -34,7 +35,8 @@ pub struct FitArgs {
     /// Overwrite an existing file.
     #[arg(long)]
     pub force: bool,
-    /// Print one JSON object that contains the scenario, or the verdict if there is none (docs/fit.schema.json).
+    /// Print one JSON object that contains the scenario, or the verdict if there is none
+    /// (docs/fit.schema.json).
     #[arg(long)]
     pub json: bool,
     /// Show no progress bar.

@@ -21,28 +21,29 @@ never advised. Gains are measured with the same seeds with and without the cure.
 
 Exit codes: 0 a cure is advised; 1 no cure helps; 2 bad input; 130 interrupted by Ctrl-C.")]
 pub struct PlanArgs {
-    /// Scenario file (TOML) or name of a built-in example; `-` reads a scenario from standard input. A capture, or
-    /// other input of `longfat fit`, is fitted first.
+    /// Scenario file (TOML) or name of a built-in example; `-` reads a scenario from standard input. A
+    /// capture, or other input of `longfat fit`, is fitted first.
     pub scenario: PathBuf,
     /// Variant to make faster. Default: the baseline, or the first.
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
-    /// Change only these places, separated by commas: sender, receiver, sender-edge, limiter, path. Default: all.
+    /// Change only these places, separated by commas: sender, receiver, sender-edge, limiter, path. Default:
+    /// all.
     #[arg(long, value_name = "WHERE,…", value_delimiter = ',', value_parser = place)]
     pub only: Vec<ChangePlace>,
-    /// Do not change this stage, given by kind (`policer`) or name (`link.direction.stage`); can be given several
-    /// times.
+    /// Do not change this stage, given by kind (`policer`) or name (`link.direction.stage`); can be given
+    /// several times.
     #[arg(long, value_name = "STAGE")]
     pub keep: Vec<String>,
     /// Reject cures with a 95th percentile of the RTT above this.
     #[arg(long, value_name = "TIME")]
     pub max_delay: Option<Span>,
-    /// Reject cures that lose packets of this flow; `udp` is all UDP flows, `voice` is a call added to the scenario.
-    /// Can be given several times.
+    /// Reject cures that lose packets of this flow; `udp` is all UDP flows, `voice` is a call added to the
+    /// scenario. Can be given several times.
     #[arg(long, value_name = "FLOW")]
     pub no_loss_for: Vec<String>,
-    /// Rank cures by this goal. Default: the first of the scenario's `goal`; else delay if it has a call or a game,
-    /// completion times if it has transfers that end, else goodput.
+    /// Rank cures by this goal. Default: the first of the scenario's `goal`; else delay if it has a call or a
+    /// game, completion times if it has transfers that end, else goodput.
     #[arg(long, value_name = "GOAL", value_parser = super::goal)]
     pub objective: Option<Goal>,
     /// Number of cures that are run for the scenario's whole duration.
@@ -54,8 +55,8 @@ pub struct PlanArgs {
     /// Print the commands of this cure instead of the best one's.
     #[arg(long, value_name = "CURE")]
     pub commands: Option<String>,
-    /// Measure the first N cures on this machine's kernel, in real time, using the printed commands where the kernel
-    /// supports them, and compare with the prediction; needs root.
+    /// Measure the first N cures on this machine's kernel, in real time, using the printed commands where the
+    /// kernel supports them, and compare with the prediction; needs root.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub prove: Option<u32>,
     /// Override a key of the scenario, as in `longfat run`.

@@ -21,8 +21,8 @@ to this number, ? the kernel's measurement is not trustworthy, ± 95 % confidenc
 Exit codes: 0 every judged claim holds, at least in direction; 1 a claim does not hold; 2 bad input; 130 interrupted
 by Ctrl-C.")]
 pub struct ReproduceArgs {
-    /// Built-in study or study file, optionally with /TABLE for one table and its claims. Default: all built-in
-    /// studies.
+    /// Built-in study or study file, optionally with /TABLE for one table and its claims. Default: all
+    /// built-in studies.
     pub study: Option<String>,
     /// List the built-in studies and their tables; run nothing.
     #[arg(long)]

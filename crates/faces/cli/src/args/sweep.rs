@@ -21,8 +21,9 @@ Exit codes: 0 success; 1 some cells could not be run; 2 bad input, nothing was r
 pub struct SweepArgs {
     /// Scenario file (TOML) or name of a built-in example; `-` reads standard input.
     pub scenario: PathBuf,
-    /// Vary a key: KEY=A,B,C or KEY=LO..HI:lin:N or KEY=LO..HI:log:N, with KEY as in --set. KEY+KEY=… gives several keys
-    /// the same value, NAME:KEY=… names the column. Given several times, every combination is run.
+    /// Vary a key: KEY=A,B,C or KEY=LO..HI:lin:N or KEY=LO..HI:log:N, with KEY as in --set. KEY+KEY=… gives
+    /// several keys the same value, NAME:KEY=… names the column. Given several times, every combination is
+    /// run.
     #[arg(long, value_name = "KEY=VALUES", required = true)]
     pub vary: Vec<String>,
     /// Override a key of the scenario in every cell.

@@ -58,7 +58,8 @@ impl Connection {
         Ok((line.len() as u64 <= max).then_some(line))
     }
 
-    /// Whether the browser has closed the connection. Always false before the body is read: reading it shows that.
+    /// Whether the browser has closed the connection. Always false before the body is read: reading it shows
+    /// that.
     pub fn is_closed(&self) -> bool {
         if self.stream.limit() > 0 {
             return false;
@@ -73,8 +74,9 @@ impl Connection {
         !is_open || restored.is_err()
     }
 
-    /// Reads the rest of the body, then sends the answer. A browser reads no answer before it has sent everything, and
-    /// closing a connection with unread bytes could reset it before the answer arrives (RFC 9112, section 9.6).
+    /// Reads the rest of the body, then sends the answer. A browser reads no answer before it has sent
+    /// everything, and closing a connection with unread bytes could reset it before the answer arrives (RFC
+    /// 9112, section 9.6).
     pub fn answer(&mut self, answer: &HttpAnswer<'_>) -> io::Result<()> {
         io::copy(&mut self.stream, &mut io::sink())?;
         let HttpAnswer { status, kind, took, body, head_only } = answer;

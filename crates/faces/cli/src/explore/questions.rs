@@ -70,8 +70,8 @@ impl Questions {
         self.lock().get(&number).copied()
     }
 
-    /// Answers the question in a request's body of `length` bytes: a line of JSON, followed by a capture if the question
-    /// is about one. The run is cancelled when the browser closes the connection.
+    /// Answers the question in a request's body of `length` bytes: a line of JSON, followed by a capture if
+    /// the question is about one. The run is cancelled when the browser closes the connection.
     pub fn answer(
         self: &Arc<Self>,
         connection: &Arc<Mutex<Connection>>,

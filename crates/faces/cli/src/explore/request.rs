@@ -1,8 +1,9 @@
 //! Parses a request's head, and refuses requests from other web sites.
 //!
-//! Two checks keep other sites' pages out. `Host` must be the server's own address, so that a foreign name that resolves to
-//! this machine is refused (DNS rebinding; RFC 9110, section 7.4). A request with an `Origin` must come from the server's own
-//! page, and a question must have one: browsers send it with every POST (Fetch, section 3.2).
+//! Two checks keep other sites' pages out. `Host` must be the server's own address, so that a foreign name
+//! that resolves to this machine is refused (DNS rebinding; RFC 9110, section 7.4). A request with an
+//! `Origin` must come from the server's own page, and a question must have one: browsers send it with every
+//! POST (Fetch, section 3.2).
 
 /// The largest question, bytes: the scenario's text, and the results that the page compares with it.
 pub const MAX_QUESTION: u64 = 16 << 20;

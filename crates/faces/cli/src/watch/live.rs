@@ -86,8 +86,8 @@ pub fn interface(args: &DiagnoseArgs, device: &str) -> Result<ExitCode, CliProbl
     finish(args, capture, device, written, false)
 }
 
-/// Watches to the end, then prints the diagnosis and writes its files. With `wraps` a program uses standard output, so
-/// the text goes to standard error.
+/// Watches to the end, then prints the diagnosis and writes its files. With `wraps` a program uses standard
+/// output, so the text goes to standard error.
 fn finish(
     args: &DiagnoseArgs,
     capture: Watch,
@@ -145,8 +145,8 @@ fn error_terminal() -> Style {
     if io::stderr().is_terminal() && io::stdout().is_terminal() { terminal() } else { Style::default() }
 }
 
-/// Returns a function that says whether the program has ended or the user interrupted. SIGTERM to this process is passed
-/// on to the program.
+/// Returns a function that says whether the program has ended or the user interrupted. SIGTERM to this
+/// process is passed on to the program.
 fn ended(child: &SharedChild) -> Box<dyn FnMut() -> bool + Send> {
     let child = child.clone();
     let mut passed = false;

@@ -1,5 +1,5 @@
-//! `longfat check`: JSON, exit codes, a path taken from a capture. The findings depend on the machine, so the tests check
-//! that they are consistent.
+//! `longfat check`: JSON, exit codes, a path taken from a capture. The findings depend on the machine, so the
+//! tests check that they are consistent.
 
 #![cfg(target_os = "linux")]
 

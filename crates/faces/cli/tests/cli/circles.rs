@@ -1,7 +1,8 @@
 //! The modules of a crate have no circular dependencies, direct or indirect.
 //!
-//! A dependency is a path `crate::x` or `super::x` in code outside of tests, between modules that the crate's root declares.
-//! A name that the root re-exports counts as the module it comes from. Modules inside a module are not checked.
+//! A dependency is a path `crate::x` or `super::x` in code outside of tests, between modules that the crate's
+//! root declares. A name that the root re-exports counts as the module it comes from. Modules inside a module
+//! are not checked.
 
 use super::house::{FLOORS, crates, root};
 use std::collections::{BTreeMap, BTreeSet};

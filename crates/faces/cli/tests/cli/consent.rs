@@ -1,6 +1,6 @@
-//! A scenario's programs are started if the scenario is in the current folder, built in or allowed, or after a yes on a
-//! terminal; otherwise the command is refused. The scenario's program does not exist, so that a test in which it would be
-//! started gets the error that it is missing.
+//! A scenario's programs are started if the scenario is in the current folder, built in or allowed, or after
+//! a yes on a terminal; otherwise the command is refused. The scenario's program does not exist, so that a
+//! test in which it would be started gets the error that it is missing.
 #![cfg(target_os = "linux")]
 
 use std::fs;

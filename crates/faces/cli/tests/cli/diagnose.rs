@@ -119,7 +119,8 @@ fn captures_of_both_ends_show_exactly_what_was_lost() {
     }
 }
 
-/// The ACKs queue behind a download, the data does not: a single capture shows long RTTs, two show the direction.
+/// The ACKs queue behind a download, the data does not: a single capture shows long RTTs, two show the
+/// direction.
 #[test]
 fn captures_of_both_ends_show_the_direction_of_the_queue() {
     let place = Place::new("both-ways");
@@ -156,7 +157,8 @@ cc = "cubic"
     println!("{:#} {:#}", up["causes"], down["causes"]);
 }
 
-/// The advice is about QUIC's flow control, not about the kernel's TCP, and has no Wireshark filter: a log has no packets.
+/// The advice is about QUIC's flow control, not about the kernel's TCP, and has no Wireshark filter: a log
+/// has no packets.
 #[test]
 fn a_qlog_limited_by_flow_control_advises_more_credit() {
     let place = Place::new("qlog-credit");
@@ -179,7 +181,8 @@ fn a_qlog_limited_by_flow_control_advises_more_credit() {
     assert!(out.status.code() == Some(2) && stderr(&out).contains(printed), "{}", stderr(&out));
 }
 
-/// The capture has a client's Initial, the server's 30 ms later, and 1-RTT packets; only the client's log shows losses.
+/// The capture has a client's Initial, the server's 30 ms later, and 1-RTT packets; only the client's log
+/// shows losses.
 #[test]
 fn a_capture_lists_quic_flows_and_a_qlog_adds_their_losses() {
     let place = Place::new("qlog");
@@ -463,7 +466,8 @@ fn the_page_and_the_folder_are_written_and_reproducible() {
     assert!(stderr(&out).starts_with("error: dc.pcap/page.html: "), "{}", stderr(&out));
 }
 
-/// Makes a capture of raw IP: at each of these times, in microseconds, a data packet of one byte on a new connection.
+/// Makes a capture of raw IP: at each of these times, in microseconds, a data packet of one byte on a new
+/// connection.
 fn raw(times: impl Iterator<Item = u64>) -> Vec<u8> {
     let mut file =
         [&0xa1b2_c3d4_u32.to_le_bytes()[..], &[2, 0, 4, 0], &[0; 8], &[255, 255, 0, 0, 101, 0, 0, 0]]

@@ -1,5 +1,5 @@
-//! `longfat explore`: it answers only its own page, its numbers are those of `longfat run`, and a run whose page has gone
-//! is cancelled.
+//! `longfat explore`: it answers only its own page, its numbers are those of `longfat run`, and a run whose
+//! page has gone is cancelled.
 
 use crate::place::Place;
 use serde_json::{Value, json};
@@ -12,8 +12,8 @@ use std::{fs, thread};
 
 const LONGFAT: &str = env!("CARGO_BIN_EXE_longfat");
 
-/// A list of scenarios, variants and overrides that covers every algorithm, limiter and queue. The test of the engine as
-/// WebAssembly (web/test/wasm/) uses it too.
+/// A list of scenarios, variants and overrides that covers every algorithm, limiter and queue. The test of
+/// the engine as WebAssembly (web/test/wasm/) uses it too.
 const NUMBERS: &str = include_str!("../../../explore/tests/numbers.json");
 
 /// A server that is stopped at the end of the test.

@@ -64,7 +64,8 @@ fn goodputs(place: &Place, file: &str, flows: &[&str], cc: &str) -> Vec<f64> {
     flows.as_array().unwrap().iter().map(|f| f["goodput_mbps"].as_f64().unwrap()).collect()
 }
 
-/// Captures a scenario with CUBIC at one of its hosts and fits the capture. The scenario goes to `fitted.toml`.
+/// Captures a scenario with CUBIC at one of its hosts and fits the capture. The scenario goes to
+/// `fitted.toml`.
 fn fitted(place: &Place, scenario: &str, host: &str) -> Value {
     place.file("true.toml", scenario);
     let ran = place.longfat(&["run", "true.toml", "--pcap", "pcap", "--out", "captured"]);

@@ -1,4 +1,5 @@
-//! Finished runs survive an interruption and are resumed, and other results are never overwritten without --force.
+//! Finished runs survive an interruption and are resumed, and other results are never overwritten without
+//! --force.
 
 use crate::place::{Place, json, native, stderr, stdout};
 use std::fs;

@@ -1,11 +1,12 @@
 //! `longfat fit` and `longfat plan` on output of iperf3 and ss, and inputs that they refuse.
 //!
-//! `measured/` was recorded on Linux 6.18 with iperf3 3.12 and iproute2 6.1, in `longfat shell` (with Reno, which every
-//! machine has):
+//! `measured/` was recorded on Linux 6.18 with iperf3 3.12 and iproute2 6.1, in `longfat shell` (with Reno,
+//! which every machine has):
 //!
-//! - `iperf3-policed.json`, `iperf3-two.json`, `ss-policed.log`: `iperf3 -c server -t 10 -J` with `-i 0.5`, with `-P 2`, and
-//!   while `date +%s.%N; ss -tinO dst 10.0.0.2` ran every 0.4 s, through [`POLICED`];
-//! - `ss-window.log`: while `date; ss -tin` ran, with an RTT of 80 ms, a line of 50 Mbit/s and a receive buffer of 200 kB;
+//! - `iperf3-policed.json`, `iperf3-two.json`, `ss-policed.log`: `iperf3 -c server -t 10 -J` with `-i 0.5`,
+//!   with `-P 2`, and while `date +%s.%N; ss -tinO dst 10.0.0.2` ran every 0.4 s, through [`POLICED`];
+//! - `ss-window.log`: while `date; ss -tin` ran, with an RTT of 80 ms, a line of 50 Mbit/s and a receive
+//!   buffer of 200 kB;
 //! - `iperf3-reversed.json`: with `-R`, so that the server sends.
 
 use crate::place::{Place, json, stderr, stdout};

@@ -31,8 +31,8 @@ impl Place {
         command
     }
 
-    /// Returns the program with the default action for SIGINT. Tests started in a shell's background ignore the signal, and
-    /// their children inherit that.
+    /// Returns the program with the default action for SIGINT. Tests started in a shell's background ignore
+    /// the signal, and their children inherit that.
     pub fn interruptible(&self) -> Command {
         let mut command = Command::new("env");
         command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_longfat")]).current_dir(&self.0);
@@ -50,8 +50,9 @@ impl Drop for Place {
     }
 }
 
-/// Runs `command` on a terminal of `columns` columns with this value of `NO_COLOR` (empty counts as unset) and returns the
-/// text that stays on it. `None` without `script` (util-linux, bsdutils), which makes the terminal.
+/// Runs `command` on a terminal of `columns` columns with this value of `NO_COLOR` (empty counts as unset)
+/// and returns the text that stays on it. `None` without `script` (util-linux, bsdutils), which makes the
+/// terminal.
 pub fn on_terminal(place: &Place, columns: u32, no_color: &str, command: &str) -> Option<String> {
     let run = format!("stty cols {columns} rows 24; '{}' {command}", env!("CARGO_BIN_EXE_longfat"));
     let mut script = Command::new("script");

@@ -1,5 +1,5 @@
-//! `longfat proxy` as a service: sockets passed by a service manager, names whose addresses change, the files of
-//! `packaging/`. Tests that need root or a missing program print that they are skipped.
+//! `longfat proxy` as a service: sockets passed by a service manager, names whose addresses change, the files
+//! of `packaging/`. Tests that need root or a missing program print that they are skipped.
 
 #![cfg(target_os = "linux")]
 
@@ -73,8 +73,8 @@ fn until_heard(address: &str, word: &str) {
     }
 }
 
-/// The service manager keeps the socket: connections wait in it while no proxy runs. The proxy notifies the manager when it
-/// is ready, reloads and stops.
+/// The service manager keeps the socket: connections wait in it while no proxy runs. The proxy notifies the
+/// manager when it is ready, reloads and stops.
 #[test]
 fn connections_wait_in_the_managers_socket_while_no_proxy_runs() {
     let (folder, server) = (Folder::new("activated"), says("127.0.0.1:0", "hello"));

@@ -173,7 +173,8 @@ fn a_short_scenario_is_repeated_by_default_and_a_long_one_warns_that_it_is_not()
         let (once, printed) = run(args[0].trim_start_matches('-'), args);
         assert!(once["variants"][0]["repeats"].is_null() && !printed.contains("one run"), "{printed}");
     }
-    // A path without a rate limit would carry what windows allow, 28 million packets in 100 s, so make it lossy.
+    // A path without a rate limit would carry what windows allow, 28 million packets in 100 s, so make it
+    // lossy.
     let loses = "links.wan.forward.policer={ kind = \"loss\", probability = 0.3 }";
     let (long, printed) = run("long", &["--set", "duration=100s", "--set", "sample=1s", "--set", loses]);
     assert!(long["variants"][0]["repeats"].is_null());

@@ -77,7 +77,8 @@ fn the_exit_code_is_the_commands() {
     assert!(String::from_utf8_lossy(&out.stderr).contains("no-such-command: command not found"));
 }
 
-/// `shell` and `run` list all missing programs before anything is started, with one command that installs them.
+/// `shell` and `run` list all missing programs before anything is started, with one command that installs
+/// them.
 #[cfg(target_os = "linux")]
 #[test]
 fn missing_programs_are_named_at_once() {

@@ -21,7 +21,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether this process has CAP_NET_ADMIN (12) and CAP_SYS_ADMIN (21); if not, prints that the test is skipped.
+/// Whether this process has CAP_NET_ADMIN (12) and CAP_SYS_ADMIN (21); if not, prints that the test is
+/// skipped.
 fn root() -> bool {
     let status = fs::read_to_string("/proc/self/status").expect("Linux");
     let set = status.lines().find_map(|l| l.strip_prefix("CapEff:")).expect("its capabilities");
@@ -88,7 +89,8 @@ to = "b"
 cc = "bbr-hsr"
 "#;
 
-/// A shell loads its own instance of the congestion control, its programs use it by default, and `kill -9` unloads it.
+/// A shell loads its own instance of the congestion control, its programs use it by default, and `kill -9`
+/// unloads it.
 fn a_killed_shell_leaves_nothing() {
     let file = std::env::temp_dir().join(format!("longfat-cc-{}.toml", std::process::id()));
     fs::File::create(&file).and_then(|mut f| f.write_all(SCENARIO.as_bytes())).expect("a file");

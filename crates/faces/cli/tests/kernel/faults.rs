@@ -1,5 +1,5 @@
-//! After `kill -9` of any process at any moment nothing is left behind, and the next run is right. A flooded path does not
-//! stall another one. In real time; needs root, and prints that it is skipped without.
+//! After `kill -9` of any process at any moment nothing is left behind, and the next run is right. A flooded
+//! path does not stall another one. In real time; needs root, and prints that it is skipped without.
 
 use crate::common::within;
 use std::collections::BTreeMap;
@@ -265,8 +265,8 @@ impl Place {
         );
     }
 
-    /// Asserts that the goodput is the link's rate minus headers and slow start. A run on a too busy machine is repeated,
-    /// and in the end only checked for not being stalled.
+    /// Asserts that the goodput is the link's rate minus headers and slow start. A run on a too busy machine
+    /// is repeated, and in the end only checked for not being stalled.
     fn is_right(&self) {
         let mut last = 0.0;
         for _ in 0..MAX_TRIES {
@@ -281,7 +281,8 @@ impl Place {
         assert!(last > 0.5 * RIGHT_MBPS, "{last} Mbit/s");
     }
 
-    /// Sends as many datagrams as a core can through an unlimited path, while the scenario is measured on another one.
+    /// Sends as many datagrams as a core can through an unlimited path, while the scenario is measured on
+    /// another one.
     fn flood(&self) {
         let text = r#"
             duration = "60s"

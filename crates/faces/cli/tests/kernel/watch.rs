@@ -1,5 +1,6 @@
-//! `longfat watch` on a path of the lab: it finds the right cause or says that it cannot tell, keeps the program's exit code,
-//! and leaves nothing behind. In real time; needs root, and prints that it is skipped without.
+//! `longfat watch` on a path of the lab: it finds the right cause or says that it cannot tell, keeps the
+//! program's exit code, and leaves nothing behind. In real time; needs root, and prints that it is skipped
+//! without.
 
 use crate::common::within;
 use serde_json::Value;
@@ -12,8 +13,8 @@ use std::time::{Duration, Instant};
 /// Exit code of the sender.
 const CODE: i32 = 7;
 
-/// A sender in Python. Arguments: host, port, duration in seconds, bytes per write, pause between writes in seconds, send
-/// buffer in bytes (0: the kernel's default).
+/// A sender in Python. Arguments: host, port, duration in seconds, bytes per write, pause between writes in
+/// seconds, send buffer in bytes (0: the kernel's default).
 const SENDER: &str = "
 import socket, sys, time
 host, port, seconds, size, pause, buffer = sys.argv[1], int(sys.argv[2]), *map(float, sys.argv[3:7])

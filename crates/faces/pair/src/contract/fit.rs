@@ -4,40 +4,41 @@ use super::log::{SentLog, SentOutcome, SentRecord, replay};
 use super::{ContractTerms, MAX_BUCKET_S};
 use units::Time;
 
-/// Fewer drops prove nothing. For a bucket of ten packets, eight random drops are all within two packets of its top once in
-/// 400,000 times (0.2^8).
+/// The fewest drops that prove anything. For a bucket of ten packets, eight random drops are all within two
+/// packets of its top once in 400,000 times (0.2^8).
 const MIN_DROPS: usize = 8;
-/// The same if the log does not start with a full bucket. Random drops at constant speed deviate from the line between the
-/// first and the last by the square root of a twelfth of their number (a Brownian bridge): 1.4 packets for 24 drops, so fewer
-/// than half are within the tolerance.
+/// The fewest drops if the log does not start with a full bucket. Random drops at constant speed deviate from
+/// the line between the first and the last by the square root of a twelfth of their number (a Brownian
+/// bridge): 1.4 packets for 24 drops, so fewer than half are within the tolerance.
 const MIN_DROPS_PARTIAL: usize = 24;
-/// The error of a rate is the tolerance divided by the bytes that passed between the first drop and the last. With this many
-/// tolerances it is 0.8 %, half of the margin that is kept below the rate ([`super::PACE_BELOW`]).
+/// The error of a rate is the tolerance divided by the bytes that passed between the first drop and the last.
+/// With this many tolerances it is 0.8 %, half of the margin that is kept below the rate
+/// ([`super::PACE_BELOW`]).
 const SURE_TOLERANCES: f64 = 128.0;
 /// A run counts if at least this many packets passed in it.
 const MIN_RUN_PACKETS: f64 = 16.0;
-/// The same for a suspicion: the rate is known to 1/8.
+/// Enough tolerances for a suspicion: the rate is known to 1/8.
 const SUSPICION_TOLERANCES: f64 = 8.0;
-/// A drop is explained if its deficit is within this many packets of the bucket: one for the packet that found no room, and
-/// half a packet for the error of the rate over the log,
+/// A drop is explained if its deficit is within this many packets of the bucket: one for the packet that
+/// found no room, and half a packet for the error of the rate over the log,
 const TOLERANCE_PACKETS: f64 = 1.5;
-/// plus what the rate brings in this time. Timers and schedulers between this clock and the policer delay packets by some
-/// milliseconds (docs/lab.md), and the deficit does not include that.
+/// plus what the rate brings in this time. Timers and schedulers between this clock and the policer delay
+/// packets by some milliseconds (docs/lab.md), and the deficit does not include that.
 const TOLERANCE_S: f64 = 0.002;
-/// The share of drops that must be explained. Startup exceeds the rate several times, so most drops come from the policer even
-/// if another 5 % are random.
+/// The share of drops that must be explained. Startup exceeds the rate several times, so most drops come from
+/// the policer even if another 5 % are random.
 const MIN_EXPLAINED: f64 = 0.8;
-/// At some time the sender must have been faster than the rate by this factor. It is less than BBR's probing gain of 1.25,
-/// the smallest of all senders that probe for more.
+/// At some time the sender must have been faster than the rate by this factor. It is less than BBR's probing
+/// gain of 1.25, the smallest of all senders that probe for more.
 const MIN_OVERSPEED: f64 = 1.15;
-/// This share of the excess must have been lost. With 5 % random loss, a sender that is 25 % too fast loses a quarter of what
-/// a policer would drop.
+/// This share of the excess must have been lost. With 5 % random loss, a sender that is 25 % too fast loses a
+/// quarter of what a policer would drop.
 const MIN_OVERFLOW_LOST: f64 = 0.5;
-/// If the round trip grows by more than this share of the delay that a queue as long as the deficit would add, there is a queue:
-/// halfway between no queue (a policer) and the whole.
+/// If the round trip grows by more than this share of the delay that a queue as long as the deficit would
+/// add, there is a queue: halfway between no queue (a policer) and the whole.
 const MAX_RTT_SLOPE: f64 = 0.5;
-/// A rate this much higher or lower must not explain the drops as well. Over [`SURE_TOLERANCES`] its deficits drift by four
-/// tolerances, so at most half of evenly spread drops stay within the tolerance.
+/// A rate this much higher or lower must not explain the drops as well. Over [`SURE_TOLERANCES`] its deficits
+/// drift by four tolerances, so at most half of evenly spread drops stay within the tolerance.
 const RATE_OFFSET: f64 = 1.0 / 32.0;
 /// The promise of this pacer: at most this share of what it sends within the contract is lost.
 const MAX_LOSS: f64 = 0.005;
@@ -99,10 +100,10 @@ pub fn find(log: &SentLog, packet: f64, known: Option<&ContractTerms>) -> Contra
         .map_or(ContractEvidence::Nothing, |fit| ContractEvidence::Suspected(fit.rate))
 }
 
-/// Whether the believed contract still holds, for a log that no longer starts with a full bucket: in its newest quarter, no more
-/// was lost within the contract than is allowed. Such a log only shows what was sent between drops, not what could have been
-/// sent. If the bucket was full in between, the rate sent with a larger bucket explains as much as the true terms. Drops beyond
-/// the bucket are expected and prove nothing.
+/// Whether the believed contract still holds, for a log that no longer starts with a full bucket: in its
+/// newest quarter, no more was lost within the contract than is allowed. Such a log only shows what was sent
+/// between drops, not what could have been sent. If the bucket was full in between, the rate sent with a
+/// larger bucket explains as much as the true terms. Drops beyond the bucket are expected and prove nothing.
 pub fn still_stands(log: &SentLog) -> bool {
     let (packets, starts_full) = log.fitted();
     let newest = &packets[packets.len() - packets.len() / 4..];
@@ -124,7 +125,8 @@ fn find_in(
     known: Option<&ContractTerms>,
     strictness: FitStrictness,
 ) -> Option<ContractFit> {
-    // If the initial level of the bucket is unknown, the log starts at the first drop, where the bucket was empty.
+    // If the initial level of the bucket is unknown, the log starts at the first drop, where the bucket was
+    // empty.
     let from = if starts_full { 0 } else { packets.iter().position(|p| p.outcome == SentOutcome::Lost)? };
     let packets = &packets[from..];
     let drops = drops(packets);
@@ -151,7 +153,8 @@ fn find_in(
     let fit = best.min_by(|a, b| a.spread.total_cmp(&b.spread))?;
     // Runs in which packets always came faster than the rate determine it on their own.
     let is_pinned = pinned.is_some_and(|runs| (runs.rate / fit.rate - 1.0).abs() <= runs.error(packet));
-    // If the bucket was full before each drop, several rates explain the drops equally well: then none is certain.
+    // If the bucket was full before each drop, several rates explain the drops equally well: then none is
+    // certain.
     let is_open = |by: f64| judge(packets, fit.rate * by, packet, starts_full).explained >= MIN_EXPLAINED;
     if strictness == FitStrictness::Sure
         && !is_pinned
@@ -209,8 +212,9 @@ impl FullRuns {
     }
 }
 
-/// The runs of drops between which at least as much was sent as the rate brings: a drop happens at an empty bucket, which then
-/// was never full. This needs no deficits, so it finds the rate even for the smallest bucket.
+/// The runs of drops between which at least as much was sent as the rate brings: a drop happens at an empty
+/// bucket, which then was never full. This needs no deficits, so it finds the rate even for the smallest
+/// bucket.
 fn full_runs(packets: &[SentRecord], rate: f64, packet: f64) -> Option<FullRuns> {
     let (mut passed, mut sent) = (0.0, 0.0);
     // The first and last drop of the current run, and the bytes sent by then.
@@ -251,11 +255,12 @@ fn tolerance(rate: f64, packet: f64) -> f64 {
     TOLERANCE_PACKETS * packet + TOLERANCE_S * rate
 }
 
-/// How well a rate explains the drops, and the bucket that fits it. `explained` is the share of drops whose deficit is within the
-/// tolerance of the bucket, minus the share of packets that passed above it.
+/// How well a rate explains the drops, and the bucket that fits it. `explained` is the share of drops whose
+/// deficit is within the tolerance of the bucket, minus the share of packets that passed above it.
 ///
-/// Delays on the path to the policer make deficits look larger than they are, never smaller. So the bucket is the lower quartile
-/// of the drops' deficits plus half a packet, as a drop is up to one packet below the bucket.
+/// Delays on the path to the policer make deficits look larger than they are, never smaller. So the bucket is
+/// the lower quartile of the drops' deficits plus half a packet, as a drop is up to one packet below the
+/// bucket.
 fn judge(packets: &[SentRecord], rate: f64, packet: f64, starts_full: bool) -> ContractFit {
     // If the bucket was empty at first, deficits are counted from there: only their differences matter.
     let begin = if starts_full { 0.0 } else { EMPTY_DEFICIT };
@@ -292,9 +297,9 @@ fn judge(packets: &[SentRecord], rate: f64, packet: f64, starts_full: bool) -> C
 /// Larger than any real bucket (2 s at 1 Gbit/s), so a deficit counted from here never reaches zero.
 const EMPTY_DEFICIT: f64 = 250e6;
 
-/// The largest rise of the deficit after it fell below its maximum: the bucket is at least that large. The deficit here has no
-/// lower bound, so it keeps falling while the real bucket is full; that fall does not come back, and the next drop's deficit is
-/// lower by it.
+/// The largest rise of the deficit after it fell below its maximum: the bucket is at least that large. The
+/// deficit here has no lower bound, so it keeps falling while the real bucket is full; that fall does not
+/// come back, and the next drop's deficit is lower by it.
 fn rise(packets: &[SentRecord], rate: f64) -> f64 {
     let (mut top, mut low, mut most) = (EMPTY_DEFICIT, EMPTY_DEFICIT, 0.0f64);
     replay(packets.iter(), rate, EMPTY_DEFICIT, |step| {
@@ -309,8 +314,8 @@ fn rise(packets: &[SentRecord], rate: f64) -> f64 {
     most
 }
 
-/// Whether packets were lost while the sender was faster than the rate R, and as many as a policer drops at speed S, the share
-/// 1 - R / S. Only stretches that start with an empty bucket count.
+/// Whether packets were lost while the sender was faster than the rate R, and as many as a policer drops at
+/// speed S, the share 1 - R / S. Only stretches that start with an empty bucket count.
 fn overflows(packets: &[SentRecord], fit: &ContractFit, packet: f64, starts_full: bool) -> bool {
     const STRETCH_PACKETS: f64 = 32.0;
     let top = if starts_full { fit.bucket } else { EMPTY_DEFICIT } - tolerance(fit.rate, packet) - packet;

@@ -4,11 +4,11 @@ use super::ContractTerms;
 use std::collections::VecDeque;
 use units::{Span, Time};
 
-/// The most records that are kept: three times what 200 Mbit/s has in flight at 200 ms, as startup overshoots threefold. If
-/// there are more, packets that passed are merged in groups of eight.
+/// The most records that are kept: three times what 200 Mbit/s has in flight at 200 ms, as startup overshoots
+/// threefold. If there are more, packets that passed are merged in groups of eight.
 const MAX_RECORDS: usize = 16_384;
-/// The most records that a fit looks at: the startup of 200 Mbit/s at 100 ms, with more than half of the packets lost, and a
-/// survey.
+/// The most records that a fit looks at: the startup of 200 Mbit/s at 100 ms, with more than half of the
+/// packets lost, and a survey.
 const MAX_FITTED: usize = 12_288;
 const MAX_MERGED_BYTES: u32 = 8 * 1500;
 
@@ -73,7 +73,8 @@ pub struct DeficitStep<'a> {
     pub after: f64,
 }
 
-/// The deficit of a bucket that fills at `rate`, packet by packet. `step` returns the deficit after each packet.
+/// The deficit of a bucket that fills at `rate`, packet by packet. `step` returns the deficit after each
+/// packet.
 pub fn replay<'a>(
     packets: impl Iterator<Item = &'a SentRecord>,
     rate: f64,
@@ -131,7 +132,8 @@ impl SentLog {
         }
     }
 
-    /// Merges packets that passed. If that frees less than an eighth of the room, the oldest quarter is dropped.
+    /// Merges packets that passed. If that frees less than an eighth of the room, the oldest quarter is
+    /// dropped.
     fn make_room(&mut self) {
         let mut kept = merge_passed(self.packets.drain(..));
         if kept.len() > MAX_RECORDS / 8 * 7 {
@@ -141,7 +143,8 @@ impl SentLog {
         self.packets = kept.into();
     }
 
-    /// What a fit looks at: merged records up to the first that is pending, and whether the first found a full bucket.
+    /// What a fit looks at: merged records up to the first that is pending, and whether the first found a
+    /// full bucket.
     pub fn fitted(&self) -> (Vec<SentRecord>, bool) {
         let mut all = merge_passed(self.resolved().copied());
         let over = all.len().saturating_sub(MAX_FITTED);

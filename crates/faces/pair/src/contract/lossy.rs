@@ -1,8 +1,9 @@
 //! Detects a path that loses packets at any speed. Its losses do not tell how much it can carry.
 //!
-//! A full policer or queue drops what is too fast: a policer with rate R drops the share 1 - R / S at speed S, a queue all that
-//! finds no room. A slower sender loses less. A path with random loss drops the same share at every speed. So the stretches of
-//! the log are sorted by speed, and the slower half is compared with the faster half.
+//! A full policer or queue drops what is too fast: a policer with rate R drops the share 1 - R / S at speed
+//! S, a queue all that finds no room. A slower sender loses less. A path with random loss drops the same
+//! share at every speed. So the stretches of the log are sorted by speed, and the slower half is compared
+//! with the faster half.
 
 use super::{SentOutcome, SentRecord};
 
@@ -12,14 +13,17 @@ const STRETCH_PACKETS: f64 = 32.0;
 const MIN_LOSSES: f64 = 16.0;
 /// The faster half must be faster by this factor, as BBR is when it probes.
 const MIN_SPEED_RATIO: f64 = 1.15;
-/// The halves may differ by this many standard deviations if nothing is believed yet, and by the second number if a share is
-/// believed: the test runs twenty times per second, and two deviations would be exceeded every other second.
+/// The halves may differ by this many standard deviations if nothing is believed yet, and by the second
+/// number if a share is believed: the test runs twenty times per second, and two deviations would be exceeded
+/// every other second.
 const MAX_DEVIATIONS: f64 = 2.0;
 const MAX_DEVIATIONS_BELIEVED: f64 = 4.0;
-/// A larger share is not taken for random loss. Hysteria gives up at 20 %, and lines count as broken well below that.
+/// A larger share is not taken for random loss. Hysteria gives up at 20 %, and lines count as broken well
+/// below that.
 const MAX_SHARE: f64 = 0.1;
-/// Losses come from a queue if the packets before them had longer round trips than the others, by more than this share of the
-/// difference between the shortest and the longest. Random losses come at any time, those of a full queue when it is full.
+/// Losses come from a queue if the packets before them had longer round trips than the others, by more than
+/// this share of the difference between the shortest and the longest. Random losses come at any time, those
+/// of a full queue when it is full.
 const MIN_DELAY_SHARE: f64 = 0.25;
 
 /// A stretch of the log.
@@ -29,8 +33,8 @@ struct SpeedStretch {
     lost: f64,
 }
 
-/// The share of packets that is lost at any speed, if the log shows one. `believed` is the share believed so far, which is
-/// kept if the log does not contradict it.
+/// The share of packets that is lost at any speed, if the log shows one. `believed` is the share believed so
+/// far, which is kept if the log does not contradict it.
 pub fn share<'a>(
     packets: impl Iterator<Item = &'a SentRecord> + Clone,
     packet: f64,

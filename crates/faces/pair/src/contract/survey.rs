@@ -1,9 +1,9 @@
-//! A survey. If losses look like a policer's, but too little was sent between them to determine its rate, the sender exceeds
-//! the rate for as long as that takes. It costs a fifth of what is sent meanwhile. A control that backs off at each loss would
-//! rarely reach the rate, and so rarely learn about it.
+//! A survey. If losses look like a policer's, but too little was sent between them to determine its rate, the
+//! sender exceeds the rate for as long as that takes. It costs a fifth of what is sent meanwhile. A control
+//! that backs off at each loss would rarely reach the rate, and so rarely learn about it.
 
-/// The speed relative to the suspected rate. That rate is known to 1/8 (the log spans eight tolerances), so this is at least 9 %
-/// faster than the real one.
+/// The speed relative to the suspected rate. That rate is known to 1/8 (the log spans eight tolerances), so
+/// this is at least 9 % faster than the real one.
 const FASTER: f64 = 1.25;
 /// The speed while the outcome of the last packets is not known yet.
 const SLOWER: f64 = 0.875;

@@ -33,8 +33,8 @@ fn bucket_of(mbps: u64, share: f64) -> f64 {
     least * (largest / least).powf(share)
 }
 
-/// A busy host and uplink. The bucket can hold what the rate brings in all their stalls, beyond three packets. `late` is the host's
-/// share of the stalls.
+/// A busy host and uplink. The bucket can hold what the rate brings in all their stalls, beyond three
+/// packets. `late` is the host's share of the stalls.
 fn stalling_path(mbps: u64, bucket: f64, rtt: u64, late: f64) -> TestPath {
     let spare = (bucket - 3.0 * f64::from(PACKET)) / (mbps as f64 * 1e6 / 8.0);
     let most = |share: f64| Span::from_secs_f64((spare * share).min(0.005));
@@ -44,8 +44,9 @@ fn stalling_path(mbps: u64, bucket: f64, rtt: u64, late: f64) -> TestPath {
     TestPath { host, uplink, ..TestPath::of(mbps * 1_000_000, bucket as u64, Span::from_millis(rtt)) }
 }
 
-/// Until the first probe, after ten seconds, the log has lost its beginning. Ten seconds 1/64 below the rate are 1.5 MB that a full
-/// bucket did not take, and they do not belong to the bucket: of about 64,000 packets, only the probe's three are lost.
+/// Until the first probe, after ten seconds, the log has lost its beginning. Ten seconds 1/64 below the rate
+/// are 1.5 MB that a full bucket did not take, and they do not belong to the bucket: of about 64,000 packets,
+/// only the probe's three are lost.
 #[test]
 fn tokens_beyond_a_full_bucket_do_not_enlarge_it() {
     for (path, seed) in [
@@ -60,8 +61,8 @@ fn tokens_beyond_a_full_bucket_do_not_enlarge_it() {
     }
 }
 
-/// Between the drops of probes, ten seconds apart, the sender was 1/64 below the rate; with a larger bucket that explains as much.
-/// The believed contract stays until more is lost within it than is allowed.
+/// Between the drops of probes, ten seconds apart, the sender was 1/64 below the rate; with a larger bucket
+/// that explains as much. The believed contract stays until more is lost within it than is allowed.
 #[test]
 fn the_sending_rate_between_probes_is_not_taken_for_the_contract() {
     for (path, seed) in [
@@ -80,7 +81,8 @@ fn the_sending_rate_between_probes_is_not_taken_for_the_contract() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(12))]
 
-    /// Any rate from 2 to 200 Mbit/s, any bucket from six packets to 250 ms of it, any round trip from 5 to 200 ms.
+    /// Any rate from 2 to 200 Mbit/s, any bucket from six packets to 250 ms of it, any round trip from 5 to
+    /// 200 ms.
     #[test]
     fn any_contract_is_learnt(mbps in 2u64..200, share in 0.0f64..1.0, rtt in 5u64..200, seed in 0u64..1000) {
         let path = TestPath::of(mbps * 1_000_000, bucket_of(mbps, share) as u64, Span::from_millis(rtt));
@@ -89,7 +91,7 @@ proptest::proptest! {
         proptest::prop_assert!(got >= 0.97 && loss <= 0.005, "{path:?}: {got:.4} {loss:.5} {c:?}");
     }
 
-    /// The same with a busy host and uplink.
+    /// Any contract is also learnt with a busy host and uplink.
     #[test]
     fn a_contract_is_learnt_where_timers_are_late(
         mbps in 2u64..100, share in 0.0f64..1.0, rtt in 5u64..200, late in 0.0f64..1.0, seed in 0u64..1000,
@@ -156,8 +158,8 @@ fn table() {
     }
 }
 
-/// Runs LONGFAT_DRAWS draws of LONGFAT_SECONDS each, starting at number LONGFAT_FROM. Every other draw is as in
-/// `any_contract_is_learnt`, the rest as in `a_contract_is_learnt_where_timers_are_late`.
+/// Runs LONGFAT_DRAWS draws of LONGFAT_SECONDS each, starting at number LONGFAT_FROM. Every other draw is as
+/// in `any_contract_is_learnt`, the rest as in `a_contract_is_learnt_where_timers_are_late`.
 #[test]
 #[ignore = "prints a distribution"]
 fn distribution() {

@@ -1,7 +1,7 @@
 //! Counts losses of packets that the believed contract should have let pass.
 
-/// If this many of the last 128 packets within the contract are lost, one in eight, the bucket is believed to be half as large.
-/// Random loss of 5 % reaches 16 of 128 once in 1,300 times.
+/// If this many of the last 128 packets within the contract are lost, one in eight, the bucket is believed to
+/// be half as large. Random loss of 5 % reaches 16 of 128 once in 1,300 times.
 const WINDOW: u32 = 128;
 const MAX_LOST: u32 = 16;
 
@@ -15,7 +15,8 @@ pub struct WithinCount {
 }
 
 impl WithinCount {
-    /// Counts from this packet on, as the contract has changed: losses of earlier packets say nothing about the new one.
+    /// Counts from this packet on, as the contract has changed: losses of earlier packets say nothing about
+    /// the new one.
     pub fn restart(&mut self, from: u64) {
         *self = WithinCount { from, ..WithinCount::default() };
     }

@@ -4,9 +4,11 @@ use super::{BASE_CONTROL, INITIAL_WINDOW, Steering, make};
 use congestion::{CaState, Window};
 use units::{Span, Time};
 
-/// Losses are exempt up to this many times the path's own share, because the losses of a round trip vary around it.
+/// Losses are exempt up to this many times the path's own share, because the losses of a round trip vary
+/// around it.
 const ALLOWANCE_RATE: f64 = 1.5;
-/// The largest allowance. As half more is gained than is spent on average, a random walk overdraws it once in about e^16 losses.
+/// The largest allowance. As half more is gained than is spent on average, a random walk overdraws it once in
+/// about e^16 losses.
 const MAX_ALLOWANCE: f64 = 16.0;
 
 /// The shortest time between restarts of a control: its startup fills the queue.
@@ -23,7 +25,8 @@ pub struct ExemptLosses {
 }
 
 impl ExemptLosses {
-    /// A packet arrived on a path that loses this share of packets at any speed. Returns whether such a share is new.
+    /// A packet arrived on a path that loses this share of packets at any speed. Returns whether such a share
+    /// is new.
     pub fn on_acked(&mut self, share: Option<f64>) -> bool {
         let is_new = self.share.is_none() && share.is_some();
         // A new share starts with the full allowance.

@@ -1,5 +1,5 @@
-//! How losses and marks change the window, and for how long (RFC 9002 section 7.3.2): from a loss or a CE mark until a packet sent
-//! after it is acknowledged. As in Linux, losses lead to Recovery and marks to CWR.
+//! How losses and marks change the window, and for how long (RFC 9002 section 7.3.2): from a loss or a CE
+//! mark until a packet sent after it is acknowledged. As in Linux, losses lead to Recovery and marks to CWR.
 
 use super::Steering;
 use congestion::{CaState, Event};
@@ -26,8 +26,9 @@ impl Steering {
         }
     }
 
-    /// RFC 9002 section 7.1: packets up to this number came with CE marks. The window is reduced as for a loss, once for what was sent
-    /// before. Controls that keep their own window see the mark in the next rate sample.
+    /// RFC 9002 section 7.1: packets up to this number came with CE marks. The window is reduced as for a
+    /// loss, once for what was sent before. Controls that keep their own window see the mark in the next rate
+    /// sample.
     pub(super) fn on_marked(&mut self, now: Instant, largest: u64) {
         self.socket.now = self.time(now);
         self.ack.is_marked = true;

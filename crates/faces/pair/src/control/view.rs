@@ -14,7 +14,7 @@ pub struct SteeringView {
     pub cwnd: (u64, u64),
     /// The pacing rate, bytes of UDP payload per second.
     pub pacing_rate: Option<u64>,
-    /// The delivery rate of the newest sample, likewise.
+    /// The delivery rate of the newest sample, bytes of UDP payload per second.
     pub delivery_rate: Option<u64>,
     /// The share that the path is believed to lose at any speed.
     pub own_loss: Option<f64>,

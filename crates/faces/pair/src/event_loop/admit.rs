@@ -1,7 +1,8 @@
 //! From a client's connection to a stream.
 //!
 //! 1. A connection is accepted and takes one of its client's places, or is reset.
-//! 2. If its first bytes matter (a PROXY header, the server name in a ClientHello), they are waited for ([`proxy::first_step`]).
+//! 2. If its first bytes matter (a PROXY header, the server name in a ClientHello), they are waited for
+//!    ([`proxy::first_step`]).
 //! 3. It waits for a stream while its peer is down or allows no more streams, then becomes a relay.
 //!
 //! Each connection keeps the settings its listener had when it came; a reload does not change them.
@@ -48,7 +49,8 @@ impl PairLoop {
                     let entrance = entrance.clone();
                     self.admit(tcp, plain(from), entrance, now);
                 }
-                // No client is waiting, there are no file descriptors left, or the client has gone: the next readiness event tries again.
+                // No client is waiting, there are no file descriptors left, or the client has gone: the next
+                // readiness event tries again.
                 Err(_) => break,
             }
         }

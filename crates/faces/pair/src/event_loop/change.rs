@@ -25,7 +25,8 @@ impl PairLoop {
         self.log_event("pair-reloaded", &facts);
     }
 
-    /// Listeners that remain keep their sockets and the clients that wait in them. Clients that wait in the others are still accepted.
+    /// Listeners that remain keep their sockets and the clients that wait in them. Clients that wait in the
+    /// others are still accepted.
     fn change_entrances(&mut self, config: &PairConfig, opened: Vec<Listening>) {
         let known = config.listeners.iter().map(|(name, l)| (name, Arc::new(Entrance::new(name, l))));
         let known: BTreeMap<&String, Arc<Entrance>> = known.collect();
@@ -50,7 +51,8 @@ impl PairLoop {
         }
     }
 
-    /// Links stay and take the congestion control that their peer now has. Links to peers that were removed end.
+    /// Links stay and take the congestion control that their peer now has. Links to peers that were removed
+    /// end.
     fn change_peers(&mut self, config: &PairConfig) {
         let now = Instant::now();
         let links = self.links.iter().filter_map(|(handle, link)| Some((handle, link.peer.clone()?)));

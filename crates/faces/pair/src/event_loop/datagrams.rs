@@ -1,5 +1,5 @@
-//! Passes datagrams between clients, peers and servers as QUIC datagrams (RFC 9221). Like UDP's, they may be lost: also if they
-//! do not fit.
+//! Passes datagrams between clients, peers and servers as QUIC datagrams (RFC 9221). Like UDP's, they may be
+//! lost: also if they do not fit.
 
 use super::PairLoop;
 use crate::entrance::{Entrance, EntranceSocket, Listening};
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 /// The most datagrams to receive per readiness event.
 const DATAGRAMS_PER_TURN: usize = 256;
-/// How long the server's side keeps an idle flow: RFC 4787 section 4.3 requires at least 2 min and recommends 5 min. The client's
-/// side may end it earlier, as its listener is configured.
+/// How long the server's side keeps an idle flow: RFC 4787 section 4.3 requires at least 2 min and recommends
+/// 5 min. The client's side may end it earlier, as its listener is configured.
 const LONGEST_IDLE: Duration = Duration::from_secs(300);
 
 impl PairLoop {
@@ -65,7 +65,8 @@ impl PairLoop {
         let Some(link) = self.links.get_mut(flow.link) else { return };
         flow.last_moved = now;
         let bytes = Bytes::from(write_datagram(flow.tag(), payload));
-        // If it is too long for a packet or the peer accepts none, it is lost. If too many wait, the oldest are lost.
+        // If it is too long for a packet or the peer accepts none, it is lost. If too many wait, the oldest
+        // are lost.
         let _ = link.conn.datagrams().send(bytes, true);
     }
 

@@ -66,7 +66,8 @@ impl PairLoop {
         }
     }
 
-    /// The peer of a link, by its key. It is known after the handshake, or with the early data of a resumed connection.
+    /// The peer of a link, by its key. It is known after the handshake, or with the early data of a resumed
+    /// connection.
     pub(crate) fn identify(&mut self, handle: ConnectionHandle) -> Option<String> {
         let link = self.links.get_mut(handle)?;
         if link.peer.is_some() {

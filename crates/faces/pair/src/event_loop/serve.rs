@@ -1,4 +1,5 @@
-//! Handles streams from peers: the opening names an upstream, a server of it is connected to, and the stream becomes a relay.
+//! Handles streams from peers: the opening names an upstream, a server of it is connected to, and the stream
+//! becomes a relay.
 
 use super::PairLoop;
 use crate::flow::DatagramFlow;

@@ -1,4 +1,5 @@
-//! Which clients a pair's listeners accept, where they are forwarded, and what a reload changes, over loopback, with every byte checked.
+//! Which clients a pair's listeners accept, where they are forwarded, and what a reload changes, over
+//! loopback, with every byte checked.
 
 use crate::common::*;
 use proxy::{HostPort, PairListenerConfig, PairUpstreamConfig, ProxyVersion, read_header, sample_hello};

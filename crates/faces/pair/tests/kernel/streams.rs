@@ -1,5 +1,5 @@
-//! Streams between two ends over loopback, with every byte checked in both directions: ends, resets, restarts, keys, datagrams,
-//! addresses.
+//! Streams between two ends over loopback, with every byte checked in both directions: ends, resets,
+//! restarts, keys, datagrams, addresses.
 
 use crate::common::*;
 use proxy::{HostPort, PairUpstreamConfig};
@@ -179,7 +179,8 @@ fn datagrams_are_forwarded_in_both_directions() {
         for (i, client) in clients.iter().enumerate() {
             let payload = bytes(i as u64, length);
             let mut buffer = [0; 2000];
-            // The first datagram may arrive before the stream of its flow and be lost; as with UDP, the client sends again.
+            // The first datagram may arrive before the stream of its flow and be lost; as with UDP, the
+            // client sends again.
             let answer = (0..20).find_map(|_| {
                 client.send_to(&payload, ends.address()).expect("sends");
                 client.recv(&mut buffer).ok()

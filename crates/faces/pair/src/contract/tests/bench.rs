@@ -1,10 +1,11 @@
 //! A greedy sender with the contract pacer before the policer of the simulator and the lab, in virtual time.
 //!
 //! 1. The sender's loop wakes when something is due, delayed by its [`Stalls`], handles feedback and sends.
-//! 2. The library's pacer hands out packets at the rate that it is given, up to ten at once when it is late; the link holds each
-//!    until it may be sent (`link.rs`).
+//! 2. The library's pacer hands out packets at the rate that it is given, up to ten at once when it is late;
+//!    the link holds each until it may be sent (`link.rs`).
 //! 3. The uplink to the policer has its own stalls: what is sent in one arrives at its end, all at once.
-//! 4. Before terms are known, the sender doubles its rate each round trip, then varies it around what came through, as BBR does.
+//! 4. Before terms are known, the sender doubles its rate each round trip, then varies it around what came
+//!    through, as BBR does.
 
 use super::super::*;
 use path::{Config, Ecn, Element, Outbox, Packet, Policer};
@@ -13,7 +14,8 @@ use units::{Bytes, Rate, Stream};
 
 /// The bytes of every packet.
 pub const PACKET: u32 = 1480;
-/// How early the link sends a packet, and the burst of the library's pacer ([`crate::link`], noq-proto's `rate_capacity`).
+/// How early the link sends a packet, and the burst of the library's pacer ([`crate::link`], noq-proto's
+/// `rate_capacity`).
 const SEND_SLACK: Span = Span::from_micros(100);
 const LIBRARY_BURST: f64 = 10.0;
 
@@ -93,7 +95,8 @@ pub struct PacerResult {
 }
 
 impl PacerResult {
-    /// What passed, as a share of what the policer lets through in this time, and what was dropped, as a share of what was sent.
+    /// What passed, as a share of what the policer lets through in this time, and what was dropped, as a
+    /// share of what was sent.
     pub fn shares(&self, path: &TestPath, seconds: u64) -> (f64, f64) {
         let most = path.rate as f64 / 8.0 * seconds as f64;
         (self.passed as f64 / most, self.policed as f64 / self.sent as f64)
@@ -191,7 +194,7 @@ pub fn run_to(path: &TestPath, seconds: u64, from: u64, seed: u64, most: f64) ->
     bench.result
 }
 
-/// The same without a limit.
+/// Runs a sender whose own control has no limit.
 pub fn run(path: &TestPath, seconds: u64, from: u64, seed: u64) -> PacerResult {
     run_to(path, seconds, from, seed, f64::MAX)
 }

@@ -51,7 +51,8 @@ impl RoundTrips {
     }
 }
 
-/// RFC 9002 sections 7.1 and B.7, with each control's own factor: 0.5 for Reno (RFC 5681), 0.7 for CUBIC (RFC 9438 section 4.6).
+/// RFC 9002 sections 7.1 and B.7, with each control's own factor: 0.5 for Reno (RFC 5681), 0.7 for CUBIC (RFC
+/// 9438 section 4.6).
 #[test]
 fn a_mark_reduces_the_window_once_a_round_trip() {
     for (name, factor) in [("reno", 0.5), ("cubic", 0.7)] {
@@ -116,7 +117,8 @@ fn a_control_that_owns_its_window_sees_marks_in_the_next_sample() {
     assert_eq!(*lock(&seen), [[false; 2], [true; 2], [false; 2]]);
 }
 
-/// If all lost packets of a reduction arrive after all, the reduction is undone; one caused by CE marks is not.
+/// If all lost packets of a reduction arrive after all, the reduction is undone; one caused by CE marks is
+/// not.
 #[test]
 fn a_reduction_after_marks_is_not_undone() {
     let mut path = RoundTrips::new("reno");
