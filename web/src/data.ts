@@ -1,4 +1,5 @@
-// The columns of a variant's series or a flow's packets. The blob is inflated on first use, each column decoded on first use.
+// The columns of a variant's series or a flow's packets. The blob is inflated on first use, each column
+// decoded on first use.
 
 import { decode, inflate, unbase64 } from "./decode";
 import type { Column, FlowSeries, Series, Table as Columns } from "./model";
@@ -39,8 +40,8 @@ export class Data<S extends { blob: string } = Series> {
   }
 
   /**
-   * Values of a column of the flow's responses and pages (request time, duration, whether it is a page); null if there is no
-   * such column. Call `load` first.
+   * Values of a column of the flow's responses and pages (request time, duration, whether it is a page); null
+   * if there is no such column. Call `load` first.
    */
   responses(flow: FlowSeries, name: string): Float64Array | null {
     return this.values(flow.responses?.[name]);

@@ -1,5 +1,5 @@
-// The view in the address, after the #: variants, time range, plot, flows, groups, order and language. Opening the same page
-// with it shows the same view.
+// The view in the address, after the #: variants, time range, plot, flows, groups, order and language.
+// Opening the same page with it shows the same view.
 
 import type { Lang } from "./model";
 import type { Entry, Group, Runs } from "./state";

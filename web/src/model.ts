@@ -1,4 +1,5 @@
-// Types of the page's data. types.ts is generated from the JSON Schemas of crates/engine/result and crates/answers/report.
+// Types of the page's data. types.ts is generated from the JSON Schemas of crates/engine/result and
+// crates/answers/report.
 
 import type { FlowResult as Flow } from "./types";
 

@@ -26,9 +26,9 @@ function place(x: number): [number, number] | null {
 }
 
 /**
- * Formats a mean and half its confidence interval to the same decimal place: at most three significant digits of the mean, and
- * no digits that the interval does not support. The interval has two digits if they are 10 to 35, else one: `33.2`, `3.2`;
- * `270`, `70`.
+ * Formats a mean and half its confidence interval to the same decimal place: at most three significant digits
+ * of the mean, and no digits that the interval does not support. The interval has two digits if they are 10
+ * to 35, else one: `33.2`, `3.2`; `270`, `70`.
  */
 export function withInterval(mean: number, half: number): [string, string] {
   if (!Number.isFinite(mean) || !Number.isFinite(half)) return [short(mean), short(half)];

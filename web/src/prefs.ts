@@ -1,4 +1,5 @@
-// The reader's stored language and theme. A page opened from a file may be refused storage; then they last until it is closed.
+// The reader's stored language and theme. A page opened from a file may be refused storage; then they last
+// until it is closed.
 
 export function recall(key: string): string | null {
   try {

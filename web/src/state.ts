@@ -1,4 +1,5 @@
-// The state of the view: variants or flows, time range, cursor. Parts of the page listen to the topics that concern them.
+// The state of the view: variants or flows, time range, cursor. Parts of the page listen to the topics that
+// concern them.
 
 import { Data } from "./data";
 import type { Repeats } from "./plot/over";

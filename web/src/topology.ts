@@ -44,7 +44,10 @@ function shortestPath(links: Link[], from: string, to: string): Hop[] {
   return hops;
 }
 
-/** Arranges every link once: rows along the flows' paths, without links already drawn; and the links that no flow uses. */
+/**
+ * Arranges every link once: rows along the flows' paths, without links already drawn; and the links that no
+ * flow uses.
+ */
 function lines(path: Topology, flows: Flow[]): { used: Hop[][]; unused: Hop[][] } {
   const left = new Set(path.links);
   const rows: Hop[][] = [];

@@ -76,7 +76,10 @@ function columns(out, table) {
   return list;
 }
 
-/** Encodes a variant's series: `{flows: [{name, states, table, resent}], elements: [{name, table}]}` to `[Series, base64]`. */
+/**
+ * Encodes a variant's series: `{flows: [{name, states, table, resent}], elements: [{name, table}]}` to
+ * `[Series, base64]`.
+ */
 export function series(blob, { flows, elements }) {
   const out = new Bytes();
   const list = {

@@ -1,4 +1,5 @@
-// An independent computation of the figures that crates/answers/report/src/figures.rs gives the page, for made-up variants.
+// An independent computation of the figures that crates/answers/report/src/figures.rs gives the page, for
+// made-up variants.
 
 const sum = (list, of) => list.reduce((s, x) => s + of(x), 0);
 

@@ -21,7 +21,9 @@ function random(seed) {
 
 const MSS = 1460;
 
-/** A flow's window in steps of `dt`: it grows, halves when the path drops, and sometimes waits for a timeout. */
+/**
+ * A flow's window in steps of `dt`: it grows, halves when the path drops, and sometimes waits for a timeout.
+ */
 class Sender {
   constructor(name, rng) {
     Object.assign(this, { name, rng, cwnd: 10, ssthresh: Infinity, state: "slow start", until: 0, sent: 0, acked: 0, resends: 0, timeouts: 0, lost: 0 });
@@ -222,7 +224,9 @@ function hostile() {
   return made;
 }
 
-/** Two variants of 24 flows of two congestion controls that end, run five times; and a variant with a call. */
+/**
+ * Two variants of 24 flows of two congestion controls that end, run five times; and a variant with a call.
+ */
 function crowd() {
   const made = [variant("policer-with-a-very-long-common-name-cubic", { flows: 24, duration: 20 }), variant("policer-with-a-very-long-common-name-bbr", { flows: 24, duration: 20, shaper: true, seed: 2 }), variant("call", { flows: 3, duration: 20, seed: 3 })];
   made.forEach(({ variant: v }, k) => {

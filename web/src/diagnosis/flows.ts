@@ -1,4 +1,5 @@
-// The table of a capture's flows: sortable by column, filtered by cause; selecting a row shows the flow below.
+// The table of a capture's flows: sortable by column, filtered by cause; selecting a row shows the flow
+// below.
 
 import { button, h, name } from "../dom";
 import { known, state as causeName, t } from "../i18n";

@@ -1,4 +1,5 @@
-// Types of a capture's page. types.ts is generated from the JSON Schemas of crates/engine/result and crates/answers/report.
+// Types of a capture's page. types.ts is generated from the JSON Schemas of crates/engine/result and
+// crates/answers/report.
 
 import type { Data } from "../data";
 import type { Subject } from "../state";

@@ -110,7 +110,9 @@ function flight(data: Data<Packets>, { flow }: FlowEntry): Plot {
   return plot;
 }
 
-/** A QUIC endpoint's congestion window from its qlog; the CSV also has the states of its congestion control. */
+/**
+ * A QUIC endpoint's congestion window from its qlog; the CSV also has the states of its congestion control.
+ */
 function cwnd({ flow, span }: FlowEntry): Plot {
   const { metrics, states } = flow.qlog!;
   const plot = empty(t("diag.page.axis.kb"), () => csv);

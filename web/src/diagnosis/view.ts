@@ -1,4 +1,5 @@
-// A capture's page without table and plots: header, sentences of the diagnosis, and the causes of the chosen flows.
+// A capture's page without table and plots: header, sentences of the diagnosis, and the causes of the chosen
+// flows.
 
 import { fill, h, name } from "../dom";
 import { lang, state as causeName, t } from "../i18n";

@@ -1,7 +1,8 @@
-// Builds the path by clicking: stages are added to a link's direction, moved and removed; flows and relays are added.
+// Builds the path by clicking: stages are added to a link's direction, moved and removed; flows and relays
+// are added.
 //
-// A change is an override like a slider's, of a direction's whole list of stages or of a whole flow, so that links, files and
-// the command line include it.
+// A change is an override like a slider's, of a direction's whole list of stages or of a whole flow, so that
+// links, files and the command line include it.
 
 import { button, fill, h, name } from "../dom";
 import { known, t } from "../i18n";
@@ -9,7 +10,9 @@ import type { LinkTable, ReadVariant, StageTable } from "./model";
 import stages from "./stages.json";
 import { path, toml } from "./toml";
 
-/** The stages that can be added, with their initial settings; one with an `end` encloses all present stages. */
+/**
+ * The stages that can be added, with their initial settings; one with an `end` encloses all present stages.
+ */
 const STAGES: { stage: StageTable; end?: StageTable }[] = stages;
 
 type Direction = "forward" | "backward";

@@ -1,5 +1,5 @@
-// Diagnoses a capture that was dropped into the page, and shows it like the page of `longfat diagnose`. The capture is read in
-// pieces and does not leave this machine.
+// Diagnoses a capture that was dropped into the page, and shows it like the page of `longfat diagnose`. The
+// capture is read in pieces and does not leave this machine.
 
 import { Data } from "../data";
 import { button, h } from "../dom";
@@ -33,7 +33,9 @@ export function diagnose(engine: Engine, file: File, onProgress: (share: number)
   return { job, done };
 }
 
-/** Shows a capture's page with a button back to the simulator and one that fits a scenario. Returns its plots. */
+/**
+ * Shows a capture's page with a button back to the simulator and one that fits a scenario. Returns its plots.
+ */
 export function show(root: HTMLElement, { view, ms }: Diagnosed, controls: Controls, back: () => void, fit: HTMLElement): ReturnType<View["make"]>["plots"] {
   const { copyLink: _, ...own } = controls;
   const made = view.make(own);

@@ -6,7 +6,10 @@ import { keep } from "../prefs";
 import { setTheme } from "../theme";
 import type { Controls } from "../view/header";
 
-/** `draw` rebuilds the page in another language, `repaint` in another theme; `link` returns the address of the present view. */
+/**
+ * `draw` rebuilds the page in another language, `repaint` in another theme; `link` returns the address of the
+ * present view.
+ */
 export function pageControls(draw: () => void, repaint: () => void, link: () => Promise<string>): Controls {
   return {
     setLang: (to) => {

@@ -1,5 +1,5 @@
-// The engine answers the page's questions. It is `longfat explore` if that served the page (served-engine.ts), else the
-// simulator as WebAssembly in the page itself (static-engine.ts).
+// The engine answers the page's questions. It is `longfat explore` if that served the page
+// (served-engine.ts), else the simulator as WebAssembly in the page itself (static-engine.ts).
 
 export interface Answer {
   pieces: Uint8Array<ArrayBuffer>[];
@@ -15,7 +15,10 @@ export interface Job {
 
 export const CANCELLED = "cancelled";
 
-/** Called with the part done and the total of a run or search; with bytes, and `reading` true, while a file is read. */
+/**
+ * Called with the part done and the total of a run or search; with bytes, and `reading` true, while a file is
+ * read.
+ */
 export type OnProgress = (done: number, total: number, reading: boolean) => void;
 
 export interface Engine {

@@ -1,7 +1,7 @@
 // Fits a scenario to a diagnosed capture, and shows the result.
 //
-// Two searches run in parallel: the whole one, whose result is that of `longfat fit`, and a shorter one whose result is used if
-// the whole one does not end in time.
+// Two searches run in parallel: the whole one, whose result is that of `longfat fit`, and a shorter one whose
+// result is used if the whole one does not end in time.
 
 import { button, fill, h, name } from "../dom";
 import { known, lang, t } from "../i18n";
@@ -26,7 +26,9 @@ export interface Fitted {
   ms: number;
 }
 
-/** Starts both searches; `onProgress` gets the approximate number of packets that the whole one has simulated. */
+/**
+ * Starts both searches; `onProgress` gets the approximate number of packets that the whole one has simulated.
+ */
 function search(engine: Engine, file: File, onProgress: (packets: number) => void): { done: Promise<Fitted | Refusal>; cancel(): void } {
   const began = performance.now();
   const ask = (packets: number): Job =>

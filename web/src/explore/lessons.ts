@@ -1,7 +1,8 @@
-// Questions from five studies: the reader predicts, then both runs are made and show which prediction is right.
+// Questions from five studies: the reader predicts, then both runs are made and show which prediction is
+// right.
 //
-// The right answer is not stored: it follows from the ratio of the two runs' measured values and the options' bounds. The
-// study's published numbers are shown with it.
+// The right answer is not stored: it follows from the ratio of the two runs' measured values and the options'
+// bounds. The study's published numbers are shown with it.
 
 import { button, fill, h } from "../dom";
 import { lang, t } from "../i18n";
@@ -18,7 +19,10 @@ export interface LessonRun {
   sets: string[];
 }
 
-/** A prediction; it is right if the ratio of the second run to the first is at least `from` and less than `to`. */
+/**
+ * A prediction; it is right if the ratio of the second run to the first is at least `from` and less than
+ * `to`.
+ */
 interface Option extends Words {
   from: number;
   to: number;

@@ -1,11 +1,14 @@
-// Runs the scenario that the page shows. If the exact run would take too long to follow a slider, its beginning is run first
-// as a coarse run. A run that is no longer wanted is cancelled.
+// Runs the scenario that the page shows. If the exact run would take too long to follow a slider, its
+// beginning is run first as a coarse run. A run that is no longer wanted is cancelled.
 
 import type { Page } from "../model";
 import { CANCELLED, type Engine, type Job } from "./engine";
 import type { PinnedRun, Refusal, RunReply, ScenarioText } from "./model";
 
-/** Target duration of a coarse run, ms: a slider's reaction is late after 60 ms, and drawing takes a part of them. */
+/**
+ * Target duration of a coarse run, ms: a slider's reaction is late after 60 ms, and drawing takes a part of
+ * them.
+ */
 const COARSE_MS = 20;
 /** Up to this duration in ms the exact run is made at once: a coarse run would be nearly as long. */
 const EXACT_MS = 25;

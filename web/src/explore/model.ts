@@ -1,4 +1,5 @@
-// Types of the engine's questions and answers: crates/faces/explore/src/read.rs, tunable.rs, request.rs, fit_capture.rs.
+// Types of the engine's questions and answers: crates/faces/explore/src/read.rs, tunable.rs, request.rs,
+// fit_capture.rs.
 
 import type { Lang, Run } from "../model";
 

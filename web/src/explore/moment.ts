@@ -1,5 +1,5 @@
-// The limiter at one moment: its bucket, its queue and its recent drops. The time is scrubbed or played, and the cursors of all
-// plots follow.
+// The limiter at one moment: its bucket, its queue and its recent drops. The time is scrubbed or played, and
+// the cursors of all plots follow.
 
 import { button, fill, h, svg } from "../dom";
 import { t } from "../i18n";

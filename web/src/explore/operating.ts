@@ -1,5 +1,5 @@
-// The operating-point curve: goodput and RTT against the data in flight. Each point is a short run with a fixed receive window,
-// from a quarter of the bandwidth-delay product to four times it (Kleinrock 1979).
+// The operating-point curve: goodput and RTT against the data in flight. Each point is a short run with a
+// fixed receive window, from a quarter of the bandwidth-delay product to four times it (Kleinrock 1979).
 
 import { button, fill, h, svg } from "../dom";
 import { t } from "../i18n";
@@ -31,7 +31,9 @@ export interface OperatingPath {
   bdp: number;
 }
 
-/** Returns the bandwidth-delay product of the main flow's path, bytes; null without a rate limit or a delay. */
+/**
+ * Returns the bandwidth-delay product of the main flow's path, bytes; null without a rate limit or a delay.
+ */
 export function bdpOf(variant: ReadVariant): number | null {
   const main = (what: string) => variant.tunables.find((x) => x.main && x.what === what);
   const [rate, rtt] = [main("rate"), main("rtt")];

@@ -1,4 +1,5 @@
-// Parts of the page that are rebuilt for every result: visible ones at once, others when no more results come.
+// Parts of the page that are rebuilt for every result: visible ones at once, others when no more results
+// come.
 
 /** Time without a result after which invisible parts are rebuilt, ms. */
 export const REST_MS = 100;

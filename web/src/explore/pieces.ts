@@ -1,4 +1,5 @@
-// The layout of an answer, from a worker or a server: number of pieces, their lengths, the pieces; numbers are little-endian u32.
+// The layout of an answer, from a worker or a server: number of pieces, their lengths, the pieces; numbers
+// are little-endian u32.
 
 /** Returns copies of the pieces of the answer that begins at byte `at`. */
 export function pieces(buffer: ArrayBuffer, at = 0): Uint8Array<ArrayBuffer>[] {

@@ -27,7 +27,9 @@ export function pinned(ran: Ran, label: string): Pin {
 /** Returns the pinned runs as a question to the engine has them. */
 export const comparedWith = (pins: Pin[]): PinnedRun[] => pins.map(({ label, result }) => ({ label, run: result.run }));
 
-/** Combines a run and the pinned runs into a page's data, with a function that returns each series' columns. */
+/**
+ * Combines a run and the pinned runs into a page's data, with a function that returns each series' columns.
+ */
 export function pageOf(ran: Ran, pins: Pin[]): { page: Page; data: (s: Series) => Data } {
   const [live, ...others] = ran.page.results;
   // The engine returns pinned runs without series, which are kept here.

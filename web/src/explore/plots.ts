@@ -8,8 +8,8 @@ export class LivePlots extends Plots<Entry> {
   private resting = 0;
 
   /**
-   * Redraws the plots with the subjects' new data; rebuilds them if other plots must be shown. Visible plots are drawn at once
-   * instead of in the next frame.
+   * Redraws the plots with the subjects' new data; rebuilds them if other plots must be shown. Visible plots
+   * are drawn at once instead of in the next frame.
    */
   async renew(): Promise<void> {
     const { generation, gallery, groups } = this;

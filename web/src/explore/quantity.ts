@@ -28,7 +28,10 @@ const counts = (high: number): Scale => {
   return { value: (share) => 1 + share * (high - 1), share: (value) => (value - 1) / (high - 1) };
 };
 
-/** Chooses the scale by the value at first sight; the caller keeps it, so that it does not change while the slider moves. */
+/**
+ * Chooses the scale by the value at first sight; the caller keeps it, so that it does not change while the
+ * slider moves.
+ */
 export function scaleOf(of: Tunable): Scale {
   const { value } = of;
   if (of.what === "window") return power(Math.max(16e6, 4 * value), 3);

@@ -12,7 +12,10 @@ export class LiveRuns extends Runs {
     this.registered?.push([topic, listener]);
   }
 
-  /** Returns a function that rebuilds a part of the page with `make`, after removing the listeners of its last build. */
+  /**
+   * Returns a function that rebuilds a part of the page with `make`, after removing the listeners of its last
+   * build.
+   */
   part(make: () => void): () => void {
     let own: [Topic, () => void][] = [];
     return () => {

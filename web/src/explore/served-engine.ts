@@ -1,5 +1,5 @@
-// The engine in the `longfat explore` that served this page (crates/faces/cli/src/explore/). Each question is an HTTP request;
-// when a request is aborted, the server cancels its run.
+// The engine in the `longfat explore` that served this page (crates/faces/cli/src/explore/). Each question is
+// an HTTP request; when a request is aborted, the server cancels its run.
 
 import { t } from "../i18n";
 import { CANCELLED, type Answer, type Engine, type Job, type OnProgress } from "./engine";

@@ -1,5 +1,5 @@
-// The engine of a page without a server: workers that contain the simulator. A job is cancelled by terminating its worker; idle
-// workers are kept ready.
+// The engine of a page without a server: workers that contain the simulator. A job is cancelled by
+// terminating its worker; idle workers are kept ready.
 
 import { inflate, unbase64 } from "../decode";
 import { CANCELLED, type Answer, type Engine, type Job, type OnProgress } from "./engine";

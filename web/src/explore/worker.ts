@@ -1,5 +1,6 @@
-// The worker of a page without a server: it instantiates the simulator as WebAssembly when it gets the module, then answers each
-// question with pieces of bytes (the interface is in crates/faces/explore/src/abi.rs).
+// The worker of a page without a server: it instantiates the simulator as WebAssembly when it gets the
+// module, then answers each question with pieces of bytes (the interface is in
+// crates/faces/explore/src/abi.rs).
 
 import { pieces } from "./pieces";
 

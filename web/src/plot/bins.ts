@@ -64,7 +64,10 @@ function lastKnown({ time, value }: Samples, from: number, to: number): number {
   return NaN;
 }
 
-/** Returns the shown value of the sum of `parts` in bin `k`. A rate counts only the part of the bin before the end of the run. */
+/**
+ * Returns the shown value of the sum of `parts` in bin `k`. A rate counts only the part of the bin before the
+ * end of the run.
+ */
 export function partsValue(parts: Samples[], { as, factor, end }: Pick<Binned, "as" | "factor" | "end">, width: number, k: number): number {
   const [from, to] = [k * width, (k + 1) * width];
   if (as === "level") return lastKnown(parts[0], from, to) * factor;

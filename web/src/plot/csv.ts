@@ -2,7 +2,10 @@
 
 import type { CsvColumn } from "./track";
 
-/** Formats a text field: quoted if necessary; a text that a spreadsheet would take for a formula gets an apostrophe. */
+/**
+ * Formats a text field: quoted if necessary; a text that a spreadsheet would take for a formula gets an
+ * apostrophe.
+ */
 export function field(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
@@ -13,7 +16,9 @@ export function numbers(name: string, time: Float64Array, values: Float64Array):
   return { name, time, cell: (row) => (Number.isNaN(values[row]) ? "" : String(values[row])) };
 }
 
-/** Writes one row for each time that occurs in a column; a time that occurs several times gets several rows. */
+/**
+ * Writes one row for each time that occurs in a column; a time that occurs several times gets several rows.
+ */
 export function csv(columns: CsvColumn[]): Blob {
   const lines = [["time_s", ...columns.map((c) => field(c.name))].join(",")];
   const at = columns.map(() => 0);

@@ -1,4 +1,5 @@
-// Reduces the points of a curve: if there are more than pixels, each pixel column keeps its minimum and maximum.
+// Reduces the points of a curve: if there are more than pixels, each pixel column keeps its minimum and
+// maximum.
 
 import type { Range } from "../state";
 import { extremes } from "./extremes";
@@ -72,7 +73,9 @@ function columnwise(all: Samples[], factors: number[], view: Range, columns: num
   return { x, y, exact: false };
 }
 
-/** Returns the points of `all` for a plot that is `columns` pixels wide; values are multiplied by `factors`. */
+/**
+ * Returns the points of `all` for a plot that is `columns` pixels wide; values are multiplied by `factors`.
+ */
 export function align(all: Samples[], factors: number[], view: Range, columns: number): Aligned {
   const spans = all.map((s) => reach(s, view));
   const few = spans.every(([from, to]) => to - from <= columns * POINTS);

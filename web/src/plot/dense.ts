@@ -1,5 +1,5 @@
-// Draws a curve with more samples than pixels as a bar in each column, from the minimum to the maximum. Filling whole pixels is
-// five times as fast as stroking the zigzag line in a browser without a GPU.
+// Draws a curve with more samples than pixels as a bar in each column, from the minimum to the maximum.
+// Filling whole pixels is five times as fast as stroking the zigzag line in a browser without a GPU.
 
 import type uPlot from "uplot";
 import { POINTS, type Point } from "./decimate";

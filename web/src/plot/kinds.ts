@@ -128,7 +128,9 @@ export const empty = (left: string, csv: () => CsvColumn[]): Plot => ({
 
 const rateLevel = (mbps: number, color: string): Level => ({ label: t("plot.limit", { rate: short(mbps) }), value: mbps, color });
 
-/** Returns the common level of all flows; without one, each flow's own level in its colour, equal ones once. */
+/**
+ * Returns the common level of all flows; without one, each flow's own level in its colour, equal ones once.
+ */
 export function levels(all: Figures, flows: Shown[], key: "common_limit_mbps" | "bdp_packets", level: (value: number, color: string) => Level): Level[] {
   const common = all[key];
   if (common !== undefined) return [level(common, palette().limit)];

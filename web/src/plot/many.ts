@@ -1,4 +1,5 @@
-// Plots many flows: areas between quantiles, the median, medians of groups, and the worst or the picked flows.
+// Plots many flows: areas between quantiles, the median, medians of groups, and the worst or the picked
+// flows.
 
 import { t } from "../i18n";
 import type { FlowSeries } from "../model";
@@ -11,7 +12,10 @@ import type { Binned, Plot, Samples, Track } from "./track";
 /** The largest number of groups whose curves can be distinguished. */
 export const MAX_GROUPS = 8;
 
-/** Adds quantiles over many flows, medians of their groups, and the flow with the highest `rank` or the picked flows. */
+/**
+ * Adds quantiles over many flows, medians of their groups, and the flow with the highest `rank` or the picked
+ * flows.
+ */
 export function crowded(
   plot: Plot,
   { variant: v, data, crowd, groups, flows, picked }: Source,

@@ -36,7 +36,9 @@ function banded(track: Track, data: Data, { bin_s: bin }: Bands, end: number): B
   return { kind: "banded", id, label, color, width, axis, factor, bin, low, median, high, end, ...look };
 }
 
-/** Makes the first repeat's curve for a plot with bands: in their bins, with a label that names the repeat. */
+/**
+ * Makes the first repeat's curve for a plot with bands: in their bins, with a label that names the repeat.
+ */
 function first(track: Track, end: number): Track {
   const label = t("ui.over.first-of", { name: track.label });
   if (track.kind !== "sampled") return { ...track, label };
@@ -55,7 +57,10 @@ function csv(tracks: Track[]): CsvColumn[] {
   });
 }
 
-/** Converts a plot of the first repeat to one of all repeats; without any band it gets a note that it shows the first. */
+/**
+ * Converts a plot of the first repeat to one of all repeats; without any band it gets a note that it shows
+ * the first.
+ */
 export function overRepeats(plot: Plot, data: Data, end: number): Plot {
   const { bands } = data.series;
   if (!bands) return plot;

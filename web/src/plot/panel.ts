@@ -1,4 +1,5 @@
-// A plot of a variant or flow on the page: title, legend with values at the cursor, canvas, buttons for CSV and PNG.
+// A plot of a variant or flow on the page: title, legend with values at the cursor, canvas, buttons for CSV
+// and PNG.
 
 import uPlot from "uplot";
 import { button, fill, h, name } from "../dom";

@@ -209,7 +209,8 @@ export class Plots<E extends Subject = Subject> {
     if (this.width <= 0) return;
     const view = this.state.view();
     const extents = group.panels.map((p) => p.prepare(view, this.width));
-    // Both sides share the left axis. The right axis (buckets) may differ a hundredfold, so each side has its own.
+    // Both sides share the left axis. The right axis (buckets) may differ a hundredfold, so each side has its
+    // own.
     const left = roomy(extents.map((e) => e.left).reduce(join), group.panels[0].plot.floor);
     group.panels.forEach((p, i) => p.draw({ left, right: roomy(extents[i].right, "zero") }, this.width));
     group.stale = false;

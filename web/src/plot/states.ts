@@ -44,8 +44,8 @@ export interface Band {
 }
 
 /**
- * Returns the bands of a ribbon: each column shows the state that lasted longest in it, but a timeout is always shown, as it is
- * short and important.
+ * Returns the bands of a ribbon: each column shows the state that lasted longest in it, but a timeout is
+ * always shown, as it is short and important.
  */
 export function bands(r: Ribbon, view: Range, columns: number): Band[] {
   const step = (view.to - view.from) / columns;

@@ -1,4 +1,5 @@
-// Cumulative distributions of the durations of transfers, responses and pages, and of RTTs, with A and B in one drawing.
+// Cumulative distributions of the durations of transfers, responses and pages, and of RTTs, with A and B in
+// one drawing.
 
 import { fill, h, name, svg } from "../dom";
 import { t } from "../i18n";
@@ -15,7 +16,10 @@ type Kind = (typeof KINDS)[number];
 /** The smallest number of values for a distribution. */
 const MIN_VALUES = 5;
 
-/** Returns the values, ascending: durations of pages, responses or whole flows in seconds; all RTT samples of all flows in ms. */
+/**
+ * Returns the values, ascending: durations of pages, responses or whole flows in seconds; all RTT samples of
+ * all flows in ms.
+ */
 export function times({ variant, data }: Pick<Entry, "variant" | "data">, kind: Kind): Float64Array {
   const list =
     kind === "completion"

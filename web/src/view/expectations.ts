@@ -12,7 +12,10 @@ export interface ExpectationRow {
   measured: string;
 }
 
-/** Returns the rows in the order of the results. A row names the result if there are several, and the clock if there are two. */
+/**
+ * Returns the rows in the order of the results. A row names the result if there are several, and the clock if
+ * there are two.
+ */
 export function expectationRows(results: Pick<Result, "label" | "run">[]): ExpectationRow[] {
   const several = results.length > 1;
   return results.flatMap(({ label, run }) => {

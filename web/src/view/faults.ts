@@ -20,7 +20,10 @@ export interface FaultRow {
 /** Names a fault, e.g. "cut: link radio, 5.00 s + 2.50 s". */
 export const faultName = (f: FaultResult): string => `${f.name}: ${f.kind} ${f.of}, ${short(f.at_s)} s + ${short(f.lasts_s)} s`;
 
-/** Returns the rows in the order of the results. A row names the result if there are several, and the clock if there are two. */
+/**
+ * Returns the rows in the order of the results. A row names the result if there are several, and the clock if
+ * there are two.
+ */
 export function faultRows(results: Pick<Result, "label" | "run">[]): FaultRow[] {
   const several = results.length > 1;
   return results.flatMap(({ label, run }) => {

@@ -1,4 +1,5 @@
-// Warnings at the top of the page: not all runs were made, or something in the scenario is probably not intended.
+// Warnings at the top of the page: not all runs were made, or something in the scenario is probably not
+// intended.
 
 import { h } from "../dom";
 import { lang, t } from "../i18n";

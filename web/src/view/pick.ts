@@ -27,7 +27,10 @@ export function toggle<E extends Subject>(state: State<E>, entry: E): void {
   else if (state.a !== entry) state.show("b", entry);
 }
 
-/** Handles the keyboard: arrows move between rows and a row's buttons, Enter and space select, a and b set a side. */
+/**
+ * Handles the keyboard: arrows move between rows and a row's buttons, Enter and space select, a and b set a
+ * side.
+ */
 export function keys<E extends Subject>(state: State<E>, all: () => Line<E>[], table: HTMLElement): void {
   // The only row that the Tab key reaches.
   let reached: HTMLElement | undefined;

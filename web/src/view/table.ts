@@ -129,7 +129,9 @@ function columns(rows: Row[], scale: Scale, several: boolean): Column[] {
 const gridcell = (c: Column, row: Row): HTMLElement =>
   h("td", { role: "gridcell", class: c.text ? "text" : "number", "data-col": c.key, "data-label": t(`ui.col.${c.key}`) }, c.cell(row) ?? "–");
 
-/** The rows of a variant: its own, those of its groups, and the row of its flows, built when it is expanded. */
+/**
+ * The rows of a variant: its own, those of its groups, and the row of its flows, built when it is expanded.
+ */
 interface Rows extends Line<Entry> {
   own: Row;
   hidden: HTMLTableRowElement;

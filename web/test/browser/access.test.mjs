@@ -1,4 +1,5 @@
-// Accessibility: no serious violation found by axe, everything usable by keyboard, nothing cut off on a phone.
+// Accessibility: no serious violation found by axe, everything usable by keyboard, nothing cut off on a
+// phone.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -25,8 +25,9 @@ export function withBrowser() {
 }
 
 /**
- * Opens a report from its file, or the explorer at its address, in its own context, waits until the plots in view are drawn, and
- * runs `body`. Asserts that the page made no request except to its own server, logged nothing and opened no dialog.
+ * Opens a report from its file, or the explorer at its address, in its own context, waits until the plots in
+ * view are drawn, and runs `body`. Asserts that the page made no request except to its own server, logged
+ * nothing and opened no dialog.
  */
 export async function visit(dir, options, body) {
   const isServed = dir.startsWith("http:");

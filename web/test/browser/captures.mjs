@@ -1,12 +1,16 @@
-// Captures for the tests of their page, each a folder with page, Parquet and JSON of the same packets. Made-up captures contain
-// everything that can occur (crates/answers/app/examples/capture.rs); others are diagnosed by `longfat diagnose`.
+// Captures for the tests of their page, each a folder with page, Parquet and JSON of the same packets.
+// Made-up captures contain everything that can occur (crates/answers/app/examples/capture.rs); others are
+// diagnosed by `longfat diagnose`.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asyncBufferFromFile, parquetReadObjects } from "hyparquet/src/node.js";
 import { cli, folder, target } from "./reports.mjs";
 
-/** Makes a capture with `packets` packets in its largest flow, with the example program of the build, and returns its folder. */
+/**
+ * Makes a capture with `packets` packets in its largest flow, with the example program of the build, and
+ * returns its folder.
+ */
 export function capture(name, packets, file = `${name}.pcap`, build = "debug") {
   const out = join(folder, name);
   execFileSync(join(target, build, "examples", "capture"), [out, String(packets), file], { stdio: ["ignore", "inherit", "inherit"] });
@@ -21,7 +25,10 @@ export function captured(name, scenario, variant, host, ...args) {
   return out;
 }
 
-/** Diagnoses the captures of both hosts of a policed video and a call that queues behind a transfer; returns the folder. */
+/**
+ * Diagnoses the captures of both hosts of a policed video and a call that queues behind a transfer; returns
+ * the folder.
+ */
 export function udpOfBothEnds(name) {
   const out = join(folder, name);
   mkdirSync(out, { recursive: true });
@@ -69,8 +76,8 @@ async function rows(dir, file) {
 export const flowRows = async (dir) => new Map((await rows(dir, "flows.parquet")).map((f) => [f.flow, f]));
 
 /**
- * Reads a flow's packets from `packets.parquet`: `sent` and `acked` as the page draws them, and the retransmissions `again`;
- * times are in seconds since the start of the capture.
+ * Reads a flow's packets from `packets.parquet`: `sent` and `acked` as the page draws them, and the
+ * retransmissions `again`; times are in seconds since the start of the capture.
  */
 export async function packetsOf(dir, flow) {
   const start = BigInt(Math.round(diagnosis(dir).capture.start_s * 1e9));

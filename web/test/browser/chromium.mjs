@@ -26,7 +26,10 @@ export async function drawn(page) {
   });
 }
 
-/** Waits until the page is drawn after a change of language, theme or window, which is drawn from the next frame on. */
+/**
+ * Waits until the page is drawn after a change of language, theme or window, which is drawn from the next
+ * frame on.
+ */
 async function settled(page) {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   await drawn(page);

@@ -58,7 +58,8 @@ for (const [name, dir] of Object.entries(reports)) {
         for (const { kind, hits } of await page.evaluate(colours)) {
           const where = `${variant.name} ${variant.clock} ${kind}: ${hits}`;
           assert.ok(hits.length > 0 && Math.max(...hits) > 100, where);
-          // A curve may be hidden behind others, e.g. those of similar flows, but at least half of them are visible.
+          // A curve may be hidden behind others, e.g. those of similar flows, but at least half of them are
+          // visible.
           if (kind !== "sequence") assert.ok(hits.filter((n) => n > 0).length >= Math.ceil(hits.length / 2), where);
         }
       }

@@ -1,4 +1,5 @@
-// Results with hostile names: those that the scenario parser accepts, and worse ones in a manipulated result file.
+// Results with hostile names: those that the scenario parser accepts, and worse ones in a manipulated result
+// file.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { folder, run } from "./reports.mjs";

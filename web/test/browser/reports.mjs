@@ -1,4 +1,5 @@
-// Makes the reports for the browser tests with the command line. Run this before the tests; `reports.json` lists the reports.
+// Makes the reports for the browser tests with the command line. Run this before the tests; `reports.json`
+// lists the reports.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -21,7 +21,9 @@ async function grouped(path) {
   return groups;
 }
 
-/** Returns a variant's rows of `file`: a Map from the name of a flow or element to its columns, each an array. */
+/**
+ * Returns a variant's rows of `file`: a Map from the name of a flow or element to its columns, each an array.
+ */
 export async function columns(dir, file, variant) {
   const path = join(dir, `${file}.parquet`);
   if (!read.has(path)) read.set(path, grouped(path));

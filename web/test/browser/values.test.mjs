@@ -6,7 +6,10 @@ import { along, columns, random, result, rowAt } from "./tables.mjs";
 
 withBrowser();
 
-/** Half the precision of a column in the page: milliseconds to a microsecond, whole bytes; rates to a kilobit per second. */
+/**
+ * Half the precision of a column in the page: milliseconds to a microsecond, whole bytes; rates to a kilobit
+ * per second.
+ */
 const HALF = { rtt_ms: 0.5e-3, tokens_bytes: 0.5e-3, delivered: 1e-9 };
 
 /** Returns the values at the cursor of one side: kind, time, bin and the values by series. */

@@ -1,5 +1,5 @@
-// Views of the page: sorting, groups, many flows, links. On a made-up result with many flows, repeats, a call and warnings
-// (test/sample.mjs, `crowd`).
+// Views of the page: sorting, groups, many flows, links. On a made-up result with many flows, repeats, a call
+// and warnings (test/sample.mjs, `crowd`).
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";

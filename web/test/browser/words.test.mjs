@@ -11,8 +11,8 @@ withBrowser();
 const strings = JSON.parse(readFileSync(join(root, "crates/answers/report/strings.json"), "utf8"));
 
 /**
- * Returns all visible texts, labels and tooltips of the page, without names of the result: `bdi`, settings, the description, and
- * elements marked with another language.
+ * Returns all visible texts, labels and tooltips of the page, without names of the result: `bdi`, settings,
+ * the description, and elements marked with another language.
  */
 function words() {
   const own = "bdi, .about, .settings, script, style, noscript, #report [lang], .brand, .row-value";

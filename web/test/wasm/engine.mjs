@@ -1,4 +1,5 @@
-// The explorer's engine in Node: the WebAssembly module of the page made by `make site`, called like in that page's worker.
+// The explorer's engine in Node: the WebAssembly module of the page made by `make site`, called like in that
+// page's worker.
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { inflateRawSync } from "node:zlib";
