@@ -15,11 +15,8 @@ const LAST_PAUSE: Duration = Duration::from_secs(16);
 
 /// A peer to connect to.
 pub struct DialedPeer {
-    /// Its address.
     pub address: HostPort,
-    /// The TLS configuration.
     pub crypto: Arc<QuicClientConfig>,
-    /// The current link.
     pub link: Option<ConnectionHandle>,
     /// When to connect next; `None` while an attempt or a link exists.
     pub at: Option<Instant>,

@@ -11,9 +11,7 @@ use units::Span;
 
 /// The settings of a listener.
 pub struct Entrance {
-    /// Its name.
     pub name: String,
-    /// Its configuration.
     pub config: PairListenerConfig,
     /// Upstreams by the server name of a ClientHello.
     pub routes: NameRoutes<String>,
@@ -21,9 +19,7 @@ pub struct Entrance {
 
 /// The socket of a listener.
 pub enum EntranceSocket {
-    /// For connections.
     Tcp(TcpListener),
-    /// For datagrams.
     Udp(UdpSocket),
 }
 
@@ -31,33 +27,30 @@ pub enum EntranceSocket {
 pub struct Listening {
     /// The address in the configuration.
     pub configured: SocketAddr,
-    /// Its listener.
     pub entrance: Arc<Entrance>,
-    /// The bound socket.
     pub socket: EntranceSocket,
 }
 
 /// A client that has no stream yet.
 pub struct WaitingClient {
-    /// Its connection.
     pub tcp: TcpStream,
     /// The listener it came from, with the settings of that time.
     pub entrance: Arc<Entrance>,
-    /// Its number in the event queue.
+    /// The token in the event queue.
     pub number: u64,
     /// When waiting for its first bytes, and then for its peer, ends.
     pub deadline: Instant,
-    /// Its place, if connections per client are limited.
+    /// The place of this connection, if the listener limits connections per client.
     pub place: Option<ClientPlace>,
     /// Whether a PROXY header is still to come.
     pub awaits_header: bool,
-    /// Whether it has ended its stream.
+    /// Whether the client has ended its direction of the connection.
     pub ends: bool,
-    /// Its address, or the one in its header.
+    /// The client's address: the peer of the TCP connection, or the one in the PROXY header.
     pub client: SocketAddr,
-    /// The address it connected to, if its header has one.
+    /// The address that the client connected to, if the PROXY header has one.
     pub destination: Option<SocketAddr>,
-    /// Its upstream, once that is known.
+    /// The name of the upstream; empty until known.
     pub upstream: String,
 }
 

@@ -5,22 +5,11 @@ use std::io;
 /// Why an end of a pair does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum PairStartError {
-    /// The key file.
     #[error("pair.key: {path}: {error}")]
-    Key {
-        /// The file.
-        path: String,
-        /// The problem.
-        error: io::Error,
-    },
+    Key { path: String, error: io::Error },
     /// An address on which it cannot listen.
     #[error("pair: cannot listen on {at}: {error}")]
-    Listen {
-        /// The address.
-        at: String,
-        /// The error of the system.
-        error: io::Error,
-    },
+    Listen { at: String, error: io::Error },
     /// Another error of the TLS library or the system.
     #[error("pair: {0}")]
     Other(String),

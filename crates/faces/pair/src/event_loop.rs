@@ -215,7 +215,7 @@ impl PairLoop {
         (self.log)(entry);
     }
 
-    /// Runs until it is told to end.
+    /// Runs until a stop is requested, or all connections have ended after a drain request.
     pub fn run(&mut self) {
         exact_timers();
         let bound = self.bound().unwrap_or_default();

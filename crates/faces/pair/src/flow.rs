@@ -10,25 +10,17 @@ use std::time::Instant;
 /// Where a flow's datagrams go at this end.
 pub enum FlowEnd {
     /// To a client, from the socket of a listener.
-    Client {
-        /// The listener's number.
-        listener: u64,
-        /// The client's address.
-        address: SocketAddr,
-    },
+    Client { listener: u64, address: SocketAddr },
     /// To a server, from its own socket.
     Server(UdpSocket),
 }
 
 /// The datagrams of one client to one upstream.
 pub struct DatagramFlow {
-    /// The QUIC connection.
     pub link: ConnectionHandle,
-    /// Its stream there, which carries only an opening and an end.
+    /// The stream of the flow, which carries only an opening and an end.
     pub stream: StreamId,
-    /// Its end here.
     pub end: FlowEnd,
-    /// The time of the last datagram.
     pub last_moved: Instant,
 }
 

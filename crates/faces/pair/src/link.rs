@@ -37,7 +37,6 @@ pub enum StreamUse {
 
 /// A connection to a peer.
 pub struct PairLink {
-    /// The library's connection.
     pub conn: Connection,
     /// The name of the peer; `None` until its key is known.
     pub peer: Option<String>,
@@ -47,7 +46,6 @@ pub struct PairLink {
     pub is_up: bool,
     /// Whether the connection has ended. It is kept until the library releases it.
     pub is_lost: bool,
-    /// The congestion control of what is sent.
     pub choice: CongestionChoice,
     /// The terms of a contract that were logged last.
     pub logged_terms: Option<ContractTerms>,

@@ -10,15 +10,13 @@ use std::time::Instant;
 
 /// A stream from a peer that is not a relay yet.
 pub struct PendingStream {
-    /// The QUIC connection.
     pub link: ConnectionHandle,
-    /// Its stream number there.
+    /// The number of the stream in the QUIC connection.
     pub stream: StreamId,
-    /// Reads the stream.
     pub reader: StreamReader,
     /// The bytes that have been read.
     pub bytes: Vec<u8>,
-    /// Its opening, once complete.
+    /// The opening, once complete.
     pub opening: Option<Opening>,
     /// Addresses that are still to be tried, the next one last.
     pub servers: Vec<SocketAddr>,

@@ -23,9 +23,7 @@ const MOST_HELD: usize = 32 << 20;
 /// The result of reading a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum StreamRead {
-    /// The next bytes.
     Bytes(Bytes),
-    /// The end of the stream.
     End,
     /// There is nothing to read yet.
     Nothing,

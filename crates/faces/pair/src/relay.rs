@@ -35,9 +35,9 @@ pub mod code {
 /// The result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It waits for one of its ends.
+    /// The relay waits for one of its ends.
     Waits,
-    /// It can move more.
+    /// The relay can move more.
     More,
     /// Both directions have ended.
     Done,
@@ -49,9 +49,8 @@ pub enum Turn {
 pub struct StreamRelay {
     /// The TCP end; `None` while not connected to a server yet.
     pub tcp: Option<TcpStream>,
-    /// The QUIC connection.
     pub link: ConnectionHandle,
-    /// The stream of it.
+    /// The stream of the QUIC connection.
     pub stream: StreamId,
     /// Whether the TCP socket may have data.
     pub tcp_readable: bool,
@@ -61,9 +60,8 @@ pub struct StreamRelay {
     pub stream_readable: bool,
     /// The listener; `None` at the server's side, which does not end idle connections.
     pub entrance: Option<Arc<Entrance>>,
-    /// Its place, if connections per client are limited.
+    /// The place of this connection, if the listener limits connections per client.
     pub place: Option<ClientPlace>,
-    /// The time of the last bytes.
     pub last_moved: Instant,
     up: Vec<u8>,
     up_at: usize,

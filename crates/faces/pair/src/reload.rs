@@ -21,15 +21,12 @@ pub struct BoundEntrance {
     pub configured: SocketAddr,
     /// Whether it is for datagrams.
     pub is_udp: bool,
-    /// The name of the listener.
     pub name: String,
-    /// The bound address.
     pub address: SocketAddr,
 }
 
 /// A prepared change of the configuration.
 pub struct PairChange {
-    /// The configuration.
     pub config: PairConfig,
     /// Addresses that were not bound before.
     pub opened: Vec<Listening>,

@@ -17,9 +17,8 @@ const MAX_MERGED_BYTES: u32 = 8 * 1500;
 pub enum SentOutcome {
     /// Not known yet.
     Pending,
-    /// It arrived, after this round trip.
+    /// Arrived, with this round trip.
     Passed(Span),
-    /// It was lost.
     Lost,
 }
 
@@ -65,7 +64,6 @@ fn merge_passed(packets: impl Iterator<Item = SentRecord>) -> Vec<SentRecord> {
 
 /// One step of the recurrence.
 pub struct DeficitStep<'a> {
-    /// The packet.
     pub packet: &'a SentRecord,
     /// The deficit before the packet.
     pub before: f64,
