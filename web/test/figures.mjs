@@ -60,7 +60,7 @@ function grouped(v, keyOf) {
   });
 }
 
-/** Of a variant whose elements each have a name of their own. */
+/** Returns the figures of a variant whose elements have distinct names. */
 export function figures(v) {
   const most = Math.max(...v.elements.map((e) => e.dropped_packets));
   const stage = ({ dropped_packets: dropped, passed_packets, max_queue_packets: max_queue }) => ({

@@ -25,7 +25,7 @@ pub struct DatagramFlow {
 }
 
 impl DatagramFlow {
-    /// What identifies it in datagrams: the number of its stream.
+    /// The number of the flow in datagrams, which is that of its stream.
     pub fn tag(&self) -> u32 {
         u64::from(VarInt::from(self.stream)) as u32
     }

@@ -32,7 +32,6 @@ pub enum StreamKind {
 /// The opening of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// What the stream is for.
     pub kind: StreamKind,
     /// The name of the upstream in the configuration of the other end.
     pub upstream: String,
@@ -52,7 +51,7 @@ pub enum OpeningRead {
 }
 
 impl Opening {
-    /// As bytes. A name longer than 255 bytes is cut; the configuration check rejects such names.
+    /// Returns the opening as bytes. A name longer than 255 bytes is cut; the configuration check rejects such names.
     pub fn write(&self) -> Vec<u8> {
         let name = &self.upstream.as_bytes()[..self.upstream.len().min(255)];
         let client = self.client.filter(|_| self.kind == StreamKind::Connection);
@@ -100,7 +99,7 @@ impl Opening {
     }
 }
 
-/// What the bytes after the name say about the client.
+/// The result of reading the client addresses after the name.
 enum ClientRead {
     More,
     Whole((SocketAddr, SocketAddr), usize),

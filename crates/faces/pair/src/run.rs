@@ -20,7 +20,7 @@ pub struct Pair {
     end: PairEnd,
 }
 
-/// What is known about an end outside its thread.
+/// The state of an end outside its thread.
 struct PairEnd {
     config: PairConfig,
     key: PrivateKey,
@@ -82,7 +82,7 @@ impl Pair {
         [("quic".to_string(), self.end.quic)].into_iter().chain(listeners).collect()
     }
 
-    /// Where it publishes the state of its links, five times per second.
+    /// The board on which it publishes the state of its links, five times per second.
     pub fn board(&self) -> PairBoard {
         self.end.board.clone()
     }

@@ -64,7 +64,7 @@ struct Drop {
     passed: f64,
 }
 
-/// What the log shows.
+/// The contract that a log shows, and how certain it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ContractEvidence {
     /// No contract.

@@ -12,7 +12,7 @@ const MAX_RECORDS: usize = 16_384;
 const MAX_FITTED: usize = 12_288;
 const MAX_MERGED_BYTES: u32 = 8 * 1500;
 
-/// What became of a packet.
+/// The outcome of a sent packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentOutcome {
     /// Not known yet.
@@ -31,7 +31,6 @@ pub struct SentRecord {
     pub at: Time,
     /// The bytes of all packets.
     pub bytes: u32,
-    /// What became of it.
     pub outcome: SentOutcome,
     number: u64,
     /// Whether the contract at that time should have let it pass.

@@ -56,7 +56,7 @@ impl ExemptLosses {
 }
 
 impl Steering {
-    /// What the control knows about the path comes from losses that are the path's own: it starts again.
+    /// Restarts the control: what it learnt about the path came from losses that are the path's own.
     pub(super) fn restart_control(&mut self, now: Time) {
         if now < self.next_restart {
             return;

@@ -52,7 +52,7 @@ impl PacedDeparture {
 pub struct CongestionChoice {
     /// The seed of the control's random stream.
     pub seed: u64,
-    /// Where the control writes when packets may be sent.
+    /// The sending time of the last packet, written by the control.
     pub departure: Arc<PacedDeparture>,
     newest: Arc<Mutex<NewestControl>>,
 }
