@@ -1,4 +1,4 @@
-//! What the library tells of links, whose turn it is, and who has been idle for too long.
+//! Handles the library's events of links, runs relays and ends idle ones.
 
 use super::PairLoop;
 use crate::frames::Opening;
@@ -10,14 +10,14 @@ use noq_proto::{ConnectionHandle, Dir, Event, StreamEvent, StreamId};
 use std::time::Instant;
 
 impl PairLoop {
-    /// The link to a peer, where it is up.
+    /// The link to a peer, if it is up.
     pub(crate) fn link_to(&mut self, peer: &str) -> Option<(ConnectionHandle, &mut PairLink)> {
         let fits = |link: &PairLink| link.is_up && !link.is_lost && link.peer.as_deref() == Some(peer);
         let (handle, _) = self.links.iter().find(|(_, link)| fits(link))?;
         self.links.get_mut(handle).map(|link| (handle, link))
     }
 
-    /// Opens a stream to a peer; what it begins with is still to be sent.
+    /// Opens a stream to a peer. The caller must send the returned opening.
     pub(crate) fn open(
         &mut self,
         peer: &str,
@@ -28,22 +28,22 @@ impl PairLoop {
         Some((handle, stream, opening.write()))
     }
 
-    /// What the library has to tell of a link.
-    pub(crate) fn heed(&mut self, handle: ConnectionHandle) {
+    /// Handles the library's events of a link.
+    pub(crate) fn handle_events(&mut self, handle: ConnectionHandle) {
         while let Some(event) = self.links.get_mut(handle).and_then(|link| link.conn.poll()) {
             match event {
-                Event::Connected => self.greet(handle),
+                Event::Connected => self.on_connected(handle),
                 Event::ConnectionLost { reason } => {
                     self.lose(handle, &reason.to_string());
                     return;
                 }
                 Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => self.accept_streams(handle),
-                Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => self.seat(Instant::now()),
+                Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => self.open_waiting(Instant::now()),
                 Event::Stream(StreamEvent::Readable { id }) => self.wake_stream(handle, id),
                 Event::Stream(StreamEvent::Writable { id } | StreamEvent::Stopped { id, .. }) => {
                     self.wake_stream(handle, id);
                 }
-                Event::DatagramReceived => self.hand_out_datagrams(handle),
+                Event::DatagramReceived => self.deliver_datagrams(handle),
                 _ => {}
             }
         }
@@ -60,13 +60,14 @@ impl PairLoop {
                     self.read_opening(number, Instant::now());
                 }
             }
-            // A flow's stream carries nothing: what comes is its end.
+            // A flow's stream carries no data: any event is its end.
             Some(StreamUse::Flow(number)) => self.end_flow(number, false),
             None => {}
         }
     }
 
-    /// Who the other end is, by its key; known when the handshake is done, or with the early data of a resumed connection.
+    /// The peer of a link, by its key. It is known after the handshake, or with the early data of a resumed
+    /// connection.
     pub(crate) fn identify(&mut self, handle: ConnectionHandle) -> Option<String> {
         let link = self.links.get_mut(handle)?;
         if link.peer.is_some() {
@@ -81,18 +82,18 @@ impl PairLoop {
         link.peer.clone()
     }
 
-    /// The handshake is done.
-    fn greet(&mut self, handle: ConnectionHandle) {
+    /// The handshake is complete.
+    fn on_connected(&mut self, handle: ConnectionHandle) {
         let Some(name) = self.identify(handle) else { return };
         let Some(link) = self.links.get_mut(handle) else { return };
         link.is_up = true;
         let early = link.conn.accepted_0rtt();
         self.dialer.is_up(handle);
-        self.tell("pair-up", &[("peer", name), ("early_data", early.to_string())]);
-        self.seat(Instant::now());
+        self.log_event("pair-up", &[("peer", name), ("early_data", early.to_string())]);
+        self.open_waiting(Instant::now());
     }
 
-    /// A link has ended, and all that went over it with it.
+    /// A link has ended, and everything that used it.
     pub(crate) fn lose(&mut self, handle: ConnectionHandle, why: &str) {
         let Some(link) = self.links.get_mut(handle).filter(|link| !link.is_lost) else { return };
         (link.is_lost, link.is_up) = (true, false);
@@ -101,12 +102,12 @@ impl PairLoop {
             relay.abort_tcp();
         }
         self.flows.retain(|_, flow| flow.link != handle);
-        self.lose_served(handle);
+        self.drop_pending(handle);
         self.dialer.is_lost(handle, Instant::now());
-        self.tell("pair-down", &[("peer", peer), ("why", why.into())]);
+        self.log_event("pair-down", &[("peer", peer), ("why", why.into())]);
     }
 
-    /// A relay's turn.
+    /// Runs a relay.
     pub(crate) fn turn(&mut self, number: u64, now: Instant) {
         let Some(relay) = self.relays.get_mut(&number) else { return };
         let Some(link) = self.links.get_mut(relay.link) else { return };
@@ -120,42 +121,42 @@ impl PairLoop {
         }
     }
 
-    /// Tells the log of contracts that have been learnt, have changed by more than 1 %, or are not believed any more.
-    fn tell_contracts(&mut self) {
+    /// Logs contracts that have been learnt, have changed by more than 1 %, or are no longer believed.
+    fn log_contracts(&mut self) {
         let mut news = Vec::new();
         for (_, link) in self.links.iter_mut() {
-            let (now, told) = (link.choice.terms(), link.told);
+            let (now, logged_terms) = (link.choice.terms(), link.logged_terms);
             let differs = |a: f64, b: f64| (a - b).abs() > 0.01 * b;
-            let is_new = match (now, told) {
+            let is_new = match (now, logged_terms) {
                 (Some(a), Some(b)) => differs(a.rate, b.rate) || differs(a.bucket, b.bucket),
                 (a, b) => a.is_some() != b.is_some(),
             };
             if is_new {
-                link.told = now;
+                link.logged_terms = now;
                 news.push((link.peer.clone().unwrap_or_default(), now));
             }
         }
         for (peer, terms) in news {
-            let what = terms.map_or("not believed any more".into(), |terms| {
+            let what = terms.map_or("no longer believed".into(), |terms| {
                 format!("{:.2} Mbit/s, bucket {:.1} kB", terms.rate * 8e-6, terms.bucket * 1e-3)
             });
-            self.tell("pair-contract", &[("peer", peer), ("contract", what)]);
+            self.log_event("pair-contract", &[("peer", peer), ("contract", what)]);
         }
     }
 
-    /// Ends what is idle, tries again what waits.
+    /// Ends what is idle and retries what waits.
     pub(crate) fn sweep(&mut self, now: Instant) {
         self.sweep_hellos(now);
-        self.seat(now);
-        self.tell_contracts();
+        self.open_waiting(now);
+        self.log_contracts();
         self.show_links();
-        self.sweep_served(now);
+        self.sweep_pending(now);
         self.sweep_flows(now);
         let mut idle = Vec::new();
         for (number, relay) in &self.relays {
-            // The server's side leaves idle ones to the client's.
+            // Idle connections are ended by the client's side.
             let Some(entrance) = &relay.entrance else { continue };
-            if relay.moved + entrance.idle_timeout(relay.is_half_closed()) <= now {
+            if relay.last_moved + entrance.idle_timeout(relay.is_half_closed()) <= now {
                 idle.push(*number);
             }
         }

@@ -1,4 +1,4 @@
-//! Streams of peers that are not relays yet: each waits for its beginning, then for a server.
+//! Streams from peers that are not relays yet: each waits for its opening, then for a server.
 
 use crate::frames::Opening;
 use crate::reader::StreamReader;
@@ -8,26 +8,24 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-/// A stream of a peer that is not a relay yet.
-pub struct Served {
-    /// The connection of QUIC it belongs to.
+/// A stream from a peer that is not a relay yet.
+pub struct PendingStream {
     pub link: ConnectionHandle,
-    /// Its number there.
+    /// The number of the stream in the QUIC connection.
     pub stream: StreamId,
-    /// Reads it.
     pub reader: StreamReader,
-    /// What was read of its beginning.
+    /// The bytes that have been read.
     pub bytes: Vec<u8>,
-    /// Its beginning, once that is whole.
+    /// The opening, once complete.
     pub opening: Option<Opening>,
     /// Addresses that are still to be tried, the next one last.
     pub servers: Vec<SocketAddr>,
-    /// The connection to a server that is under way.
+    /// The connection to a server that is being made.
     pub socket: Option<OwnedFd>,
-    /// When it is given up, or the next server is tried.
+    /// When the stream is refused or the next server is tried.
     pub deadline: Instant,
 }
 
-/// All of them, by number.
+/// All pending streams by number.
 #[derive(Default)]
-pub struct Serving(pub HashMap<u64, Served>);
+pub struct PendingStreams(pub HashMap<u64, PendingStream>);
