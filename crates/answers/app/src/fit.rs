@@ -1,4 +1,4 @@
-//! A scenario that behaves as a captured path did.
+//! Reads what `longfat fit` and `longfat plan` fit a path to: a capture, a summary of iperf3 or ss, or a result folder.
 
 use crate::{CommandError, regular};
 use capture::{CaptureReader, PacketFilter};
@@ -7,14 +7,14 @@ use std::io::Read;
 use std::path::Path;
 use track::TrackerOptions;
 
-/// The largest JSON that is read, bytes.
-const MOST_JSON: u64 = 64 << 20;
+/// Largest summary or result that is read, bytes.
+const MAX_TEXT: u64 = 64 << 20;
 
-/// What a capture, a text of iperf or ss, or a result folder (of it a `variant`) shows of its path. `progress` gets of a capture the
-/// bytes that are read and, where that is known, how many there are.
+/// The path that a capture, a text of iperf or ss, or a `variant` of a result folder shows. `progress` is called with the bytes of a
+/// capture read so far and, if known, all of them.
 ///
 /// # Errors
-/// It cannot be read. The inner: it tells of no path.
+/// The outer result fails if `path` cannot be read, the inner one if it shows no path.
 pub fn observed(
     path: &Path,
     variant: Option<&str>,
@@ -28,7 +28,7 @@ pub fn observed(
     Ok(captured(reader, filter, progress))
 }
 
-/// Whether the argument names what [`observed`] reads; if not, it is a scenario, or nothing.
+/// Whether [`observed`] can read the argument; otherwise it is a scenario or nothing that longfat reads.
 pub fn is_observed(path: &Path) -> bool {
     let is_scenario = path == Path::new("-") || path.extension().is_some_and(|e| e == "toml");
     !is_scenario
@@ -39,7 +39,7 @@ pub fn is_observed(path: &Path) -> bool {
         }
 }
 
-/// What an opened capture tells.
+/// The path that an opened capture shows.
 fn captured(
     mut reader: CaptureReader,
     filter: PacketFilter,
@@ -54,10 +54,10 @@ fn captured(
     ObservedPath::of(&diagnosis, &facts)
 }
 
-/// Bytes at the begin of a file that show what it is.
+/// Bytes at the begin of a file that show its format.
 const HEAD: u64 = 64 << 10;
 
-/// The begin of a text file; `None`: it is not a file, or not a text.
+/// The begin of a text file; `None` if it is not a regular file or not a text.
 pub fn head_of_text(path: &Path) -> Option<String> {
     let mut head = Vec::new();
     let file = std::fs::File::open(path).ok().filter(|_| path.is_file())?;
@@ -65,7 +65,7 @@ pub fn head_of_text(path: &Path) -> Option<String> {
     (!head.contains(&0)).then(|| String::from_utf8_lossy(&head).into_owned())
 }
 
-/// What a summary is, for people; `None`: the text is not one that [`observed`] reads.
+/// The name of a summary's format in messages; `None` if the text is not a summary.
 pub fn summary_title(text: &str) -> Option<&'static str> {
     Some(match text_kind(text)? {
         SummaryKind::Ss => "output of `ss -ti`",
@@ -74,7 +74,7 @@ pub fn summary_title(text: &str) -> Option<&'static str> {
     })
 }
 
-/// Which summary a text is.
+/// The format of a summary; `None` if the text is not one.
 fn text_kind(text: &str) -> Option<SummaryKind> {
     match () {
         () if fit::is_ss_log(text) => Some(SummaryKind::Ss),
@@ -84,14 +84,14 @@ fn text_kind(text: &str) -> Option<SummaryKind> {
     }
 }
 
-/// The result in a folder of results.
+/// The file of the result in a result folder.
 const RESULT: &str = "result.json";
 
-/// What tells of a path without its packets.
+/// Inputs without packets.
 enum SummaryKind {
-    /// A folder of results.
+    /// A result folder.
     Results,
-    /// An iperf3 JSON.
+    /// JSON of iperf3.
     Iperf3,
     /// The table of iperf3 or iperf2.
     IperfText,
@@ -99,7 +99,7 @@ enum SummaryKind {
     Ss,
 }
 
-/// Which of these the argument names; `None`: none.
+/// The format of the argument; `None` if it has none of these.
 fn summary_kind(path: &Path) -> Option<SummaryKind> {
     match () {
         () if path.is_dir() => Some(SummaryKind::Results),
@@ -110,16 +110,16 @@ fn summary_kind(path: &Path) -> Option<SummaryKind> {
     }
 }
 
-/// What a summary tells; `None`: the argument is none.
+/// The path that a summary shows; `None` if the argument is not a summary.
 fn summary(
     path: &Path,
     variant: Option<&str>,
 ) -> Result<Option<Result<ObservedPath, FitError>>, CommandError> {
     let text = |file: &Path| {
-        let bytes = regular::read_most(file, MOST_JSON)
+        let bytes = regular::read_most(file, MAX_TEXT)
             .map_err(|e| CommandError::Io(file.display().to_string(), e))?;
         String::from_utf8(bytes)
-            .map_err(|_| CommandError::Result(file.display().to_string(), "it is no text".into()))
+            .map_err(|_| CommandError::Result(file.display().to_string(), "it is not UTF-8 text".into()))
     };
     Ok(Some(match summary_kind(path) {
         Some(SummaryKind::Results) => {
@@ -137,15 +137,15 @@ fn summary(
             };
             fit::of_result(variant)
         }
-        Some(SummaryKind::Iperf3) => whole(path, fit::of_iperf3(&text(path)?))?,
-        Some(SummaryKind::IperfText) => whole(path, fit::of_iperf_text(&text(path)?))?,
-        Some(SummaryKind::Ss) => whole(path, fit::of_ss_log(&text(path)?))?,
+        Some(SummaryKind::Iperf3) => with_place(path, fit::of_iperf3(&text(path)?))?,
+        Some(SummaryKind::IperfText) => with_place(path, fit::of_iperf_text(&text(path)?))?,
+        Some(SummaryKind::Ss) => with_place(path, fit::of_ss_log(&text(path)?))?,
         None => return Ok(None),
     }))
 }
 
-/// What is wrong with a text is told with its place.
-fn whole(
+/// Turns the fault of a malformed text into an error with file and line.
+fn with_place(
     path: &Path,
     seen: Result<ObservedPath, FitError>,
 ) -> Result<Result<ObservedPath, FitError>, CommandError> {

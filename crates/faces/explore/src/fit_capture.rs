@@ -63,14 +63,14 @@ fn refused(why: &FitError) -> Refusal {
 
 /// What was searched.
 fn numbers(made: &MadeFit) -> Vec<PathNumber> {
-    let one = |&(parameter, _): &(fit::FitParameter, f64)| {
+    let one = |parameter: fit::FitParameter| {
         let (name, unit) = parameter.title();
         let Label { en, zh } = parameter.label();
         let label = FitWords { en: en.into(), zh: zh.into() };
         let range = made.fit.values.iter().find(|v| v.name == name).map(|v| v.range);
-        PathNumber { name, label, value: parameter.told(made.path.get(parameter)), unit, range }
+        PathNumber { name, label, value: parameter.in_reported_unit(made.path.get(parameter)), unit, range }
     };
-    made.path.free.iter().map(one).collect()
+    made.path.numbers().map(one).collect()
 }
 
 /// How many packets a search has simulated, about: it is told of one batch of runs after the other, of each its time.

@@ -140,8 +140,10 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
 /// Whether a line begins a public function or type of a module; methods are indented.
 fn is_public_item(line: &str) -> bool {
     let item = line.strip_prefix("pub ").unwrap_or_default();
-    let function = item.trim_start_matches("const ").trim_start_matches("unsafe ").trim_start_matches("async ");
-    function.starts_with("fn ") || ["struct ", "enum ", "trait ", "type "].iter().any(|word| item.starts_with(word))
+    let function =
+        item.trim_start_matches("const ").trim_start_matches("unsafe ").trim_start_matches("async ");
+    function.starts_with("fn ")
+        || ["struct ", "enum ", "trait ", "type "].iter().any(|word| item.starts_with(word))
 }
 
 /// The compiler's own lint would demand a comment on every field too, and most fields have a name that says
