@@ -67,7 +67,11 @@ pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<F
     if let Some((rate, spans)) = played.and_then(|frame| cross(&flows, &frame)) {
         all.push(shared(seen, &base, rate, spans));
     }
-    let buckets = all.iter().filter(|p| p.limiter != FittedLimiter::Link && p.access.is_none());
+    let named = seen.limiter.as_ref().map(|l| fitted_limiter(l.kind));
+    let may_have_line = |p: &&FittedPath| {
+        p.limiter == FittedLimiter::Policer || p.limiter == FittedLimiter::Shaper && named == Some(p.limiter)
+    };
+    let buckets = all.iter().filter(|p| p.access.is_none() && !p.refilled_at_once).filter(may_have_line);
     let behind_lines: Vec<FittedPath> = buckets.map(|p| behind_line(p, curve.as_ref())).collect();
     all.extend(behind_lines);
     all.into_iter().map(hold_measured).collect()
@@ -161,7 +165,7 @@ fn named(
         all.push(FittedPath { handicap: handicap + other.handicap, ..other });
     }
     let shapers = all.iter().filter(|p| p.limiter == FittedLimiter::Shaper);
-    let at_once: Vec<FittedPath> = shapers.map(at_once).collect();
+    let at_once: Vec<FittedPath> = shapers.map(|p| at_once(&without_loss(p))).collect();
     all.extend(at_once);
     // The limiter may have dropped all lost packets.
     let lossy = all.iter().filter(|p| p.loss > 0.0 && p.queue_kind == FittedQueue::Fifo);

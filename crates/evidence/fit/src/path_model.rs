@@ -10,7 +10,7 @@ pub const FULL_PACKET: f64 = 1500.0;
 pub const NUMBER_COST: f64 = 2.0;
 
 /// Factor by which a released number may be farther off than measured ones usually are.
-const RELEASED: f64 = 10.0;
+const RELEASED: f64 = 5.0;
 
 /// What limits the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -95,10 +95,14 @@ impl PathSearch<'_, '_, '_> {
         };
         let mut all: Vec<TriedPath> = begin.into_iter().map(tried).collect();
         self.evaluate(&mut all, SEEDS, None)?;
-        let jittered: Vec<TriedPath> = all.iter().filter_map(|path| self.with_jitter(path)).collect();
-        all.extend(jittered);
-        all.iter_mut().for_each(|path| self.correct_rtt(path));
-        self.evaluate(&mut all, SEEDS, None)?;
+        let mut changed: Vec<TriedPath> = all.iter().filter_map(|path| self.with_jitter(path)).collect();
+        let corrected: Vec<Option<TriedPath>> =
+            all.iter().map(|path| self.with_corrected_rtt(path)).collect();
+        let mut is_right = corrected.iter().map(Option::is_none);
+        all.retain(|_| is_right.next().unwrap_or(true));
+        changed.extend(corrected.into_iter().flatten());
+        self.evaluate(&mut changed, SEEDS, None)?;
+        all.extend(changed);
         all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         let mut all = best_of_each_kind(all, if self.listening.is_none() { MORE_OF_SUMMARY } else { 1 });
         let best = all.first().map_or(0.0, |p| p.cost);
@@ -121,7 +125,9 @@ impl PathSearch<'_, '_, '_> {
             if rounds == FIRST_ROUNDS {
                 for path in &mut all {
                     self.change_flows(path, others)?;
-                    self.release_known(path)?;
+                }
+                if let Some(path) = all.iter_mut().find(|t| t.path.known.iter().any(|n| is_releasable(n.0))) {
+                    self.release_known(path, each)?;
                 }
             }
         }
@@ -190,15 +196,16 @@ impl PathSearch<'_, '_, '_> {
         TEMPERATURE * self.packets.max(2.0).ln()
     }
 
-    /// Corrects the base round trip where the least one that was simulated differs from the captured one by more than chance.
-    fn correct_rtt(&self, tried: &mut TriedPath) {
+    /// The path with the base round trip corrected; `None` if the least simulated one differs from the captured one by chance only.
+    fn with_corrected_rtt(&self, tried: &TriedPath) -> Option<TriedPath> {
         let [captured, fitted] = [self.captured, tried.mean].map(|f| figures::figures(&f).rtt_min_ms);
         let rtt = tried.path.rtt + (captured - fitted) / 1e3;
         let is_apart = misfit::is_apart(&self.captured, &tried.mean, &tried.spread, LEAST_RTT);
-        if fitted > 0.0 && captured > 0.0 && is_apart && (rtt / tried.path.rtt).ln().abs() < 0.7 {
-            tried.path = tried.path.with(FitParameter::Rtt, rtt);
-            tried.first = tried.path.clone();
+        if fitted <= 0.0 || captured <= 0.0 || !is_apart || (rtt / tried.path.rtt).ln().abs() >= 0.7 {
+            return None;
         }
+        let path = tried.path.with(FitParameter::Rtt, rtt);
+        Some(TriedPath { first: path.clone(), path, ..tried.clone() })
     }
 
     /// The path with a jitter, where no queue explains that the median round trip is above the least.
@@ -210,18 +217,18 @@ impl PathSearch<'_, '_, '_> {
         if tried.path.numbers().any(|p| explains.contains(&p)) || jitter <= 0.01 * captured.rtt_min_ms {
             return None;
         }
-        let half = (jitter / 1e3).min(tried.path.rtt / 4.0);
-        let mut path =
-            tried.path.with(FitParameter::Rtt, tried.path.rtt + half).with(FitParameter::Jitter, half);
+        let path = self.with_corrected_rtt(tried).map_or_else(|| tried.path.clone(), |t| t.path);
+        let half = (jitter / 1e3).min(path.rtt / 4.0);
+        let mut path = path.with(FitParameter::Rtt, path.rtt + half).with(FitParameter::Jitter, half);
         path.free.push((FitParameter::Jitter, 1.0));
         Some(TriedPath { first: path.clone(), path, ..tried.clone() })
     }
 
     /// Frees numbers that the diagnosis measured, one by one and all at once, and keeps that if it fits better by more than
-    /// [`PathSearch::schwarz`] for each.
-    fn release_known(&mut self, tried: &mut TriedPath) -> Result<(), FitError> {
+    /// [`PathSearch::schwarz`] for each. Ends when this many packets are simulated.
+    fn release_known(&mut self, tried: &mut TriedPath, packets: u64) -> Result<(), FitError> {
         let known: Vec<FitParameter> =
-            tried.path.known.iter().map(|n| n.0).filter(|p| *p != FitParameter::Rtt).collect();
+            tried.path.known.iter().map(|n| n.0).filter(|p| is_releasable(*p)).collect();
         let price = self.schwarz();
         if known.is_empty() || misfit::misfit(&self.captured, &tried.mean, &tried.spread) < price {
             return Ok(());
@@ -230,12 +237,13 @@ impl PathSearch<'_, '_, '_> {
         if known.len() > 1 {
             choices.push(known);
         }
+        let until = self.runner.packets + packets;
         let mut best = tried.clone();
         for choice in choices {
             let mut path = tried.path.release(&choice);
             path.handicap += price * choice.len() as f64;
             let mut freed = TriedPath { first: path.clone(), path, steps: Vec::new(), ..tried.clone() };
-            self.settle(&mut freed, FIRST_ROUNDS, self.budget)?;
+            self.settle(&mut freed, FIRST_ROUNDS, until)?;
             if freed.cost < best.cost {
                 best = freed;
             }
@@ -373,7 +381,12 @@ fn best_of_each_kind(sorted: Vec<TriedPath>, more: usize) -> Vec<TriedPath> {
     best
 }
 
-/// Where the least round trip stands in the list of figures.
+/// Whether the search may find another value of a known number.
+fn is_releasable(parameter: FitParameter) -> bool {
+    matches!(parameter, FitParameter::Rate | FitParameter::Bucket | FitParameter::Loss)
+}
+
+/// Index of the least round trip in the list of figures.
 const LEAST_RTT: usize = 1;
 
 /// What it costs that free numbers differ from the first guess, plus what each number costs.
