@@ -27,7 +27,7 @@ const PROPOSED_STDERR: f64 = 0.1;
 const UNKNOWN_QUEUE_STDERR: f64 = 1.5;
 /// A queue too short for long waits, packets.
 const SHORT_QUEUE: f64 = 10.0;
-/// Trains of packets that are faster than the limiter by less than this factor show no line before it.
+/// Trains of packets that are faster than the limiter by less than this factor show no further line.
 const FASTER_LINE: f64 = 1.2;
 /// Least share of the time of a cause that the scenario reproduces.
 const LEAST_CAUSE_SHARE: f64 = 0.1;
@@ -72,8 +72,8 @@ pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<F
         p.limiter == FittedLimiter::Policer || p.limiter == FittedLimiter::Shaper && named == Some(p.limiter)
     };
     let buckets = all.iter().filter(|p| p.access.is_none() && !p.refilled_at_once).filter(may_have_line);
-    let behind_lines: Vec<FittedPath> = buckets.map(|p| behind_line(p, curve.as_ref())).collect();
-    all.extend(behind_lines);
+    let with_lines: Vec<FittedPath> = buckets.flat_map(|p| with_line(p, curve.as_ref())).collect();
+    all.extend(with_lines);
     all.into_iter().map(hold_measured).collect()
 }
 
@@ -91,13 +91,14 @@ fn hold_stated(path: FittedPath, limiter: &Limiter) -> FittedPath {
     })
 }
 
-/// The path with a line before its limiter, at the rate of trains of packets where that is faster than the limiter.
-fn behind_line(path: &FittedPath, curve: Option<&CameThrough>) -> FittedPath {
+/// The path with a line before its limiter, and with one behind it; at the rate of trains of packets where that is faster than the
+/// limiter.
+fn with_line(path: &FittedPath, curve: Option<&CameThrough>) -> [FittedPath; 2] {
     let train = curve.map_or(0.0, |c| 8.0 * c.train);
     let rate = if train > FASTER_LINE * path.rate { train } else { 8.0 * path.rate };
     let mut path = path.with(FitParameter::Access, rate);
     path.free.push((FitParameter::Access, 1.0));
-    path
+    [false, true].map(|is_line_behind| FittedPath { is_line_behind, ..path.clone() })
 }
 
 fn fitted_limiter(kind: LimiterKind) -> FittedLimiter {
@@ -133,6 +134,11 @@ fn rarity(named: Option<LimiterKind>, kind: LimiterKind) -> f64 {
     2.0 * (cases[first] / cases[column(kind)]).ln()
 }
 
+/// Cost of a shaper's bucket that the diagnosis does not name: a link has the same queue without it.
+fn unnamed_bucket(seen: &ObservedPath, kind: LimiterKind) -> f64 {
+    if kind == LimiterKind::Shaper { seen.schwarz(seen.span_s) } else { 0.0 }
+}
+
 /// The limiter that the diagnosis names, and the other kinds of limiter at its rate.
 fn named(
     seen: &ObservedPath,
@@ -161,7 +167,7 @@ fn named(
         if let Some(curve) = curve {
             other.bucket = curve.bucket(other.rate / 8.0).max(4.0 * FULL_PACKET);
         }
-        let handicap = rarity(Some(limiter.kind), kind);
+        let handicap = rarity(Some(limiter.kind), kind) + unnamed_bucket(seen, kind);
         all.push(FittedPath { handicap: handicap + other.handicap, ..other });
     }
     let shapers = all.iter().filter(|p| p.limiter == FittedLimiter::Shaper);
@@ -236,7 +242,7 @@ fn unnamed(
                 *sure = if *parameter == FitParameter::Rate { 0.1 } else { 1.0 };
             }
         }
-        path.handicap = rarity(None, kind);
+        path.handicap = rarity(None, kind) + unnamed_bucket(seen, kind);
         all.push(path);
     }
     for queue_kind in [FittedQueue::CoDel, FittedQueue::FqCoDel] {
@@ -320,6 +326,7 @@ fn base(seen: &ObservedPath) -> FittedPath {
         refilled_at_once: false,
         queue: 0.0,
         access: None,
+        is_line_behind: false,
         rtt: base_rtt(seen, rate),
         loss: 0.0,
         loss_run: 1.0,
@@ -339,7 +346,8 @@ fn base(seen: &ObservedPath) -> FittedPath {
     path
 }
 
-/// Round trip of the empty path, seconds: that of the handshake, or the least one of data less the transmission of a full packet.
+/// Round trip of the empty path, seconds: that of the handshake, or the least one of data less the time that a full packet takes at
+/// `rate`.
 fn base_rtt(seen: &ObservedPath, rate: f64) -> f64 {
     let full = FULL_PACKET * 8.0 / rate;
     let of = |f: &crate::ObservedFlow| {
@@ -448,6 +456,10 @@ fn of_kind(seen: &ObservedPath, base: &FittedPath, l: &Limiter, kind: LimiterKin
     let bucket = l.burst_bytes.filter(|b| *b > 0.0);
     let bucket_sure = if same && bucket.is_some() { BUCKET_STDERR } else { 1.0 };
     let queue = l.queue_bytes.filter(|q| *q > 0.0);
+    if kind != LimiterKind::Bottleneck && !seen.summary {
+        // A token bucket passes a packet at once.
+        path.rtt = base_rtt(seen, f64::INFINITY);
+    }
     match kind {
         LimiterKind::Policer => {
             path.limiter = FittedLimiter::Policer;

@@ -161,13 +161,13 @@ pub fn fit(
     let listening = misfit::listening(seen, seconds);
     let captured = misfit::captured(seen, listening.as_ref());
     let played = flows(seen);
-    let packets = a_second * seconds;
+    let schwarz = seen.schwarz(seconds);
     let mut search = PathSearch {
         runner: &mut runner,
         frame: &frame,
         captured,
         listening,
-        packets,
+        schwarz,
         budget,
         tried: Vec::new(),
     };
@@ -328,7 +328,11 @@ fn alternatives(
     let mut wide: Vec<_> = best.all_ranges().filter(|(_, half)| *half > WIDE).collect();
     wide.sort_by(|a, b| b.1.total_cmp(&a.1));
     let same_links = |path: &FittedPath| {
-        path.cross.len() == best.path.cross.len()
+        let same_line = path.access.is_none()
+            || best.path.access.is_none()
+            || path.is_line_behind == best.path.is_line_behind;
+        same_line
+            && path.cross.len() == best.path.cross.len()
             && path.own_policers().len() == best.path.own_policers().len()
     };
     let alike = others.iter().filter(|(tried, _)| same_links(&tried.path));

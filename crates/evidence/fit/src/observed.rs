@@ -1,6 +1,7 @@
 //! The observed path: what a capture shows of the flows and of their path, as far as a fit needs it.
 
 use crate::error::FitError;
+use crate::kinds::TEMPERATURE;
 use crate::packets::{FitPacket, packets};
 use crate::series::{SeriesInterval, rtt_summary};
 use crate::spacing;
@@ -287,6 +288,13 @@ impl ObservedPath {
         }
         cut.span_s = span.max(0.01);
         cut
+    }
+
+    /// What an element costs that the diagnosis does not name, and another value of a number that it measured: the logarithm of the
+    /// data packets of `seconds` (Schwarz 1978, "Estimating the dimension of a model", Ann. Statist. 6(2)), in units of the misfit.
+    pub fn schwarz(&self, seconds: f64) -> f64 {
+        let packets: u64 = self.flows.iter().map(|f| f.flow.measures.data_packets).sum();
+        TEMPERATURE * (packets as f64 * (seconds / self.span_s).min(1.0)).max(2.0).ln()
     }
 
     /// Share of the time of all forward flows that a cause took, weighted by bytes, 0 to 1.

@@ -77,7 +77,7 @@ pub enum FitParameter {
     Bucket,
     /// Queue before a shaper or a link, bytes.
     Queue,
-    /// Rate of a slower line before a policer or shaper, bit/s.
+    /// Rate of a further line before or behind a policer or shaper, bit/s.
     Access,
     /// Round trip of the empty path, seconds.
     Rtt,
@@ -100,7 +100,7 @@ impl FitParameter {
             FitParameter::Rate => ("rate", "Mbit/s"),
             FitParameter::Bucket => ("bucket", "kB"),
             FitParameter::Queue => ("queue", "kB"),
-            FitParameter::Access => ("line before it", "Mbit/s"),
+            FitParameter::Access => ("further line", "Mbit/s"),
             FitParameter::Rtt => ("base RTT", "ms"),
             FitParameter::Loss => ("random loss", "%"),
             FitParameter::LossRun => ("losses in a row", "packets"),
@@ -116,7 +116,7 @@ impl FitParameter {
             FitParameter::Rate => Label::new("Rate", "速率"),
             FitParameter::Bucket => Label::new("Bucket", "令牌桶"),
             FitParameter::Queue => Label::new("Queue", "队列"),
-            FitParameter::Access => Label::new("Line before it", "前方链路"),
+            FitParameter::Access => Label::new("Further line", "另一链路"),
             FitParameter::Rtt => Label::new("Round trip without queues", "无排队往返时延"),
             FitParameter::Loss => Label::new("Random loss", "随机丢包"),
             FitParameter::LossRun => Label::new("Losses in a row", "连续丢包数"),
@@ -153,8 +153,10 @@ pub struct FittedPath {
     pub refilled_at_once: bool,
     /// Bytes; of a shaper or a link.
     pub queue: f64,
-    /// Rate of a slower line before a policer or shaper, bit/s; `None` where no such line shows.
+    /// Rate of a further line before or behind a policer or shaper, bit/s; `None` where no such line shows.
     pub access: Option<f64>,
+    /// That line is behind the limiter.
+    pub is_line_behind: bool,
     /// Round trip of the empty path, seconds.
     pub rtt: f64,
     /// Share of packets lost at random; zero where there is no such loss.
@@ -244,7 +246,7 @@ impl FittedPath {
         path
     }
 
-    /// How many elements the path has besides its limiter and its delay: a line before it, random loss, jitter, spans of cross
+    /// How many elements the path has besides its limiter and its delay: a further line, random loss, jitter, spans of cross
     /// traffic.
     pub fn extra_elements(&self) -> usize {
         let optional = [self.access.is_some(), self.loss > 0.0, self.jitter > 0.0];

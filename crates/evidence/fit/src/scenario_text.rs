@@ -56,8 +56,8 @@ fn time(seconds: f64) -> String {
 /// Stages that a path gets although it does not need them, so that several paths have the same stages in the same order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathShape {
-    /// A line before the limiter, too fast to matter.
-    pub line: bool,
+    /// A line too fast to matter, behind the limiter (`true`) or before it.
+    pub line: Option<bool>,
     /// A loss stage with probability 0.
     pub loss: bool,
 }
@@ -66,13 +66,13 @@ impl PathShape {
     /// The stages that some of these paths need and others do not.
     pub fn of<'a>(paths: impl Iterator<Item = &'a FittedPath>) -> PathShape {
         let mut shape = PathShape::default();
-        let (mut lines, mut links) = (false, false);
+        let (mut lines, mut links) = (None, false);
         for path in paths {
             let has_line = path.access.is_some();
-            (lines, links) = (lines || has_line, links || !has_line);
+            (lines, links) = (lines.or(has_line.then_some(path.is_line_behind)), links || !has_line);
             shape.loss |= path.loss > 0.0;
         }
-        shape.line = lines && links;
+        shape.line = lines.filter(|_| links);
         shape
     }
 }
@@ -92,7 +92,7 @@ fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
         }
     };
     let rate = whole(p.rate);
-    if let Some(line) = p.access.or(shape.line.then_some(FAST_LINE * p.rate)) {
+    if let Some(line) = p.access.or(shape.line.map(|_| FAST_LINE * p.rate)) {
         // A full window must pass the line to end up in the limiter's queue.
         let queue = (line * p.rtt / 8.0).max(100.0 * FULL_PACKET).max(p.window.unwrap_or(0.0));
         stages.push(format!(
@@ -123,6 +123,11 @@ fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
                 "{{ kind = \"link\", name = \"limiter\", rate = \"{rate}bit/s\", queue = {queue} }}"
             ));
         }
+    }
+    if shape.line.filter(|_| p.access.is_none()).unwrap_or(p.is_line_behind) {
+        // The line is the first stage, and the limiter the second one if it is on this link.
+        let last = stages.len() - 1;
+        stages.swap(0, last);
     }
     if p.loss == 0.0 && shape.loss {
         stages.push("{ kind = \"loss\", name = \"loss\", probability = 0.0 }".into());

@@ -4,13 +4,12 @@
 //! at the minima of the parabolas through these points. Steps shrink when nothing improves. The curvature of the last parabolas
 //! gives the range of each number that fits nearly as well.
 //!
-//! Numbers that the diagnosis measured are not moved, and elements that it does not name are added only if they pay
+//! Numbers that the diagnosis measured are not moved, and elements that it does not name are added, only if that pays
 //! [`PathSearch::schwarz`].
 
 use crate::error::FitError;
 use crate::figures::{self, FIGURES, LogFigures};
 use crate::flows::FittedFlow;
-use crate::kinds::TEMPERATURE;
 use crate::listen::Listener;
 use crate::misfit;
 use crate::model::FitFigures;
@@ -64,8 +63,8 @@ pub struct PathSearch<'s, 'a, 'w> {
     pub captured: LogFigures,
     /// How figures are taken from packets; `None` where only a summary is known.
     pub listening: Option<SignatureFrame>,
-    /// Data packets of the capture that are compared.
-    pub packets: f64,
+    /// [`ObservedPath::schwarz`](crate::ObservedPath::schwarz) of the time that is simulated.
+    pub schwarz: f64,
     /// Data packets that may be simulated.
     pub budget: u64,
     /// Where only a summary is known: all paths tried with at least [`SEEDS`] seeds. Paths with very different numbers meet its
@@ -179,7 +178,7 @@ impl PathSearch<'_, '_, '_> {
             path.cost =
                 misfit::misfit(&self.captured, &mean, &path.spread) + path.path.handicap + strain(path);
             if self.listening.is_some() {
-                path.cost += self.schwarz() * path.path.extra_elements() as f64;
+                path.cost += self.schwarz * path.path.extra_elements() as f64;
             } else {
                 path.cost += misfit::spread_cost(&path.spread);
                 if seeds >= SEEDS {
@@ -188,12 +187,6 @@ impl PathSearch<'_, '_, '_> {
             }
         }
         Ok(())
-    }
-
-    /// What an element costs that the diagnosis does not name, and leaving a number that it measured: the logarithm of how many
-    /// packets were captured (Schwarz 1978, "Estimating the dimension of a model", Ann. Statist. 6(2)), in units of the misfit.
-    fn schwarz(&self) -> f64 {
-        TEMPERATURE * self.packets.max(2.0).ln()
     }
 
     /// The path with the base round trip corrected; `None` if the least simulated one differs from the captured one by chance only.
@@ -213,7 +206,8 @@ impl PathSearch<'_, '_, '_> {
         let [captured, fitted] = [self.captured, tried.mean].map(|f| figures::figures(&f));
         let above = |f: &FitFigures| f.rtt_p50_ms - f.rtt_min_ms;
         let jitter = above(&captured) - above(&fitted);
-        let explains = [FitParameter::Queue, FitParameter::Window, FitParameter::SendBuffer];
+        let explains =
+            [FitParameter::Queue, FitParameter::Window, FitParameter::SendBuffer, FitParameter::Access];
         if tried.path.numbers().any(|p| explains.contains(&p)) || jitter <= 0.01 * captured.rtt_min_ms {
             return None;
         }
@@ -229,7 +223,7 @@ impl PathSearch<'_, '_, '_> {
     fn release_known(&mut self, tried: &mut TriedPath, packets: u64) -> Result<(), FitError> {
         let known: Vec<FitParameter> =
             tried.path.known.iter().map(|n| n.0).filter(|p| is_releasable(*p)).collect();
-        let price = self.schwarz();
+        let price = self.schwarz;
         if known.is_empty() || misfit::misfit(&self.captured, &tried.mean, &tried.spread) < price {
             return Ok(());
         }
@@ -363,12 +357,12 @@ impl TriedPath {
 
 /// The best path of each kind, and the best `more` of the others.
 fn best_of_each_kind(sorted: Vec<TriedPath>, more: usize) -> Vec<TriedPath> {
-    let mut kinds: Vec<(FittedLimiter, bool, bool, bool, bool)> = Vec::new();
+    let mut kinds: Vec<(FittedLimiter, Option<bool>, bool, bool, bool)> = Vec::new();
     let (mut best, mut others) = (Vec::new(), Vec::new());
     for tried in sorted {
         let path = &tried.path;
-        let [has_line, has_loss] = [path.access.is_some(), path.loss > 0.0];
-        let kind = (path.limiter, has_line, has_loss, path.cross.is_empty(), path.refilled_at_once);
+        let line = path.access.map(|_| path.is_line_behind);
+        let kind = (path.limiter, line, path.loss > 0.0, path.cross.is_empty(), path.refilled_at_once);
         if kinds.contains(&kind) {
             others.push(tried);
         } else {
