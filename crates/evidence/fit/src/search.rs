@@ -102,6 +102,11 @@ impl PathSearch<'_, '_, '_> {
         changed.extend(corrected.into_iter().flatten());
         self.evaluate(&mut changed, SEEDS, None)?;
         all.extend(changed);
+        // Random loss slows CUBIC down but not BBR: the lossy path must not be dropped because of an assumed congestion control.
+        let lossy = all.iter_mut().filter(|t| t.path.loss > 0.0);
+        if let Some(path) = lossy.min_by(|a, b| a.path.handicap.total_cmp(&b.path.handicap)) {
+            self.change_flows(path, others)?;
+        }
         all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         let mut all = best_of_each_kind(all, if self.listening.is_none() { MORE_OF_SUMMARY } else { 1 });
         let best = all.first().map_or(0.0, |p| p.cost);
