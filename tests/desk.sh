@@ -157,7 +157,7 @@ arm64() {
     python_types $ARM64
     # Test modules that do not need a Linux kernel.
     themselves="broken_files_are_errors a_panic_on_a_damaged_file_ends_with_exit_code_2"
-    skip "arm64: $themselves, (they start themselves, which QEMU cannot do)"
+    skip "arm64: $themselves (they start themselves, which QEMU cannot do)"
     unit $ARM64 "$themselves" begin diagnose expect explore fit import keep measured plan reproduce run safe sweep
 }
 

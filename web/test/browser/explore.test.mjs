@@ -331,7 +331,7 @@ test("a capture that is too short is refused with the reason, on a phone with th
     await p.waitForSelector('#report[data-capture="true"]');
     await p.tap("#fit");
     await p.waitForSelector("#fit-refused");
-    assert.match(await p.textContent("#fit-refused"), /data packets; less than \d+ do not tell of a path/);
+    assert.match(await p.textContent("#fit-refused"), /data packets; a fit needs at least \d+/);
     await p.tap("#lang-zh");
     assert.match(await p.textContent("#fit-refused"), /^无法拟合：.*少于 \d+ 个无法说明路径$/);
     await p.tap("#back");

@@ -65,14 +65,14 @@ fn refused(why: &FitError) -> Refusal {
 
 /// Returns the numbers that were searched.
 fn numbers(made: &MadeFit) -> Vec<PathNumber> {
-    let number = |&(parameter, _): &(fit::FitParameter, f64)| {
+    let number = |parameter: fit::FitParameter| {
         let (name, unit) = parameter.title();
         let Label { en, zh } = parameter.label();
         let label = FitWords { en: en.into(), zh: zh.into() };
         let range = made.fit.values.iter().find(|v| v.name == name).map(|v| v.range);
-        PathNumber { name, label, value: parameter.told(made.path.get(parameter)), unit, range }
+        PathNumber { name, label, value: parameter.in_reported_unit(made.path.get(parameter)), unit, range }
     };
-    made.path.free.iter().map(number).collect()
+    made.path.numbers().map(number).collect()
 }
 
 /// Estimates the number of simulated packets from the simulated time. A search reports the time of each batch

@@ -215,7 +215,7 @@ fn everything_missing_for_the_kernel_is_listed_before_anything_runs() {
     let out = run(&place, &["--on", "both"]);
     let e = stderr(&out);
     assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""), "{e}");
-    assert!(e.contains("error: nothing was run: for --on kernel this machine lacks\n"), "{e}");
+    assert!(e.contains("error: nothing was run: --on kernel lacks on this machine:\n"), "{e}");
     assert!(e.contains("\n  tools, tool: flows.up.tool: program `nonesuch` is not installed"), "{e}");
     assert!(e.contains("\n  tools: flows.up.server: program `nothing-here` is not installed"), "{e}");
     assert!(!place.0.join("longfat-results").exists(), "nothing is left behind");
