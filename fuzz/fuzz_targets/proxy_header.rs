@@ -3,12 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use proxy::{HeaderRead, LONGEST_HEADER, read_header};
+use proxy::{HeaderRead, MAX_HEADER_BYTES, read_header};
 
 fuzz_target!(|bytes: &[u8]| {
     let whole = read_header(bytes);
     if let Ok(HeaderRead::Whole { length, version, between }) = whole {
-        assert!(length <= bytes.len() && length <= LONGEST_HEADER);
+        assert!(length <= bytes.len() && length <= MAX_HEADER_BYTES);
         assert_eq!(read_header(&bytes[..length]), whole, "the bytes after the header change the result");
         if let Some((from, to)) = between {
             let written = version.write(from, to);

@@ -2,7 +2,7 @@
 //! are consistent, its memory is bounded, and the diagnosis of its tracks has values within their ranges.
 #![no_main]
 
-use capture::{Addr, Endpoint, IcmpReport, IcmpSays, TcpFlags, PacketOptions, TcpPacket, Unreachable};
+use capture::{Addr, Endpoint, IcmpReport, IcmpMessage, TcpFlags, PacketOptions, TcpPacket, Unreachable};
 use result::Diagnosis;
 use result::diagnosis::CaptureInfo;
 use track::{Bin, PacketFate, PacketRecorder, PacketRow, PauseKind, Track, Tracker, TrackerOptions};
@@ -130,8 +130,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let options = TrackerOptions {
         idle: Span::from_secs(if head & 2 != 0 { 1 } else { 120 }),
         budget: if small { 20_000 } else { 1 << 20 },
-        most_open: if small { 2 } else { 100 },
-        most_tracks: if small { 3 } else { 1000 },
+        max_open: if small { 2 } else { 100 },
+        max_tracks: if small { 3 } else { 1000 },
     };
     let mut tracker = Tracker::new(options);
     if head & 4 != 0 {
@@ -141,8 +141,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for b in bytes.chunks_exact(PACKET_BYTES) {
         if b[1] == 255 {
             let says = match b[4] {
-                255 => IcmpSays::Unreachable(Unreachable::Host),
-                mtu => IcmpSays::TooBig(Some(mtu as u32)),
+                255 => IcmpMessage::Unreachable(Unreachable::Host),
+                mtu => IcmpMessage::TooBig(Some(mtu as u32)),
             };
             let (from, to) = (endpoint(b[2]), endpoint(b[3]));
             tracker.report(&IcmpReport { time: Time::from_nanos(time), number: 1, behind: 0, from, to, says });

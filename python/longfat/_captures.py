@@ -167,7 +167,7 @@ def plan(
 
     Raises `PlanError` if no plan can be made, `ScenarioError`, and `UsageError` for invalid arguments.
     """
-    options: _native.PlanOptions = {
+    options: _native.PlanArguments = {
         "variant": variant,
         "objective": objective,
         "only": list(only),

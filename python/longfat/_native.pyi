@@ -19,7 +19,7 @@ class FilterOptions(TypedDict):
     from_s: float | None
     to_s: float | None
 
-class PlanOptions(TypedDict):
+class PlanArguments(TypedDict):
     variant: str | None
     objective: str | None
     only: list[str]
@@ -301,6 +301,6 @@ def fit_path(
 def plan(
     loaded: LoadedScenario | None,
     fitted: FitOutput | None,
-    options: PlanOptions,
+    options: PlanArguments,
     progress: Callable[[int, int, int, int], object] | None,
 ) -> tuple[str, str | None]: ...

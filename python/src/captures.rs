@@ -2,7 +2,7 @@
 
 use crate::errors::{from_command_error, raise};
 use crate::load::LoadedScenario;
-use advise::{PlanError, PlanWish};
+use advise::{PlanError, PlanOptions};
 use app::diagnose::{CaptureSource, diagnosed, joined};
 use app::fit::observed;
 use app::plan::Planned;
@@ -177,7 +177,7 @@ pub fn fit_path(
 /// Options of a plan, like the command line's.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct PlanOptions {
+pub struct PlanArguments {
     variant: Option<String>,
     objective: Option<String>,
     only: Vec<String>,
@@ -189,8 +189,8 @@ pub struct PlanOptions {
     jobs: Option<NonZeroUsize>,
 }
 
-impl PlanOptions {
-    fn wish(&self, py: Python<'_>, goal: Goal) -> PyResult<PlanWish> {
+impl PlanArguments {
+    fn to_options(&self, py: Python<'_>, goal: Goal) -> PyResult<PlanOptions> {
         let refused = |text: String| raise(py, "UsageError", &text);
         let actor = |name: &String| {
             let known = || ChangePlace::ACTORS.map(|p| p.name()).join(", ");
@@ -205,7 +205,7 @@ impl PlanOptions {
             }
             None => goal,
         };
-        Ok(PlanWish {
+        Ok(PlanOptions {
             objective,
             only: self.only.iter().map(actor).collect::<PyResult<_>>()?,
             keep: self.keep.clone(),
@@ -226,7 +226,7 @@ pub fn plan(
     py: Python<'_>,
     loaded: Option<&LoadedScenario>,
     fitted: Option<&FitOutput>,
-    options: PlanOptions,
+    options: PlanArguments,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Option<String>)> {
     let planned = match (loaded, fitted) {
@@ -241,7 +241,7 @@ pub fn plan(
         }
         (None, None) => return Err(raise(py, "UsageError", "plan() needs a scenario or a fit")),
     };
-    let wish = options.wish(py, planned.goal)?;
+    let wish = options.to_options(py, planned.goal)?;
     let mut reporter = RunReporter { callback: progress.as_ref(), raised: None };
     let made = py.detach(|| {
         advise::plan(&planned.name, &planned.scenarios, &wish, Some(&mut |p: &Progress| reporter.watch(p)))

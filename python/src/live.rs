@@ -132,7 +132,7 @@ fn failed(py: Python<'_>, e: &io::Error) -> PyErr {
 fn limits(scenario: &Scenario, flow: usize, sends: bool) -> Option<transport::Limits> {
     let flow = scenario.flows.get(flow)?;
     let (here, there) = if sends { (flow.from, flow.to) } else { (flow.to, flow.from) };
-    let mtu = scenario.mtu(flow.from, flow.to) - scenario.longer_header(there);
+    let mtu = scenario.mtu(flow.from, flow.to) - scenario.extra_ip_header(there);
     let pacing = flow.max_pacing_rate.filter(|_| sends);
     Some(scenario.hosts[here].stack.own_limits(mtu, pacing))
 }

@@ -2,7 +2,7 @@
 
 use crate::errors::from_command_error;
 use app::examples::{EXAMPLES, beside};
-use app::load::{ReadScenario, Source, read_beside};
+use app::load::{ReadScenario, Source, read_scenario_file};
 use app::{CommandError, load as from_file};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ fn of_text(
     (overrides, variants): (&[String], &[String]),
     anywhere: bool,
 ) -> Result<ReadScenario, CommandError> {
-    let mut files = |file: &str| read_beside(folder, file, anywhere).or_else(|e| beside(file).map_err(|_| e));
+    let mut files = |file: &str| read_scenario_file(folder, file, anywhere).or_else(|e| beside(file).map_err(|_| e));
     let experiment = from_file::chosen(name, &text, overrides, variants, &mut files)?;
     Ok(ReadScenario { text, experiment, source: Source::Stdin, name: name.into() })
 }

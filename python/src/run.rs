@@ -9,7 +9,7 @@ use app::budget::{self, Budget};
 use app::identity::run_id;
 use app::load::Source;
 use app::settings::RunSettings;
-use app::summary::{SummaryWish, run_summary};
+use app::summary::{SummaryOptions, run_summary};
 use app::warn::of_scenario;
 use congestion::Controller;
 use experiment::{ControlMaker, Hooks, Order, Outcomes, Progress, RunJob};
@@ -130,7 +130,7 @@ pub fn run(
     }
     // Controllers written by the caller run in Python and exist only in this run.
     let summary_options =
-        SummaryWish { holders: own.controls.is_empty(), ..SummaryWish::of(&experiment, &order) };
+        SummaryOptions { holders: own.controls.is_empty(), ..SummaryOptions::of(&experiment, &order) };
     Ok(py.detach(|| {
         let mut run = run_summary(summary_options, &outcomes, warnings, !outcomes.is_complete());
         run.run_id = run_id(&experiment, &settings, &run);

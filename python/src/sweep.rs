@@ -4,7 +4,7 @@ use crate::errors::{from_command_error, raise};
 use crate::locked::LockedFolder;
 use app::CommandError;
 use app::examples::beside;
-use app::load::{ScenarioSource, read_beside};
+use app::load::{ScenarioSource, read_scenario_file};
 use app::names;
 use app::sweep::{Axis, CellRow, ShownSweep, SweepError, SweepFolder, SweepGrid, SweepProgress};
 use pyo3::prelude::*;
@@ -65,7 +65,7 @@ impl SweepOptions {
         let mut read = |file: &str| match &source {
             Some(source) => source.beside(file, self.allow_files),
             None => {
-                read_beside(".".as_ref(), file, self.allow_files).or_else(|e| beside(file).map_err(|_| e))
+                read_scenario_file(".".as_ref(), file, self.allow_files).or_else(|e| beside(file).map_err(|_| e))
             }
         };
         let experiment = grid.check(&mut read)?;
@@ -106,7 +106,7 @@ impl SweepWork {
 
     /// Points with missing cells, number of points, and cells per point.
     fn points(&self, py: Python<'_>) -> PyResult<(Vec<usize>, usize, usize)> {
-        self.0.with(py, |held| Ok((held.missing(), held.grid().points().unwrap_or(0), held.cells_a_point())))
+        self.0.with(py, |held| Ok((held.missing(), held.grid().points().unwrap_or(0), held.cells_per_point())))
     }
 
     /// Stores a batch of results of `run_sweep_batch`. Returns the number of rows and of those with an error.

@@ -5,7 +5,7 @@ use crate::load::LoadedScenario;
 use congestion::Control;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use sim::world::{ActionSpace, SCHEMES, World, WorldError, WorldStep, WorldWish, scheme};
+use sim::world::{ActionSpace, SCHEMES, World, WorldError, WorldStep, WorldOptions, scheme};
 use std::sync::{Mutex, PoisonError};
 use units::Span;
 
@@ -61,7 +61,7 @@ impl NativeWorld {
         let mut scenario = of.scenario.clone();
         // Its time series are not used.
         scenario.sample = Span::ZERO;
-        let wish = WorldWish { flow, seed, step, scheme, classic, unrest };
+        let wish = WorldOptions { flow, seed, step, scheme, classic, unrest };
         let world = py.detach(|| World::new(scenario, wish));
         world.map(|world| NativeWorld(Mutex::new(world))).map_err(|e| refused(py, &e))
     }

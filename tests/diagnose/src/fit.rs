@@ -118,7 +118,7 @@ impl FitRow {
             self.found = "link".into();
         }
         let others = made.fit.other_kinds.iter().map(|k| match k.bucket_kb * 1e3 {
-            bucket if k.limiter == "shaper" && bucket < LEAST_BUCKET.get() as f64 => "link",
+            bucket if k.limiter == "shaper" && bucket < MIN_BUCKET.get() as f64 => "link",
             _ => k.limiter.as_str(),
         });
         self.told = std::iter::once(self.found.as_str()).chain(others).collect::<Vec<_>>().join("+");
@@ -155,13 +155,13 @@ pub fn case(set: u64, number: u64) -> Option<Case> {
 }
 
 /// Smallest bucket of a shaper that matters: a host sends ten packets at once anyway (RFC 6928).
-const LEAST_BUCKET: Bytes = Bytes::new(15_000);
+const MIN_BUCKET: Bytes = Bytes::new(15_000);
 
 /// Returns the kind of the stage `limiter`. A shaper with a negligible bucket is a line.
 fn kind(scenario: &Scenario) -> String {
     let stages = scenario.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward));
     let of = |stage: &Stage| match stage {
-        Stage::Shaper(shaper) if shaper.burst() < LEAST_BUCKET => "link".to_string(),
+        Stage::Shaper(shaper) if shaper.burst() < MIN_BUCKET => "link".to_string(),
         stage => stage.kind().to_string(),
     };
     stages.filter(|s| s.name == "limiter").map(|s| of(&s.stage)).next().unwrap_or_default()

@@ -12,14 +12,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Greatest rate that the lab certainly carries on two shared cores, bit/s.
-const MOST_RATE: f64 = 100e6;
+const MAX_RATE: f64 = 100e6;
 /// Longest case, seconds.
 const SECONDS: f64 = 10.0;
 
 /// Draws case `number` of a set, shortened for the lab; `None` if it is too fast.
 pub fn case(set: u64, number: u64) -> Option<Case> {
     let case = draw::case(set, number);
-    (case.rate <= MOST_RATE).then(|| case.within(SECONDS))
+    (case.rate <= MAX_RATE).then(|| case.within(SECONDS))
 }
 
 /// Runs a case and diagnoses its capture. The hosts' captures stay in `folder` as `<host>.pcap`.

@@ -14,7 +14,7 @@ use crate::lab::{self, Kept};
 use crate::logit::solved;
 use crate::play::variant;
 use crate::seen::Seen;
-use crate::truth::{LEAST_BUCKET, POLICED_DROPS};
+use crate::truth::{MIN_BUCKET, POLICED_DROPS};
 use crate::{Case, FlowTruth, Truth, draw, each, world};
 use capture::CaptureReader;
 use diagnosis::posterior::{
@@ -80,7 +80,7 @@ fn kind(name: &str) -> Option<LimiterKind> {
 /// bucket and not its rate, so the bucket decides where less than half of the rate is used.
 fn is(p: &ProposedLimiter, (kind, rate, burst): &IsThere) -> bool {
     let near = (p.rates_mbps.0 * (1.0 - NEAR)..=p.rates_mbps.1 * (1.0 + NEAR)).contains(rate);
-    let small = |burst: Option<f64>| burst.is_none_or(|b| b < LEAST_BUCKET);
+    let small = |burst: Option<f64>| burst.is_none_or(|b| b < MIN_BUCKET);
     let link = |kind: LimiterKind, burst| {
         kind == LimiterKind::Bottleneck || kind == LimiterKind::Shaper && small(burst)
     };

@@ -41,9 +41,9 @@ use transport::Limit;
 use units::Time;
 
 /// Least number of data packets of a scored flow.
-const LEAST_PACKETS: u64 = 15;
+const MIN_PACKETS: u64 = 15;
 /// Smallest bucket of a shaper, bytes, that a capture shows; below it the shaper counts as a link.
-pub(crate) const LEAST_BUCKET: f64 = 15_000.0;
+pub(crate) const MIN_BUCKET: f64 = 15_000.0;
 const FULL: f64 = 0.97;
 const BUSY: f64 = 0.85;
 /// Drops at a policer from which on a flow counts as policed, whatever limited it most.
@@ -285,7 +285,7 @@ impl Judge<'_> {
 
     /// Pairs of causes: the first holds, and the second looks the same in a capture.
     fn alike(&self) -> Vec<[Cause; 2]> {
-        let small = |s: &Watched| s.kind == "shaper" && s.burst.is_some_and(|b| b < LEAST_BUCKET);
+        let small = |s: &Watched| s.kind == "shaper" && s.burst.is_some_and(|b| b < MIN_BUCKET);
         let shaped = self.seen.stages.iter().any(small).then_some([Cause::Shaped, Cause::Bottleneck]);
         let lost = self.is_hidden().then_some([Cause::Congestion, Cause::RandomLoss]);
         shaped.into_iter().chain(lost).collect()
@@ -294,7 +294,7 @@ impl Judge<'_> {
     fn truth(&self) -> Option<FlowTruth> {
         let moments = &self.way.moments;
         let (first, last, packets) = self.way.data;
-        if packets < LEAST_PACKETS {
+        if packets < MIN_PACKETS {
             return None;
         }
         // The wait for the last ACK has no cause, and the time after the capture's last packet is not in it.

@@ -6,7 +6,7 @@ use scenario::default_address as address;
 use sim::wire::ports;
 
 /// Greatest payload of a super-packet, which must fit the IP length with its headers.
-const MOST_OFFLOADED: u32 = 64_000;
+const MAX_OFFLOADED: u32 = 64_000;
 
 /// Returns the ends of the direction with this number ([`sim::Tap::packet`]).
 pub fn ends(number: u32, from: usize, to: usize) -> (Endpoint, Endpoint) {
@@ -30,7 +30,7 @@ pub fn offload(first: &mut TcpPacket, next: &TcpPacket) -> bool {
         // PSH and short segments end a burst.
         && !first.flags.has(TcpFlags::PSH)
         && first.len.is_multiple_of(next.len.max(1)) | (next.len < first.len)
-        && first.len + next.len <= MOST_OFFLOADED;
+        && first.len + next.len <= MAX_OFFLOADED;
     if fits {
         first.len += next.len;
         first.flags = TcpFlags(first.flags.0 | next.flags.0);

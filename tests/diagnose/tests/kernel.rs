@@ -12,7 +12,7 @@ const CHOSEN: [Cause; 5] =
 /// bit/s.
 const RATES: std::ops::Range<f64> = 2e6..20e6;
 /// A bucket lasts for so long at its rate, seconds.
-const LEAST_BUCKET: f64 = 0.03;
+const MIN_BUCKET: f64 = 0.03;
 
 /// Seconds that the limiter's bucket lasts; without one, for ever.
 fn lasts(case: &Case) -> f64 {
@@ -26,7 +26,7 @@ fn the_kernels_captures_are_diagnosed() {
     std::fs::create_dir_all(&folder).expect("a temporary folder");
     let (mut right, mut of, mut next) = (0, 0, 0);
     for cause in CHOSEN {
-        let fits = |c: &Case| c.meant == cause && RATES.contains(&c.rate) && lasts(c) > LEAST_BUCKET;
+        let fits = |c: &Case| c.meant == cause && RATES.contains(&c.rate) && lasts(c) > MIN_BUCKET;
         let case = (next..).filter_map(|n| case(1, n)).find(fits).expect("the set is endless");
         next = case.number + 1;
         match run(&case, &folder) {

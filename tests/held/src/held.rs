@@ -18,7 +18,7 @@
 //! Rates are suspects if the flows reach nine tenths of them. The checker leaves a band around that, because
 //! it computes header bytes in its own way.
 
-use experiment::holders::{HolderWish, NEARLY, NOTICED, find_holders};
+use experiment::holders::{HolderSearchOptions, HELD_SHARE, MIN_GAIN, find_holders};
 use experiment::{Hooks, Order, run};
 use result::measure::{Direction, of_goal};
 use result::{Clock, Holder, HolderKind, HolderSearch, Measure, VariantResult};
@@ -31,7 +31,7 @@ use units::{Goal, Rate};
 /// How much more another suspect may gain: three seeds of a few seconds each differ by that much.
 pub const SLACK: f64 = 1.12;
 /// Shares of a rate that may count as nearly reached or not.
-const NEARLY_BAND: [f64; 2] = [NEARLY - 0.08, NEARLY + 0.04];
+const HELD_BAND: [f64; 2] = [HELD_SHARE - 0.08, HELD_SHARE + 0.04];
 /// The checker's runs of each suspect.
 const REPEATS: u32 = 6;
 /// Student's t for this number of pairs.
@@ -96,7 +96,7 @@ pub fn reported(text: &str) -> (Vec<Holder>, HolderSearch) {
     let experiment = parse(text, &[]);
     let variant = baseline(&experiment);
     let (seeds, goals) = ([variant.scenario.seed], experiment.goals());
-    find_holders(&HolderWish { variant, seeds: &seeds, goals: &goals, threads: NonZeroUsize::new(1) })
+    find_holders(&HolderSearchOptions { variant, seeds: &seeds, goals: &goals, threads: NonZeroUsize::new(1) })
 }
 
 /// Checks the causes reported for a scenario file's baseline by the checker's runs on this clock.
@@ -190,7 +190,7 @@ fn alone(text: &str) -> String {
 fn own_runs(text: &str, sets: &[String], clock: Clock) -> Vec<VariantResult> {
     let mut experiment = parse(text, sets);
     let mut variant = baseline(&experiment).clone();
-    variant.scenario.unrest = scenario::Unrest::Always;
+    variant.scenario.unrest = scenario::HostJitter::Always;
     experiment.variants = vec![variant];
     let first = experiment.variants[0].scenario.seed + 7000;
     let repeats = if clock == Clock::Kernel { 1 } else { REPEATS };
@@ -248,7 +248,7 @@ impl Own<'_> {
         let sure = || all.iter().filter(|s| !s.uncertain);
         // Suspects that gain beyond what is noticed and beyond chance.
         let nothing = vec![0.0; self.runs.len()];
-        let gaining = sure().filter(|s| is_above(&s.logs, &nothing, NOTICED * SLACK));
+        let gaining = sure().filter(|s| is_above(&s.logs, &nothing, MIN_GAIN * SLACK));
         let gaining = gaining.max_by(|a, b| a.gain().total_cmp(&b.gain()));
         let Some(named) = named else {
             return match gaining {
@@ -490,7 +490,7 @@ impl Own<'_> {
         let carries = self.scenario.flows.iter().any(|f| self.takes(f, link, forward));
         let [least, most] = self.reached(whole, link, forward);
         let acks = !carries && (it.max_queue_packets > 1 || it.dropped_packets > 0);
-        if most < NEARLY_BAND[0] && !acks {
+        if most < HELD_BAND[0] && !acks {
             return;
         }
         let mut sets = Vec::new();
@@ -511,7 +511,7 @@ impl Own<'_> {
         if has_queue {
             sets.push(format!("{key}.queue={{kind=\"{order}\",packets={}}}", 2 * packets));
         }
-        add(HolderKind::Rate, sets, carries && least < NEARLY_BAND[1]);
+        add(HolderKind::Rate, sets, carries && least < HELD_BAND[1]);
     }
 
     fn at_hosts(&self, all: &mut Vec<OwnSuspect>) {

@@ -34,11 +34,11 @@ pub use model::{
     SimulatedRuns, UserFigures, VoiceCost,
 };
 pub use page::page;
-pub use plan::{MadePlan, plan, screening_time};
+pub use plan::{FinishedPlan, plan, screening_time};
 pub use situation::{DataPath, Situation, StagePlace};
 pub use story::advised;
 pub use text::{commands, text};
-pub use wish::PlanWish;
+pub use wish::PlanOptions;
 
 /// Serialises the plan as one JSON object, ended by a newline.
 pub fn to_json(plan: &Plan) -> String {

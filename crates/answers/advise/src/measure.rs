@@ -271,7 +271,7 @@ fn change(
     if !beyond_chance || !exceeds(noticeable_change(quantity)) {
         return None;
     }
-    let is_better = (by.mean > 0.0) == measure.is_better_large();
+    let is_better = (by.mean > 0.0) == measure.prefers_larger();
     let ruins = !user.is_empty() && !is_better && exceeds(ruined(quantity));
     Some(FigureChange { measure, user, now: before, then: after, is_better, ruins })
 }

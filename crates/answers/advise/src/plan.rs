@@ -14,7 +14,7 @@ use crate::search::{self, CureTrial, Screening};
 use crate::situation::Situation;
 use crate::story::{self, StoryInput};
 use crate::voice;
-use crate::wish::PlanWish;
+use crate::wish::PlanOptions;
 use experiment::Watcher;
 use path::Stage;
 use scenario::{PathLimits, Scenario};
@@ -31,7 +31,7 @@ const MAX_COMBINATIONS: usize = 3;
 const MIN_EFFECT: f64 = 0.02;
 
 /// A finished plan, with what a caller needs to run its cures again.
-pub struct MadePlan {
+pub struct FinishedPlan {
     /// The plan.
     pub plan: Plan,
     /// The options of each finalist, in the order of [`Plan::cures`]; [`cure::cured`] applies them.
@@ -46,9 +46,9 @@ pub struct MadePlan {
 pub fn plan(
     variant: &str,
     scenarios: &[Scenario],
-    wish: &PlanWish,
+    wish: &PlanOptions,
     watch: Option<&mut Watcher<'_>>,
-) -> Result<MadePlan, PlanError> {
+) -> Result<FinishedPlan, PlanError> {
     let Some(reference) = scenarios.first() else { return Err(PlanError::NoFlows) };
     let situation = Situation::new(scenarios);
     if situation.paths.is_empty() && situation.datagrams.is_empty() {
@@ -154,7 +154,7 @@ pub fn plan(
         StoryInput { plan: &plan, yardstick: &yardstick, finalists: &finalists, chooser, chosen, share };
     let story = story::write(&input);
     (plan.advice, plan.facts) = (story.advice, story.facts);
-    Ok(MadePlan { plan, options })
+    Ok(FinishedPlan { plan, options })
 }
 
 /// Returns the payload that all TCP flows together can carry through the stages that all of them pass, in
@@ -171,7 +171,7 @@ fn capacity(s: &Situation<'_>) -> Option<f64> {
 }
 
 /// Checks the names in the constraints.
-fn check_names(wish: &PlanWish, s: &Situation<'_>) -> Result<(), PlanError> {
+fn check_names(wish: &PlanOptions, s: &Situation<'_>) -> Result<(), PlanError> {
     let reference = s.reference();
     let mut stages: Vec<String> = s.places(|_| true).into_iter().map(|p| s.stage_name(p)).collect();
     stages.splice(0..0, Stage::KINDS.iter().map(|k| k.to_string()));
@@ -236,7 +236,7 @@ fn choose(screened: Vec<CureTrial>, max: usize) -> (Vec<CureTrial>, Vec<CureTria
 }
 
 /// Returns the cures that have no option here, or none that the wish allows.
-fn left_out(wish: &PlanWish, s: &Situation<'_>) -> Vec<LeftOutCure> {
+fn left_out(wish: &PlanOptions, s: &Situation<'_>) -> Vec<LeftOutCure> {
     let mut left = Vec::new();
     for cure in CURES {
         let options = cure.options(s);

@@ -1,11 +1,11 @@
 //! Runs scenarios through [`experiment`]: many at a time, and equal ones once.
 
 use crate::error::PlanError;
-use crate::wish::PlanWish;
+use crate::wish::PlanOptions;
 use experiment::{BatchRunner, Watcher};
 use path::Stage;
 use result::VariantResult;
-use scenario::{Scenario, Unrest};
+use scenario::{Scenario, HostJitter};
 use units::{Rate, Span};
 
 /// The results of one option, by scenario and seed.
@@ -18,7 +18,7 @@ pub struct Runner<'a, 'w> {
 
 impl<'a, 'w> Runner<'a, 'w> {
     /// Creates a runner with the threads of `wish`. `watch` gets the progress of each batch and may stop it.
-    pub fn new(wish: &PlanWish, watch: Option<&'a mut Watcher<'w>>) -> Runner<'a, 'w> {
+    pub fn new(wish: &PlanOptions, watch: Option<&'a mut Watcher<'w>>) -> Runner<'a, 'w> {
         Runner { batches: BatchRunner::new(wish.threads, watch) }
     }
 
@@ -49,8 +49,8 @@ impl<'a, 'w> Runner<'a, 'w> {
 /// Prepares a scenario for runs: without time series, and with the host jitter of repeats.
 pub fn for_runs(s: &Scenario) -> Scenario {
     let mut s = s.clone().without_series();
-    if s.unrest == Unrest::Repeats {
-        s.unrest = Unrest::Always;
+    if s.unrest == HostJitter::Repeats {
+        s.unrest = HostJitter::Always;
     }
     s
 }

@@ -6,7 +6,7 @@ use crate::measure::{self, FigureChange, ROUND_TRIP, RunFigures, Yardstick};
 use crate::model::PlanRange;
 use crate::runner::{Runner, for_runs};
 use crate::situation::Situation;
-use crate::wish::PlanWish;
+use crate::wish::PlanOptions;
 use result::measure::is_connection_of;
 use result::{FlowResult, VariantResult};
 use scenario::Scenario;
@@ -86,7 +86,7 @@ impl CureTrial {
 
     /// Returns all trials with one more option that `wish` allows. Cures without a released kernel are only
     /// tried alone.
-    fn next(&self, wish: &PlanWish) -> Vec<CureTrial> {
+    fn next(&self, wish: &PlanOptions) -> Vec<CureTrial> {
         let situation = Situation::new(&self.scenarios);
         let cures = CURES.iter().filter(|c| self.steps.is_empty() || c.is_released());
         let options = cures.flat_map(|c| c.options(&situation));
@@ -100,7 +100,7 @@ pub struct Screening<'s> {
     /// What is measured.
     pub yardstick: &'s Yardstick,
     /// The user's wish.
-    pub wish: &'s PlanWish,
+    pub wish: &'s PlanOptions,
     /// Duration of each run.
     pub time: Span,
     /// Number of seeds.

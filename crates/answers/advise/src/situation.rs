@@ -19,7 +19,7 @@ const TIMESTAMPS: u32 = 12;
 
 /// Returns the bytes of the IP and TCP headers of packets to a host, which may use IPv6.
 pub fn headers(s: &Scenario, to: usize) -> u32 {
-    HEADERS + s.longer_header(to)
+    HEADERS + s.extra_ip_header(to)
 }
 
 /// Identifies a stage of a scenario.

@@ -7,7 +7,7 @@ use units::{Goal, Span};
 
 /// The objective and the constraints of a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PlanWish {
+pub struct PlanOptions {
     /// The objective that cures are ranked by.
     pub objective: Goal,
     /// The parties that can act; all if empty.
@@ -26,9 +26,9 @@ pub struct PlanWish {
     pub threads: Option<NonZeroUsize>,
 }
 
-impl Default for PlanWish {
-    fn default() -> PlanWish {
-        PlanWish {
+impl Default for PlanOptions {
+    fn default() -> PlanOptions {
+        PlanOptions {
             objective: Goal::Goodput,
             only: Vec::new(),
             keep: Vec::new(),
@@ -41,7 +41,7 @@ impl Default for PlanWish {
     }
 }
 
-impl PlanWish {
+impl PlanOptions {
     /// Returns why an option is excluded before anything is simulated; `None` where it is not.
     pub fn exclusion_reason(&self, option: &CureOption) -> Option<String> {
         if let Some(place) = option.by.iter().find(|p| !self.only.is_empty() && !self.only.contains(p)) {

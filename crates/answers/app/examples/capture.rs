@@ -5,7 +5,7 @@
 
 use app::tables::{PacketRecord, PacketWriter, write_flow_diagnoses};
 use report::Lang;
-use report::diagnosis::{MOST_ROWS, Rows, page};
+use report::diagnosis::{MAX_ROWS, Rows, page};
 use result::diagnosis::*;
 use result::{Cause, Diagnosis, FlowDiagnosis, Histogram, RttSummary};
 use std::fs::{self, File};
@@ -238,7 +238,7 @@ fn main() -> io::Result<()> {
     let d = diagnosis(&generators, name);
     let mut rows: Vec<PacketRow> = generators.into_iter().flat_map(|m| m.rows).collect();
     rows.sort_by_key(|r| r.time);
-    let mut kept = Rows::new(8, &[], MOST_ROWS);
+    let mut kept = Rows::new(8, &[], MAX_ROWS);
     let mut file = PacketWriter::create(Box::new(File::create(folder.join("packets.parquet"))?), name)?;
     for row in &rows {
         kept.row(row);

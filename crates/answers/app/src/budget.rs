@@ -7,7 +7,7 @@ use crate::CommandError;
 use crate::warn::told;
 use experiment::Order;
 use result::{Clock, RunWarning};
-use scenario::{Experiment, Flow, Scenario, most_sent};
+use scenario::{Experiment, Flow, Scenario, max_total_mbps};
 use transport::App;
 use units::Span;
 
@@ -267,9 +267,9 @@ fn packets(s: &Scenario) -> f64 {
     let mbps = if s.one_at_a_time {
         let alone =
             |i: usize| (0..wanted.len()).map(|j| if i == j { wanted[j] } else { 0.0 }).collect::<Vec<_>>();
-        (0..wanted.len()).map(|i| most_sent(s, &alone(i))).sum()
+        (0..wanted.len()).map(|i| max_total_mbps(s, &alone(i))).sum()
     } else {
-        most_sent(s, &wanted)
+        max_total_mbps(s, &wanted)
     };
     mbps * 1e6 * s.duration.as_secs_f64() / PACKET_BITS
 }

@@ -35,7 +35,7 @@ pub fn diagnosed(
     let (mut tracks, info, (udp, forgotten)) = match source {
         CaptureSource::One(mut reader) => {
             reader.keep(filter);
-            let all = track::track_datagrams_too(*reader, options, recorder, progress);
+            let all = track::track_capture_with_udp(*reader, options, recorder, progress);
             (all.tracks, diagnosis::capture_info(all.file, &all.totals), (all.udp, all.forgotten_udp))
         }
         CaptureSource::BothEnds(paths) => {

@@ -48,7 +48,7 @@ fn captured(
 ) -> Result<ObservedPath, FitError> {
     reader.keep(filter);
     let progress = &mut |done, all| progress(done, all);
-    let all = track::track_datagrams_too(reader, TrackerOptions::default(), None, progress);
+    let all = track::track_capture_with_udp(reader, TrackerOptions::default(), None, progress);
     let facts = fit::facts(&all.tracks);
     let info = diagnosis::capture_info(all.file, &all.totals);
     let diagnosis = diagnosis::diagnose_tracks(all.tracks, info);
@@ -117,7 +117,7 @@ fn summary(
     variant: Option<&str>,
 ) -> Result<Option<Result<ObservedPath, FitError>>, CommandError> {
     let text = |file: &Path| {
-        let bytes = regular::read_most(file, MAX_SUMMARY_BYTES)
+        let bytes = regular::read_limited(file, MAX_SUMMARY_BYTES)
             .map_err(|e| CommandError::Io(file.display().to_string(), e))?;
         String::from_utf8(bytes)
             .map_err(|_| CommandError::Result(file.display().to_string(), "not UTF-8 text".into()))

@@ -2,7 +2,7 @@
 
 use crate::examples::{self, Example};
 use crate::{CommandError, regular};
-use scenario::{AskedScenario, Experiment, ProgramLine, RefusalCause};
+use scenario::{ScenarioRequest, Experiment, ProgramLine, RefusalCause};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
@@ -35,12 +35,12 @@ impl ReadScenario {
         overrides: &[String],
         variants: &[String],
     ) -> Result<Vec<ProgramLine>, CommandError> {
-        let request = AskedScenario {
+        let request = ScenarioRequest {
             file: &self.name,
             text: &self.text,
             sets: overrides,
             variants,
-            ..AskedScenario::default()
+            ..ScenarioRequest::default()
         };
         request.programs().map_err(|e| CommandError::Scenario(Box::new(e)))
     }
@@ -94,7 +94,7 @@ impl ScenarioSource {
     pub fn beside(&self, file: &str, anywhere: bool) -> Result<String, String> {
         match self.source {
             Source::BuiltIn => examples::beside(file),
-            _ => read_beside(&self.folder, file, anywhere),
+            _ => read_scenario_file(&self.folder, file, anywhere),
         }
     }
 
@@ -103,7 +103,7 @@ impl ScenarioSource {
     /// # Errors
     /// Fails when the text is not valid TOML.
     pub fn variant_names(&self) -> Result<Vec<String>, CommandError> {
-        let request = AskedScenario { file: &self.name, text: &self.text, ..AskedScenario::default() };
+        let request = ScenarioRequest { file: &self.name, text: &self.text, ..ScenarioRequest::default() };
         request.variant_names().map_err(|e| CommandError::Scenario(Box::new(e)))
     }
 
@@ -150,7 +150,7 @@ pub fn chosen(
     read: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<Experiment, CommandError> {
     let wrong = |e| CommandError::Scenario(Box::new(e));
-    let request = AskedScenario { file, text, sets, variants, ..AskedScenario::default() };
+    let request = ScenarioRequest { file, text, sets, variants, ..ScenarioRequest::default() };
     if !variants.is_empty() {
         let unknown = |e| CommandError::Usage(format!("--variant: {e}"));
         experiment::known_variants(&request.variant_names().map_err(wrong)?, variants).map_err(unknown)?;
@@ -176,12 +176,12 @@ fn example(name: &str, missing: io::Error) -> Result<ScenarioSource, CommandErro
 
 /// Reads the scenario's own file; links to it are followed.
 fn read_text(path: &Path) -> io::Result<String> {
-    regular::read_text_most(path, MAX_FILE_BYTES)
+    regular::read_text_limited(path, MAX_FILE_BYTES)
 }
 
 /// Reads a file that a scenario names. The scenario may come from anyone, so the file must not be just any
 /// file that this user may read.
-pub fn read_beside(folder: &Path, file: &str, anywhere: bool) -> Result<String, String> {
+pub fn read_scenario_file(folder: &Path, file: &str, anywhere: bool) -> Result<String, String> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let resolved = |path: &Path| fs::canonicalize(path).map_err(|e| e.to_string());
     // Resolve links before checking where the path leads.
@@ -195,7 +195,7 @@ pub fn read_beside(folder: &Path, file: &str, anywhere: bool) -> Result<String, 
     if !anywhere && !path.starts_with(&within) {
         return Err(OUTSIDE_FOLDER.into());
     }
-    regular::read_text_most(&path, MAX_FILE_BYTES).map_err(|e| e.to_string())
+    regular::read_text_limited(&path, MAX_FILE_BYTES).map_err(|e| e.to_string())
 }
 
 #[cfg(all(test, unix))]
@@ -216,17 +216,17 @@ mod tests {
         fs::write(mine.join("large"), "").unwrap();
         fs::File::create(mine.join("large")).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
         for file in ["traces/a", "./traces/../traces/a", "inner"] {
-            assert_eq!(read_beside(&mine, file, false).as_deref(), Ok("12ms"), "{file}");
+            assert_eq!(read_scenario_file(&mine, file, false).as_deref(), Ok("12ms"), "{file}");
         }
         let secret = dir.join("secret").display().to_string();
         for file in ["link", "../secret", &secret, "/proc/self/environ", "/nowhere", "../nowhere"] {
-            assert_eq!(read_beside(&mine, file, false), Err(OUTSIDE_FOLDER.into()), "{file}");
+            assert_eq!(read_scenario_file(&mine, file, false), Err(OUTSIDE_FOLDER.into()), "{file}");
         }
-        assert_eq!(read_beside(&mine, "link", true).as_deref(), Ok("s3cret"));
-        assert!(read_beside(&mine, "none", false).unwrap_err().starts_with("No such file"));
-        assert!(read_beside(&mine, "traces", false).unwrap_err().contains("is a folder"));
-        assert!(read_beside(&mine, "large", false).unwrap_err().contains("more than"));
-        assert!(read_beside(&mine, "/dev/zero", true).unwrap_err().contains("not a regular file"));
+        assert_eq!(read_scenario_file(&mine, "link", true).as_deref(), Ok("s3cret"));
+        assert!(read_scenario_file(&mine, "none", false).unwrap_err().starts_with("No such file"));
+        assert!(read_scenario_file(&mine, "traces", false).unwrap_err().contains("is a folder"));
+        assert!(read_scenario_file(&mine, "large", false).unwrap_err().contains("more than"));
+        assert!(read_scenario_file(&mine, "/dev/zero", true).unwrap_err().contains("not a regular file"));
         fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -24,7 +24,7 @@ impl Planned {
         let stated = experiment.goal.first().copied();
         let Variant { name, scenario } = variant(experiment, name)?;
         // This variant's flows may have another purpose than those of the scenario's first variant.
-        let goal = stated.unwrap_or_else(|| scenario.usual_goals()[0]);
+        let goal = stated.unwrap_or_else(|| scenario.default_goals()[0]);
         Ok(Planned { name, scenarios: vec![scenario], goal })
     }
 

@@ -42,7 +42,7 @@ fn open_with(path: &Path, options: &OpenOptions) -> io::Result<File> {
 }
 
 /// Reads a file of at most `max_bytes` bytes.
-pub fn read_most(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+pub fn read_limited(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open_with(path, safe_options().read(true))?;
     let size = file.metadata()?.len();
     let too_large = || invalid(&format!("has more than {max_bytes} bytes"));
@@ -57,18 +57,18 @@ pub fn read_most(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
 
 /// Reads a file of a result.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    read_most(path, MAX_BYTES)
+    read_limited(path, MAX_BYTES)
 }
 
 /// Reads a text of at most `max_bytes` bytes.
-pub fn read_text_most(path: &Path, max_bytes: u64) -> io::Result<String> {
+pub fn read_text_limited(path: &Path, max_bytes: u64) -> io::Result<String> {
     // The standard library's error does not show the text either.
-    String::from_utf8(read_most(path, max_bytes)?).map_err(|_| invalid("is not UTF-8 text"))
+    String::from_utf8(read_limited(path, max_bytes)?).map_err(|_| invalid("is not UTF-8 text"))
 }
 
 /// Reads a text of a result.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    read_text_most(path, MAX_BYTES)
+    read_text_limited(path, MAX_BYTES)
 }
 
 /// Creates and locks a file; closing it releases the lock. `None` where another process has locked it.
@@ -223,7 +223,7 @@ mod tests {
         }
         assert_eq!(fs::read(dir.join("victim")).unwrap(), b"mine");
         assert!(!dir.join("nowhere").exists());
-        assert!(read_most(&dir.join("victim"), 3).unwrap_err().to_string().contains("more than 3 bytes"));
+        assert!(read_limited(&dir.join("victim"), 3).unwrap_err().to_string().contains("more than 3 bytes"));
         fs::remove_dir_all(&dir).unwrap();
     }
 

@@ -38,7 +38,7 @@ pub use model::{
     ReproducedTable, Reproduction, UnrunPart, VerdictCounts,
 };
 pub use page::page;
-pub use play::{PlayError, PlayWish, ScenarioSource, reproduce};
+pub use play::{ReproduceError, ReproduceOptions, ScenarioSource, reproduce};
 pub use study::{
     ClaimTracePlace, Selection, Study, StudyClaim, StudyColumn, StudyCurve, StudyFit, StudyPlot, StudyRow,
     StudyTable,

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 
 /// Options of the summary's headline.
 #[derive(Clone, Copy, Debug)]
-pub struct SummaryWish<'a> {
+pub struct SummaryOptions<'a> {
     /// The experiment that was run.
     pub experiment: &'a Experiment,
     /// Number of simulated runs at a time in the search for holders; `None` for one per core.
@@ -19,10 +19,10 @@ pub struct SummaryWish<'a> {
     pub holders: bool,
 }
 
-impl<'a> SummaryWish<'a> {
+impl<'a> SummaryOptions<'a> {
     /// Options for a headline with all its facts.
-    pub fn of(experiment: &'a Experiment, order: &Order) -> SummaryWish<'a> {
-        SummaryWish { experiment, threads: order.threads, holders: true }
+    pub fn of(experiment: &'a Experiment, order: &Order) -> SummaryOptions<'a> {
+        SummaryOptions { experiment, threads: order.threads, holders: true }
     }
 }
 
@@ -31,7 +31,7 @@ impl<'a> SummaryWish<'a> {
 ///
 /// The caller sets the run's id ([`crate::identity::run_id`]) once nothing else is added.
 pub fn run_summary(
-    options: SummaryWish<'_>,
+    options: SummaryOptions<'_>,
     outcomes: &Outcomes,
     mut warnings: Vec<(String, RunWarning)>,
     partial: bool,
@@ -49,7 +49,7 @@ pub fn run_summary(
 }
 
 /// Adds what limits the baseline, for each clock that it ran on. The search simulates further runs.
-fn add_holders(options: SummaryWish<'_>, outcomes: &Outcomes, run: &mut Run) {
+fn add_holders(options: SummaryOptions<'_>, outcomes: &Outcomes, run: &mut Run) {
     let with_flows = || run.variants.iter().filter(|v| !v.flows.is_empty());
     let stated = with_flows().find(|v| Some(&v.name) == run.baseline.as_ref());
     let Some(name) = stated.or(with_flows().next()).map(|v| v.name.clone()) else { return };

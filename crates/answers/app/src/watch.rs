@@ -14,7 +14,7 @@ use units::Span;
 
 /// Limits of the tracker's memory, however long it runs, and of what the final diagnosis takes.
 const LIMITS: TrackerOptions =
-    TrackerOptions { idle: Span::from_secs(120), budget: 24 << 20, most_open: 1 << 13, most_tracks: 1_000 };
+    TrackerOptions { idle: Span::from_secs(120), budget: 24 << 20, max_open: 1 << 13, max_tracks: 1_000 };
 
 /// A running watch of packets and sockets.
 pub struct Watch {
@@ -64,7 +64,7 @@ impl Watch {
         recorder: Option<Box<dyn PacketRecorder>>,
     ) -> Result<Watched, CommandError> {
         let work = || {
-            live::keep_only_looking().map_err(|e| CommandError::Io("dropping privileges".into(), e))?;
+            live::keep_only_inspection_capabilities().map_err(|e| CommandError::Io("dropping privileges".into(), e))?;
             self.read(name, recorder)
         };
         let done = std::thread::scope(|scope| scope.spawn(work).join());
@@ -75,7 +75,7 @@ impl Watch {
         let without_packets = self.without_packets();
         let reader = CaptureReader::from_reader(Box::new(self.capture), name)
             .map_err(|e| CommandError::Usage(e.to_string()))?;
-        let mut all = track::track_datagrams_too(reader, LIMITS, recorder, &mut |_, _| ());
+        let mut all = track::track_capture_with_udp(reader, LIMITS, recorder, &mut |_, _| ());
         let account = std::mem::take(&mut *self.account.lock().unwrap_or_else(PoisonError::into_inner));
         all.file.dropped = Some(account.drops);
         all.file.format = "live".into();
@@ -115,7 +115,7 @@ fn facts(life: &SocketLife) -> SocketFacts {
         samples: life.samples.clone(),
         control: Some(life.control.clone()).filter(|name| !name.is_empty()),
         mss: Some(i.snd_mss).filter(|mss| *mss > 0),
-        min_rtt_us: i.least_rtt_us(),
+        min_rtt_us: i.reported_min_rtt_us(),
         segments: i.data_segments_out(),
         retransmitted: Some(i.total_retrans.into()),
         received: i.bytes_received,

@@ -24,7 +24,7 @@ impl PlacedSetting {
     /// Returns the change with its commands. Without commands where nothing enters the namespace, or where
     /// the current value is unknown.
     pub fn remedy(&self) -> Change {
-        let enter = self.enter.as_ref().filter(|_| self.setting.is_undone());
+        let enter = self.enter.as_ref().filter(|_| self.setting.has_complete_undo());
         let commands = enter.map(|enter| {
             let entered = |lines: Vec<String>| {
                 lines.into_iter().map(|l| format!("{enter} {l}").trim_start().to_string()).collect()

@@ -3,7 +3,7 @@
 use crate::{ImportError, Reading, number};
 use congestion::Control;
 use path::{Delay, Link, Stage, StageLimit};
-use scenario::{DuplexLink, Experiment, Flow, Host, NamedStage, Scenario, Unrest, Variant};
+use scenario::{DuplexLink, Experiment, Flow, Host, NamedStage, Scenario, HostJitter, Variant};
 use std::collections::BTreeMap;
 use transport::App;
 use units::{Bytes, Rate, Span};
@@ -441,7 +441,7 @@ impl Draft {
             sample: Span::from_millis(10),
             one_at_a_time: false,
             measure: None,
-            unrest: Unrest::default(),
+            unrest: HostJitter::default(),
             hosts: hosts.into_iter().map(|(_, host)| host).collect(),
             links,
             relays: Vec::new(),

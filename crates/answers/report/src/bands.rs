@@ -171,7 +171,7 @@ impl Grid {
 
 /// The smallest 1, 2 or 5 times a power of ten that is not below `x`.
 fn round_up(x: f64) -> f64 {
-    let power = print::ten_to((x.log10() + 1e-9).floor() as i32);
+    let power = print::power_of_ten((x.log10() + 1e-9).floor() as i32);
     let times = x / power * (1.0 - 1e-6);
     power * [1.0, 2.0, 5.0].into_iter().find(|&step| times <= step).unwrap_or(10.0)
 }

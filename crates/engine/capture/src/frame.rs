@@ -3,7 +3,7 @@
 
 mod ip;
 
-use crate::icmp::{IcmpReport, IcmpSays};
+use crate::icmp::{IcmpReport, IcmpMessage};
 use crate::packet::{Addr, Endpoint, PacketFragments, PacketOptions, TcpFlags, TcpPacket};
 use std::net::IpAddr;
 use units::Time;
@@ -230,7 +230,7 @@ impl Frame {
     pub fn too_big(&self) -> Option<IcmpReport> {
         let Payload::TooBig(TooBigFrame { mtu, quoted }) = &self.payload else { return None };
         let [from, to] = ip::ends(quoted)?;
-        let says = IcmpSays::TooBig(Some(*mtu).filter(|mtu| *mtu > 0));
+        let says = IcmpMessage::TooBig(Some(*mtu).filter(|mtu| *mtu > 0));
         Some(IcmpReport { time: self.time, number: 0, behind: 0, from, to, says })
     }
 

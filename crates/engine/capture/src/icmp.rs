@@ -17,12 +17,12 @@ pub struct IcmpReport {
     /// Destination of the reported packet.
     pub to: Endpoint,
     /// The message.
-    pub says: IcmpSays,
+    pub says: IcmpMessage,
 }
 
 /// An ICMP message about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IcmpSays {
+pub enum IcmpMessage {
     /// The packet was too big for a link; the MTU of that link, bytes, unless the router predates RFC 1191
     /// and omits it.
     TooBig(Option<u32>),

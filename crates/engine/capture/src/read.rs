@@ -50,7 +50,7 @@ const MAX_RECORDS_PER_FILL: usize = 64;
 const FILLS_PER_TIMEOUT_CHECK: u32 = 16;
 
 /// Name under which [`FileInfo::other`] counts TCP packets that a [`PacketFilter`] excludes.
-pub const LEFT_OUT: &str = "tcp left out by the filter";
+pub const FILTERED_OUT: &str = "tcp left out by the filter";
 
 /// Output of [`CaptureReader::fill`], which appends to it; the caller empties it.
 #[derive(Clone, Debug, Default)]
@@ -311,7 +311,7 @@ impl CaptureReader {
         let tally = &self.walker.tally;
         let mut other = tally.others_found();
         if self.left_out > 0 {
-            other.push(NamedCount { name: LEFT_OUT, count: self.left_out });
+            other.push(NamedCount { name: FILTERED_OUT, count: self.left_out });
         }
         FileInfo {
             name: self.name.clone(),

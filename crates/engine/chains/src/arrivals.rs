@@ -110,13 +110,13 @@ impl ArrivalMeter {
     }
 
     /// Counts the losses in these ranges of sequence numbers separately: first, and last plus one.
-    pub fn count_apart(&mut self, spans: Vec<[u64; 2]>) {
+    pub fn count_separately(&mut self, spans: Vec<[u64; 2]>) {
         self.spans = spans;
     }
 
-    /// The number of lost packets in each range of [`ArrivalMeter::count_apart`], given that `sent` packets
+    /// The number of lost packets in each range of [`ArrivalMeter::count_separately`], given that `sent` packets
     /// were sent.
-    pub fn lost_apart(&self, sent: u64) -> Vec<u64> {
+    pub fn lost_separately(&self, sent: u64) -> Vec<u64> {
         let sent = sent.max(self.end);
         let lost = |n: &u64| self.is_known(*n) && !self.arrived.contains(*n);
         self.spans.iter().map(|s| (s[0]..s[1].min(sent)).filter(lost).count() as u64).collect()
@@ -223,11 +223,11 @@ mod tests {
     #[test]
     fn losses_within_ranges_are_counted_separately() {
         let mut meter = voice(Codec::G711, 40);
-        meter.count_apart(vec![[0, 4], [4, 9], [9, 20]]);
+        meter.count_separately(vec![[0, 4], [4, 9], [9, 20]]);
         let mut meter = fed(meter, &[(0, 10), (1, 10), (5, 10)]);
         meter.handle_drop(7);
         // Ten were sent; 6, 8 and 9 may still be in flight.
-        assert_eq!(meter.lost_apart(10), [2, 2, 0]);
+        assert_eq!(meter.lost_separately(10), [2, 2, 0]);
     }
 
     /// By hand: delays 10, 26, 26, 10: |D| is 16, 0, 16; J is 1, 15/16, 15/16 + (16 - 15/16) / 16 =

@@ -22,7 +22,7 @@ mod topology;
 pub use arrivals::{ArrivalMeter, NumberSet};
 pub use assumed::assume;
 pub use e_model::{SpeechLoss, mos, r_factor};
-pub use link_direction::{LinkWay, element_series, elements, sample, ways};
+pub use link_direction::{LinkDirection, element_series, elements, sample, ways};
 pub use outages::{due, spans};
 pub use summary::{Whole, outcome};
 pub use tally::FlowTally;

@@ -6,7 +6,7 @@ use scenario::Scenario;
 use units::Time;
 
 /// One direction of a link.
-pub struct LinkWay<B> {
+pub struct LinkDirection<B> {
     /// `link.forward` or `link.backward`.
     pub name: String,
     /// Names of the elements in results, `link.forward.stage`, in the order in which packets pass them.
@@ -20,7 +20,7 @@ pub struct LinkWay<B> {
 
 /// Builds the chains of the scenario's links: for each link, in file order, the forward and the backward
 /// direction. An element's random stream is determined by the run's `seed` and its name.
-pub fn ways<B: Body + Send + 'static>(scenario: &Scenario, seed: u64) -> Vec<LinkWay<B>> {
+pub fn ways<B: Body + Send + 'static>(scenario: &Scenario, seed: u64) -> Vec<LinkDirection<B>> {
     let mut ways = Vec::new();
     for link in &scenario.links {
         let [a, b] = link.between;
@@ -34,18 +34,18 @@ pub fn ways<B: Body + Send + 'static>(scenario: &Scenario, seed: u64) -> Vec<Lin
                 chain.push(stage.name.clone(), stage.stage.build(seed, element));
             }
             let kinds = stages.iter().map(|s| s.stage.kind()).collect();
-            ways.push(LinkWay { name, elements, kinds, chain, hosts });
+            ways.push(LinkDirection { name, elements, kinds, chain, hosts });
         }
     }
     ways
 }
 
 /// The statistics of all elements of `ways`, for the summary.
-pub fn elements<'a, B: 'a>(ways: impl Iterator<Item = &'a LinkWay<B>>) -> Vec<ElementResult> {
+pub fn elements<'a, B: 'a>(ways: impl Iterator<Item = &'a LinkDirection<B>>) -> Vec<ElementResult> {
     ways.flat_map(|way| (0..way.chain.len()).map(move |i| element(way, i))).collect()
 }
 
-fn element<B>(way: &LinkWay<B>, i: usize) -> ElementResult {
+fn element<B>(way: &LinkDirection<B>, i: usize) -> ElementResult {
     let a = way.chain.account(i);
     debug_assert!(a.balances(), "{}: {a:?}", way.elements[i]);
     ElementResult {
@@ -73,7 +73,7 @@ fn element<B>(way: &LinkWay<B>, i: usize) -> ElementResult {
 }
 
 /// Empty time series of all elements of `ways`, in the same order.
-pub fn element_series<'a, B: 'a>(ways: impl Iterator<Item = &'a LinkWay<B>>) -> Vec<ElementSeries> {
+pub fn element_series<'a, B: 'a>(ways: impl Iterator<Item = &'a LinkDirection<B>>) -> Vec<ElementSeries> {
     let named = |name: &String| ElementSeries { name: name.clone(), ..ElementSeries::default() };
     ways.flat_map(|way| way.elements.iter().map(named)).collect()
 }
@@ -82,7 +82,7 @@ pub fn element_series<'a, B: 'a>(ways: impl Iterator<Item = &'a LinkWay<B>>) -> 
 /// to `now`.
 pub fn sample<'a, B: 'a>(
     series: &mut [ElementSeries],
-    ways: impl Iterator<Item = &'a LinkWay<B>>,
+    ways: impl Iterator<Item = &'a LinkDirection<B>>,
     t: Time,
     now: Time,
 ) {

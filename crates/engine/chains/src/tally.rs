@@ -1,8 +1,8 @@
 //! Counters of a flow during a run.
 
 use result::{RealTime, RttSummary};
-use transport::{Asker, ExchangeLog};
-use units::{Awaited, Span, Time};
+use transport::{Requester, ExchangeLog};
+use units::{ExchangeKind, Span, Time};
 
 /// Counters of one flow of the result.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +38,7 @@ pub struct FlowTally {
     /// Durations of the completed exchanges.
     pub exchanges: ExchangeLog,
     /// Exchanges that were incomplete at the end of the run, with their start times.
-    pub waiting: Vec<(Awaited, Time)>,
+    pub waiting: Vec<(ExchangeKind, Time)>,
     /// Data packets that the path dropped, if known.
     pub lost_packets: Option<u64>,
     /// For each fault the number of datagrams that were due in its span and did not arrive; empty for other
@@ -50,7 +50,7 @@ pub struct FlowTally {
 
 impl FlowTally {
     /// Takes over the counters of an application that makes requests.
-    pub fn asked(&mut self, asker: &Asker) {
+    pub fn asked(&mut self, asker: &Requester) {
         self.completed = Some(asker.completed);
         self.exchanges = asker.log.clone();
         self.waiting = asker.waiting().collect();

@@ -4,7 +4,7 @@ use crate::tally::FlowTally;
 use result::{Response, TimesSummary};
 use scenario::Scenario;
 use transport::Exchange;
-use units::{Awaited, Span, Time};
+use units::{ExchangeKind, Span, Time};
 
 /// Durations of one kind: the completed ones with their weights, and the number of unfinished ones.
 #[derive(Clone, Default)]
@@ -76,7 +76,7 @@ impl FlowTimes {
         let counts = |began: Time| scenario.measure.is_none() || (from..=to).contains(&began);
         let weight = tally.exchanges.weight();
         let times_of = |is_page: bool| {
-            let is_kind = |what: Awaited| (what == Awaited::Page) == is_page;
+            let is_kind = |what: ExchangeKind| (what == ExchangeKind::Page) == is_page;
             let ended = tally.exchanges.list().iter().filter(|e| is_kind(e.what) && counts(e.began));
             let waiting = tally.waiting.iter().filter(|&&(what, began)| is_kind(what) && counts(began));
             Times { ended: ended.map(|e| (e.took, weight)).collect(), unfinished: waiting.count() as u64 }

@@ -32,7 +32,7 @@ pub enum StageLimit {
 /// type that implements this describes the element in the documentation.
 pub trait Config: Sized {
     /// Display names of the element.
-    const WORDS: DisplayNames;
+    const DISPLAY_NAMES: DisplayNames;
 
     /// Checks what serde cannot: values out of range, keys that contradict each other.
     fn check(&self) -> Result<(), Problem>;

@@ -31,7 +31,7 @@ impl Delay {
 }
 
 impl Config for Delay {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("delay", "固定时延 delay"),
         one: Label::new("a delay", "固定时延"),
         dropper: Label::new("the delay", "固定时延"),

@@ -16,7 +16,7 @@ pub struct Duplicate {
 }
 
 impl Config for Duplicate {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("duplicate", "重复包 duplicate"),
         one: Label::new("duplicates", "重复包"),
         dropper: Label::new("the duplication", "重复包"),

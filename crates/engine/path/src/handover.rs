@@ -185,7 +185,7 @@ pub(crate) fn fast_rate(choices: &mut Choices) -> Rate {
 }
 
 impl Config for Handover {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("handover", "切换 handover"),
         one: Label::new("handovers", "切换"),
         dropper: Label::new("the handovers", "切换"),

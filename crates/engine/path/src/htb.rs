@@ -158,7 +158,7 @@ impl Htb {
 }
 
 impl Config for Htb {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("htb", "分层令牌桶 htb"),
         one: Label::new("a tree of shapers", "分层令牌桶 (HTB)"),
         dropper: Label::new("the shapers' queues", "流量整形队列"),

@@ -66,7 +66,7 @@ pub struct Jitter {
 }
 
 impl Config for Jitter {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("jitter", "抖动 jitter"),
         one: Label::new("jitter", "抖动"),
         dropper: Label::new("the jitter", "抖动"),

@@ -38,7 +38,7 @@ pub struct Link {
 }
 
 impl Config for Link {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("link", "链路 link"),
         one: Label::new("a link", "链路"),
         dropper: Label::new("a queue", "队列"),

@@ -63,7 +63,7 @@ pub struct Loss {
 }
 
 impl Config for Loss {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("loss", "丢包 loss"),
         one: Label::new("random loss", "随机丢包"),
         dropper: Label::new("random loss", "随机丢包"),

@@ -68,7 +68,7 @@ impl Outage {
 }
 
 impl Config for Outage {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("outage", "中断 outage"),
         one: Label::new("outages", "中断"),
         dropper: Label::new("the outages", "中断"),

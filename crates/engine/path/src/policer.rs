@@ -231,7 +231,7 @@ impl Policer {
 }
 
 impl Config for Policer {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("policer", "流量监管 policer"),
         one: Label::new("a policer", "流量监管"),
         dropper: Label::new("the policer", "流量监管"),

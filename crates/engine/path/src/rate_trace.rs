@@ -124,7 +124,7 @@ fn line(text: &str) -> Option<TraceLine> {
 }
 
 impl Config for RateTrace {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("rate-trace", "变速率链路 rate-trace"),
         one: Label::new("a link of varying rate", "变速率链路"),
         dropper: Label::new("a queue", "队列"),

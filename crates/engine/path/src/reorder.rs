@@ -20,7 +20,7 @@ pub struct Reorder {
 }
 
 impl Config for Reorder {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("reorder", "乱序 reorder"),
         one: Label::new("reordering", "乱序"),
         dropper: Label::new("the reordering", "乱序"),

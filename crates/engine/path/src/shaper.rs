@@ -117,7 +117,7 @@ impl Shaper {
 }
 
 impl Config for Shaper {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("shaper", "流量整形 shaper"),
         one: Label::new("a shaper", "流量整形"),
         dropper: Label::new("the shaper's queue", "流量整形队列"),

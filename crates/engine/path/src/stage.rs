@@ -22,7 +22,7 @@ macro_rules! stages {
 
         impl Stage {
             /// All kinds with their display names.
-            pub const WORDS: &[(&str, DisplayNames)] = &[$(($kind, <$type as Config>::WORDS)),*];
+            pub const DISPLAY_NAMES: &[(&str, DisplayNames)] = &[$(($kind, <$type as Config>::DISPLAY_NAMES)),*];
 
             /// All kinds.
             pub const KINDS: &[&str] = &[$($kind),*];

@@ -282,7 +282,7 @@ impl Train {
 }
 
 impl Config for Train {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("train", "列车无线 train"),
         one: Label::new("a train's radio link", "列车无线链路"),
         dropper: Label::new("the train's radio link", "列车的无线链路"),

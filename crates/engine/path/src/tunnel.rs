@@ -92,7 +92,7 @@ impl Tunnel {
 }
 
 impl Config for Tunnel {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("tunnel", "隧道 tunnel"),
         one: Label::new("a tunnel", "隧道"),
         dropper: Label::new("the tunnel", "隧道"),

@@ -26,7 +26,7 @@ impl Default for TunnelEnd {
 }
 
 impl Config for TunnelEnd {
-    const WORDS: DisplayNames = DisplayNames {
+    const DISPLAY_NAMES: DisplayNames = DisplayNames {
         label: Label::new("tunnel-end", "隧道终点 tunnel-end"),
         one: Label::new("a tunnel's end", "隧道终点"),
         dropper: Label::new("the tunnel's end", "隧道终点"),

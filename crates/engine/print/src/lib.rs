@@ -1,4 +1,4 @@
-//! Text output that all crates share: numbers ([`three_digits`], [`ten_to`]), line breaking ([`wrap`]), and
+//! Text output that all crates share: numbers ([`three_digits`], [`power_of_ten`]), line breaking ([`wrap`]), and
 //! safe output of text from outside ([`is_unseen`], [`without_unseen`], [`escape`]).
 
 pub mod escape;
@@ -7,5 +7,5 @@ mod numbers;
 mod unseen;
 
 pub use lines::wrap;
-pub use numbers::{ten_to, three_digits};
+pub use numbers::{power_of_ten, three_digits};
 pub use unseen::{is_unseen, without_unseen};

@@ -15,7 +15,7 @@ pub fn three_digits(x: f64) -> String {
 
 /// 10 to an integer power, correctly rounded from -22 to 22. `powi` and `powf` are inexact for negative
 /// powers on Windows.
-pub fn ten_to(power: i32) -> f64 {
+pub fn power_of_ten(power: i32) -> f64 {
     let whole = (0..power.unsigned_abs()).fold(1.0, |whole, _| whole * 10.0);
     if power < 0 { 1.0 / whole } else { whole }
 }
@@ -27,7 +27,7 @@ mod tests {
     #[test]
     fn powers_of_ten_equal_their_literals() {
         for power in -22..=22 {
-            assert_eq!(Ok(ten_to(power)), format!("1e{power}").parse(), "{power}");
+            assert_eq!(Ok(power_of_ten(power)), format!("1e{power}").parse(), "{power}");
         }
     }
 

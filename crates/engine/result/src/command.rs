@@ -301,7 +301,7 @@ impl LinuxSetting {
     }
 
     /// Whether the previous value was read, so that the undo is complete.
-    pub fn is_undone(&self) -> bool {
+    pub fn has_complete_undo(&self) -> bool {
         !self.undo().iter().any(|line| line.starts_with('#'))
     }
 
@@ -503,7 +503,7 @@ mod tests {
         };
         assert_eq!(known.apply(), ["sysctl -w 'net.ipv4.tcp_rmem=4096 131072 33554432'"]);
         assert_eq!(known.undo(), ["sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'"]);
-        assert!(known.is_undone());
+        assert!(known.has_complete_undo());
         let eth0 = || Some("eth0".into());
         let unknown = [
             LinuxSetting::sysctl("net.ipv4.tcp_congestion_control", "bbr"),
@@ -512,7 +512,7 @@ mod tests {
             LinuxSetting::Segments { device: eth0(), from: None, to: 1 },
         ];
         for setting in unknown {
-            assert!(!setting.is_undone(), "{setting:?}");
+            assert!(!setting.has_complete_undo(), "{setting:?}");
             let undo = setting.undo();
             assert!(undo[0].starts_with("# previous"), "{undo:?}");
             // No default of the kernel is offered as the previous value: the user's may differ.

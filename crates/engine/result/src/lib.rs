@@ -53,7 +53,7 @@ pub use over_time::RttMeter;
 pub use packed::{Packer, Unpacker};
 #[cfg(feature = "schema")]
 pub use schema::{schema_of, schema_text};
-pub use series::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Response, Stretch};
+pub use series::{ElementPoint, ElementSeries, FlowPoint, FlowSeries, Resent, Response, StateInterval};
 pub use topology::Topology;
 pub use trust::{DeadComponent, OwnDelay, RttsOfRun, Trust, TrustKind, TrustReason};
 

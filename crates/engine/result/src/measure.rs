@@ -398,7 +398,7 @@ impl Measure {
         self.quantity.better()
     }
 
-    pub fn is_better_large(&self) -> bool {
+    pub fn prefers_larger(&self) -> bool {
         self.better() == Some(Direction::Larger)
     }
 
@@ -582,7 +582,7 @@ impl Measure {
 
     /// The worst value; for minima, the smallest.
     fn worst(&self, all: Vec<f64>) -> Option<f64> {
-        let least = self.is_better_large() || self.statistic == Some(Statistic::Min);
+        let least = self.prefers_larger() || self.statistic == Some(Statistic::Min);
         let all = all.into_iter();
         if least { all.min_by(f64::total_cmp) } else { all.max_by(f64::total_cmp) }
     }

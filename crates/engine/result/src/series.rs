@@ -96,7 +96,7 @@ pub struct Response {
     pub start_s: f64,
     /// Time to the last byte, s.
     pub seconds: f64,
-    /// Kind of exchange: a name of [`units::Awaited`].
+    /// Kind of exchange: a name of [`units::ExchangeKind`].
     pub what: String,
 }
 
@@ -135,7 +135,7 @@ impl ElementSeries {
 
 /// An interval in which a flow stayed in one state.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stretch<'a> {
+pub struct StateInterval<'a> {
     /// Name of the state, as in [`FlowSeries::states`].
     pub state: &'a str,
     /// Time of the first sample in the state, s since the start of the run.
@@ -162,15 +162,15 @@ impl FlowSeries {
 
     /// The timeline: every interval of samples in the same state. Empty for datagrams and before the flow
     /// begins. States that came and went between two samples are missing.
-    pub fn timeline(&self) -> Vec<Stretch<'_>> {
-        let mut list: Vec<Stretch> = Vec::new();
+    pub fn timeline(&self) -> Vec<StateInterval<'_>> {
+        let mut list: Vec<StateInterval> = Vec::new();
         for (&t, &state) in self.time_s.iter().zip(&self.state) {
             let Some(state) = self.states.get(state as usize).filter(|s| !s.is_empty()) else { continue };
             if let Some(last) = list.last_mut() {
                 last.end_s = t;
             }
             if list.last().is_none_or(|last| last.state != state) {
-                list.push(Stretch { state, start_s: t, end_s: t });
+                list.push(StateInterval { state, start_s: t, end_s: t });
             }
         }
         list
@@ -244,7 +244,7 @@ mod tests {
     fn a_state_lasts_until_the_sample_of_the_next() {
         let s =
             series(&[(0.0, "STARTUP"), (0.1, "STARTUP"), (0.2, "DRAIN"), (0.3, "STARTUP"), (0.5, "STARTUP")]);
-        let stretch = |state, start_s, end_s| Stretch { state, start_s, end_s };
+        let stretch = |state, start_s, end_s| StateInterval { state, start_s, end_s };
         assert_eq!(
             s.timeline(),
             [stretch("STARTUP", 0.0, 0.2), stretch("DRAIN", 0.2, 0.3), stretch("STARTUP", 0.3, 0.5)]

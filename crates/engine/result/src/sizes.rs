@@ -19,7 +19,7 @@ const RECEIVE_BUFFER_BDPS: u64 = 3;
 const SEND_BUFFER_BDPS: u64 = 2;
 
 /// The largest useful buffer, bytes: a window is below 2^30 (RFC 7323 section 2.3).
-pub const MOST_BUFFER: u64 = (1 << 30) - 1;
+pub const MAX_BUFFER: u64 = (1 << 30) - 1;
 
 /// Size of the burst that a Linux host hands to a device at once, bytes (`GSO_MAX_SIZE`).
 pub const HOST_BURST: u64 = 65_536;
@@ -41,9 +41,9 @@ pub fn send_buffer(bdp: u64) -> u64 {
     bdp.saturating_mul(SEND_BUFFER_BDPS * BUFFER_PER_PAYLOAD)
 }
 
-/// Rounds up to whole MiB, with [`MOST_BUFFER`] as the limit.
+/// Rounds up to whole MiB, with [`MAX_BUFFER`] as the limit.
 pub fn whole_mib(bytes: u64) -> u64 {
-    bytes.min(MOST_BUFFER).next_multiple_of(1 << 20).min(MOST_BUFFER)
+    bytes.min(MAX_BUFFER).next_multiple_of(1 << 20).min(MAX_BUFFER)
 }
 
 /// Token bucket of a shaper or a class, bytes: 5 ms at its rate, so that a delayed timer does not reduce the
@@ -62,7 +62,7 @@ fn sizes_follow_from_bandwidth_delay_product_and_rate() {
     // 20 Mbit/s over 100 ms: 250 kB in flight.
     assert_eq!((receive_buffer(250_000), send_buffer(250_000)), (1_500_000, 1_000_000));
     assert_eq!([0, 1, 1 << 20, (1 << 20) + 1].map(whole_mib), [0, 1 << 20, 1 << 20, 2 << 20]);
-    assert_eq!(whole_mib(u64::MAX), MOST_BUFFER);
+    assert_eq!(whole_mib(u64::MAX), MAX_BUFFER);
     assert_eq!([shaper_bucket(20_000_000), shaper_bucket(1_000_000_000)], [HOST_BURST, 625_000]);
     assert_eq!(policer_bucket(20_000_000), 625_000);
 }

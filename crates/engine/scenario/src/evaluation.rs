@@ -76,7 +76,7 @@ impl Experiment {
     /// variant's applications.
     pub fn goals(&self) -> Vec<Goal> {
         match (&self.goal[..], self.variants.first()) {
-            ([], Some(first)) => first.scenario.usual_goals(),
+            ([], Some(first)) => first.scenario.default_goals(),
             (stated, _) => stated.to_vec(),
         }
     }
@@ -92,7 +92,7 @@ impl Scenario {
     /// The default goals of the scenario's applications: completion times for pages, requests and finite
     /// transfers, delay for calls and games, goodput for the rest. Probes count only if there is no other
     /// flow.
-    pub fn usual_goals(&self) -> Vec<Goal> {
+    pub fn default_goals(&self) -> Vec<Goal> {
         let is_probe = |f: &&Flow| matches!(f.app, App::Probe { .. });
         let alone = self.flows.iter().all(|f| is_probe(&f));
         let limits = PathLimits::new(self, None);

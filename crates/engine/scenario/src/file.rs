@@ -1,6 +1,6 @@
 //! The file's tables as serde and the JSON Schema see them. Doc comments become the schema's descriptions.
 
-use crate::model::Unrest;
+use crate::model::HostJitter;
 use crate::prefix::Prefix;
 use crate::relay::RelayTool;
 use crate::service::FaultKind;
@@ -44,7 +44,7 @@ pub(crate) struct ScenarioFile {
     /// Host jitter: start times and wake-ups vary as on real hosts. Default: only if a variant is run more
     /// than once.
     #[serde(default)]
-    pub unrest: Unrest,
+    pub unrest: HostJitter,
     /// What variants are judged by, the most important first. Default: what suits the applications.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema_parts::goals"))]

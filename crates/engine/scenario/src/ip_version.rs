@@ -21,23 +21,23 @@ const IPV6_EXTRA_HEADER: u32 = 20;
 
 impl Scenario {
     /// How many bytes longer than IPv4's the IP header of packets to a host is: 20 for IPv6, 0 for IPv4.
-    pub fn longer_header(&self, to: usize) -> u32 {
+    pub fn extra_ip_header(&self, to: usize) -> u32 {
         if self.address(to).is_ipv6() { IPV6_EXTRA_HEADER } else { 0 }
     }
 
     /// Length of the IP and UDP headers of datagrams to a host, bytes.
     pub fn udp_header(&self, to: usize) -> u32 {
-        UDP_HEADER + self.longer_header(to)
+        UDP_HEADER + self.extra_ip_header(to)
     }
 
     /// Whether any host has an IPv6 address.
-    pub fn speaks_ipv6(&self) -> bool {
+    pub fn has_ipv6(&self) -> bool {
         self.hosts.iter().any(|h| h.addresses.iter().any(|a| a.address.is_ipv6()))
     }
 
     /// Whether a link may carry IPv6: its MTU is large enough, and neither a tunnel nor BGP decides what it
     /// carries.
-    pub fn takes_ipv6(&self, link: usize) -> bool {
+    pub fn can_carry_ipv6(&self, link: usize) -> bool {
         !self.is_tunnel(link) && !self.has_session(link) && self.links[link].mtu() >= IPV6_MIN_MTU
     }
 

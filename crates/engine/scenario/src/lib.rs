@@ -7,7 +7,7 @@
 //! value.
 //!
 //! A variant, like each `--set`, is a list of overrides. They are applied to the parsed TOML before it is
-//! checked, so an override means exactly what the same text in the file would mean. [`AskedScenario`] selects
+//! checked, so an override means exactly what the same text in the file would mean. [`ScenarioRequest`] selects
 //! some of the variants; the others are not checked.
 
 mod check;
@@ -36,9 +36,9 @@ mod warn;
 mod write;
 
 pub use document::{DocumentError, MAX_BYTES, RefusalCause};
-pub use limits::{PathLimits, most_sent};
-pub use model::{DuplexLink, Experiment, Flow, Host, NamedStage, Scenario, Unrest, Variant};
-pub use parse::AskedScenario;
+pub use limits::{PathLimits, max_total_mbps};
+pub use model::{DuplexLink, Experiment, Flow, Host, NamedStage, Scenario, HostJitter, Variant};
+pub use parse::ScenarioRequest;
 pub use prefix::Prefix;
 pub use programs::ProgramLine;
 pub use relay::{Relay, RelayTool};
@@ -47,7 +47,7 @@ pub use route::{Hop, default_address};
 pub use schema::generated_schema;
 pub use service::{FaultKind, HOLD, HostRoute, ScheduledFault, Service};
 pub use tool::{Tool, Values, fill};
-pub use warn::Warned;
+pub use warn::ScenarioWarning;
 pub use write::ScenarioSetting;
 
 /// The JSON Schema (draft 7, which editors' TOML plug-ins understand) of a scenario file:

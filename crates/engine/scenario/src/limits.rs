@@ -66,7 +66,7 @@ impl PathLimits {
 /// Mbit/s (infinity: as much as the path carries). Flows that share their tightest stage share its rate. A
 /// stage whose rate changes during the run counts with its highest rate. An unlimited flow runs at the rate
 /// of the network card that the simulator assumes.
-pub fn most_sent(scenario: &Scenario, wanted: &[f64]) -> f64 {
+pub fn max_total_mbps(scenario: &Scenario, wanted: &[f64]) -> f64 {
     /// Link, direction and position of a stage.
     type StageKey = (usize, bool, usize);
     let mut sharing: BTreeMap<Option<StageKey>, (f64, f64)> = BTreeMap::new();

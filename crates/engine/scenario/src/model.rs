@@ -49,7 +49,7 @@ pub struct Scenario {
     /// The interval over which rates are measured; `None` for the whole run.
     pub measure: Option<[Span; 2]>,
     /// Which runs simulate host jitter.
-    pub unrest: Unrest,
+    pub unrest: HostJitter,
     /// In the order in which links first name them.
     pub hosts: Vec<Host>,
     /// In file order; at least one.
@@ -77,7 +77,7 @@ impl Scenario {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Unrest {
+pub enum HostJitter {
     /// Runs of a variant that is run more than once, so that repeats differ.
     #[default]
     Repeats,

@@ -21,7 +21,7 @@ impl Experiment {
     /// Fails when the text is not a valid scenario, and when a stage names a file (a trace): see
     /// [`Experiment::parse_with`].
     pub fn parse(file: &str, text: &str, sets: &[String]) -> Result<Experiment, DocumentError> {
-        AskedScenario { file, text, sets, ..AskedScenario::default() }.experiment(&mut None)
+        ScenarioRequest { file, text, sets, ..ScenarioRequest::default() }.experiment(&mut None)
     }
 
     /// [`Experiment::parse`] with files: `read` gets the name of a stage's file as the scenario has it, and
@@ -32,14 +32,14 @@ impl Experiment {
         sets: &[String],
         read: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Experiment, DocumentError> {
-        AskedScenario { file, text, sets, ..AskedScenario::default() }.experiment(&mut Some(read))
+        ScenarioRequest { file, text, sets, ..ScenarioRequest::default() }.experiment(&mut Some(read))
     }
 }
 
 /// A scenario text, its overrides, and the variants to read. The other variants are not checked: neither
 /// their own errors nor overrides that do not fit them are reported.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AskedScenario<'a> {
+pub struct ScenarioRequest<'a> {
     /// The file's name, for errors and for the default of `name`.
     pub file: &'a str,
     pub text: &'a str,
@@ -52,7 +52,7 @@ pub struct AskedScenario<'a> {
     pub variants: &'a [String],
 }
 
-impl AskedScenario<'_> {
+impl ScenarioRequest<'_> {
     /// Parses the selected variants, in file order. `read` gets the name of a stage's file as the scenario
     /// has it, and returns the text or the reason why it cannot be read.
     ///
@@ -69,8 +69,8 @@ impl AskedScenario<'_> {
     /// Parses the selected variants without access to files: a stage that names one is an error.
     ///
     /// # Errors
-    /// Fails as [`AskedScenario::parse`] does.
-    pub fn parse_alone(&self) -> Result<Experiment, DocumentError> {
+    /// Fails as [`ScenarioRequest::parse`] does.
+    pub fn parse_without_files(&self) -> Result<Experiment, DocumentError> {
         self.experiment(&mut None)
     }
 
@@ -87,7 +87,7 @@ impl AskedScenario<'_> {
     /// iperf3 is left out, because longfat writes its command lines.
     ///
     /// # Errors
-    /// Fails as [`AskedScenario::parse`] does, as far as errors can be found without checking values.
+    /// Fails as [`ScenarioRequest::parse`] does, as far as errors can be found without checking values.
     pub fn programs(&self) -> Result<Vec<ProgramLine>, DocumentError> {
         let mut root = self.read()?;
         let variants = self.take_variants(&mut root)?;

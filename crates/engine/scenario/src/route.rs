@@ -55,7 +55,7 @@ impl Scenario {
     }
 
     /// Whether services or customers are configured: links have addresses of their own on the kernel then.
-    pub fn is_whole_network(&self) -> bool {
+    pub fn needs_link_addresses(&self) -> bool {
         self.hosts.iter().any(|h| !h.services.is_empty() || h.customer.is_some())
             || self.links.iter().any(|l| l.customer.is_some())
     }

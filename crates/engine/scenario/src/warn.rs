@@ -33,7 +33,7 @@ impl Experiment {
     }
 
     /// The warnings as data, for callers that use other words or languages.
-    pub fn warned(&self) -> Vec<Warned> {
+    pub fn warned(&self) -> Vec<ScenarioWarning> {
         let mut found: Vec<(WarningTemplate, Vec<&str>)> = Vec::new();
         for variant in &self.variants {
             for warning in variant.scenario.warnings() {
@@ -51,13 +51,13 @@ impl Experiment {
                 let only = if some { format!(" (in {})", listed(&variants)) } else { String::new() };
                 let text = format!("{key}: {}{only}", filled(template, &values));
                 let variants = variants.into_iter().filter(|_| some).map(String::from).collect();
-                Warned { kind, key, values, variants, text }
+                ScenarioWarning { kind, key, values, variants, text }
             });
         warnings.chain(self.copies()).collect()
     }
 
     /// A warning for each variant that is identical to the baseline.
-    fn copies(&self) -> impl Iterator<Item = Warned> {
+    fn copies(&self) -> impl Iterator<Item = ScenarioWarning> {
         let baseline = self.variants.iter().find(|v| Some(v.name.as_str()) == self.baseline());
         let copies = self
             .variants
@@ -68,7 +68,7 @@ impl Experiment {
             let key = format!("variants.{}", quote(&v.name));
             let values = vec![("baseline", name.to_string())];
             let text = format!("{key}: {}", filled(COPY, &values));
-            Warned { kind: "copy", key, values, variants: Vec::new(), text }
+            ScenarioWarning { kind: "copy", key, values, variants: Vec::new(), text }
         })
     }
 }
@@ -90,7 +90,7 @@ const COPY: &str = "no change: the same as {baseline}";
 
 /// A warning as data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warned {
+pub struct ScenarioWarning {
     /// Identifier of the kind of warning, for example `small-bucket`.
     pub kind: &'static str,
     /// The key that the warning is about, as `--set` takes it.
@@ -217,7 +217,7 @@ impl Scenario {
             return pattern.size;
         }
         let mss = [from, to].into_iter().filter_map(|h| self.hosts[h].stack.mss);
-        mss.fold(self.mtu(from, to), |least, mss| least.min(mss + HEADERS + self.longer_header(to)))
+        mss.fold(self.mtu(from, to), |least, mss| least.min(mss + HEADERS + self.extra_ip_header(to)))
     }
 
     /// The round-trip time of a flow's path without queueing; with relays the sum over its connections.

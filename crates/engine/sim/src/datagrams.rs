@@ -26,7 +26,7 @@ impl UdpFlow {
     /// `faults` are counted separately.
     pub fn new(app: &App, source: UdpSource, answered: bool, start: Time, faults: &[[Time; 2]]) -> UdpFlow {
         let mut meter = ArrivalMeter::new(app);
-        meter.count_apart(chains::due(&source, faults));
+        meter.count_separately(chains::due(&source, faults));
         UdpFlow { source, number: 0, answered, received_bytes: 0, last: start, meter }
     }
 
@@ -43,6 +43,6 @@ impl UdpFlow {
         let dropped = &network.dropped[self.numbers().start - first..self.numbers().end - first];
         let lost = |n: &u64| dropped.iter().any(|numbers| numbers.contains(*n));
         (0..self.source.sent).filter(lost).for_each(|n| meter.handle_drop(n));
-        (meter.summary(self.source.sent), meter.lost_apart(self.source.sent))
+        (meter.summary(self.source.sent), meter.lost_separately(self.source.sent))
     }
 }

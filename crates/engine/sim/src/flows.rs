@@ -146,7 +146,7 @@ impl Builder<'_> {
     fn connect(&mut self, flow: usize, leg: ConnectionLeg<'_>, pacing: Option<units::Rate>) {
         let [from, to] = leg.hosts;
         // The connection does not see the bytes by which an IPv6 header exceeds an IPv4 header.
-        let mtu = self.scenario.mtu(from, to) - self.scenario.longer_header(to);
+        let mtu = self.scenario.mtu(from, to) - self.scenario.extra_ip_header(to);
         for (side, (here, there)) in [(from, to), (to, from)].into_iter().enumerate() {
             let stack: &Stack = &self.scenario.hosts[here].stack;
             let limits: Limits = stack.own_limits(mtu, pacing);
@@ -290,7 +290,7 @@ impl SimFlows {
             }
         }
         b.out.extra_header =
-            b.out.destination.iter().map(|&to| scenario.longer_header(to as usize)).collect();
+            b.out.destination.iter().map(|&to| scenario.extra_ip_header(to as usize)).collect();
         b.out
     }
 

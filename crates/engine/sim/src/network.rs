@@ -1,7 +1,7 @@
 //! The topology: one chain of elements per direction of each link, and routing by destination along the
 //! fewest links.
 
-use chains::{LinkWay, NumberSet};
+use chains::{LinkDirection, NumberSet};
 use path::{Outbox, Packet};
 use scenario::Scenario;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,7 +27,7 @@ pub struct BouncedPacket {
 }
 
 pub struct SimNetwork {
-    pub directions: Vec<LinkWay<Segment>>,
+    pub directions: Vec<LinkDirection<Segment>>,
     /// Destinations of directed flows: the host, and the customer whose packets they are.
     targets: Vec<(usize, Option<String>)>,
     /// Index into `targets` of each directed flow.

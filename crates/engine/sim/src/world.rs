@@ -7,7 +7,7 @@
 //!
 //! A [`Scheme`] defines observations, actions and rewards; each is a file and a registry line.
 //! [`StepFigures`] are a step's measurements, from which all schemes derive them. A world with a classic
-//! congestion control ([`WorldWish::classic`]) takes no actions; it gives the rewards of that control for
+//! congestion control ([`WorldOptions::classic`]) takes no actions; it gives the rewards of that control for
 //! comparison.
 //!
 //! [`WindowActor`] is the part that knows neither clock nor wire. A sender in real time uses it as the world
@@ -25,6 +25,6 @@ pub use actor::WindowActor;
 pub use datagram::{decode_segment, encode_segment};
 pub use error::WorldError;
 pub use figures::StepFigures;
-pub use play::{World, WorldStep, WorldWish};
+pub use play::{World, WorldStep, WorldOptions};
 pub use scheme::{ActionSpace, SCHEMES, Scheme, scheme};
 pub use tally::{AckTally, TalliedControl};

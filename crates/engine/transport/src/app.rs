@@ -5,7 +5,7 @@
 //! writes the requests that [`Application::take_request`] returns.
 
 use crate::config::App;
-use crate::requester::{Answerer, Ask, Asker};
+use crate::requester::{Responder, Ask, Requester};
 use crate::segment::Segment;
 use crate::tcp::Tcp;
 use std::collections::VecDeque;
@@ -33,8 +33,8 @@ pub struct Application {
     on: bool,
     phase_end: Time,
     /// The client of exchanges, if the application has any.
-    pub asker: Option<Box<Asker>>,
-    answerer: Option<Box<Answerer>>,
+    pub asker: Option<Box<Requester>>,
+    answerer: Option<Box<Responder>>,
     /// Requests to be written.
     asks: VecDeque<Ask>,
     /// Length of the stream, once nothing more will be written; for on-off, bytes written in this burst.
@@ -53,8 +53,8 @@ impl Application {
             wake: None,
             on: false,
             phase_end: Time::ZERO,
-            asker: asking.map(|asking| Box::new(Asker::new(asking))),
-            answerer: asking.map(|asking| Box::new(Answerer::new(asking))),
+            asker: asking.map(|asking| Box::new(Requester::new(asking))),
+            answerer: asking.map(|asking| Box::new(Responder::new(asking))),
             asks: VecDeque::new(),
             total: None,
             finished: None,
@@ -127,7 +127,7 @@ impl Application {
                 end.write(now, answer, true, out);
             }
         } else if end.is_established() {
-            asker.handle_up(connection, &mut self.asks);
+            asker.handle_established(connection, &mut self.asks);
             asker.handle_read(now, connection, read, &mut self.asks);
             (self.wake, self.finished) = (asker.next_wake(), asker.finished);
         }

@@ -1,6 +1,6 @@
 //! A log of exchanges of request and answer, with their durations.
 
-use units::{Awaited, Span, Stream, Time};
+use units::{ExchangeKind, Span, Stream, Time};
 
 /// Maximum number of logged exchanges per flow (32 MB); beyond it, an even sample.
 const MAX_EXCHANGES: usize = 1 << 20;
@@ -9,7 +9,7 @@ const MAX_EXCHANGES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// Kind of exchange.
-    pub what: Awaited,
+    pub what: ExchangeKind,
     /// Time of the request.
     pub began: Time,
     /// Duration up to the last byte.
@@ -38,7 +38,7 @@ impl ExchangeLog {
     }
 
     /// Adds an exchange that was requested at `began` and completed `now`.
-    pub fn push(&mut self, what: Awaited, began: Time, now: Time) {
+    pub fn push(&mut self, what: ExchangeKind, began: Time, now: Time) {
         if self.weight > 1 && self.draw.below(self.weight) > 0 {
             return;
         }
@@ -71,12 +71,12 @@ mod tests {
         let mut log = ExchangeLog::with_capacity(1000);
         let at = |n: u64| Time::from_nanos(n * 1000);
         for n in 0..1000 {
-            log.push(Awaited::Answer, at(n), at(n + 2));
+            log.push(ExchangeKind::Answer, at(n), at(n + 2));
         }
         assert_eq!((log.list().len(), log.weight()), (1000, 1));
         assert!(log.list().iter().all(|e| e.took == Span::from_micros(2)));
         for n in 1000..100_000 {
-            log.push(Awaited::Answer, at(n), at(n + 2));
+            log.push(ExchangeKind::Answer, at(n), at(n + 2));
         }
         let (kept, weight) = (log.list().len() as f64, log.weight() as f64);
         assert!(kept <= 1000.0 && (kept * weight / 100_000.0 - 1.0).abs() < 0.2, "{kept} {weight}");

@@ -1,9 +1,9 @@
 //! Clients that send requests and wait, and servers that answer: exchanges over one connection, or pages of
 //! several objects over several. Simulated and kernel ends share this code.
 //!
-//! Inputs of an [`Asker`]: [`start`](Asker::start), [`handle_up`](Asker::handle_up),
-//! [`handle_read`](Asker::handle_read), [`handle_wake`](Asker::handle_wake). Outputs: the [`Ask`]s that each
-//! of them appends. Next wake-up: [`next_wake`](Asker::next_wake). Times are arguments.
+//! Inputs of an [`Requester`]: [`start`](Requester::start), [`handle_established`](Requester::handle_established),
+//! [`handle_read`](Requester::handle_read), [`handle_wake`](Requester::handle_wake). Outputs: the [`Ask`]s that each
+//! of them appends. Next wake-up: [`next_wake`](Requester::next_wake). Times are arguments.
 //!
 //! | here | browsers |
 //! |---|---|
@@ -13,7 +13,7 @@
 use crate::config::App;
 use crate::exchanges::ExchangeLog;
 use std::collections::VecDeque;
-use units::{Awaited, Span, Time};
+use units::{ExchangeKind, Span, Time};
 
 /// Default number of connections of a page: what browsers open to one server (RFC 9112 section 9.4 sets no
 /// limit).
@@ -23,7 +23,7 @@ const DEFAULT_PAGE_REQUEST: u64 = 400;
 
 /// The requests of an application, which are repeated.
 #[derive(Clone, Copy, Debug)]
-pub struct Asking {
+pub struct RequestPattern {
     request: u64,
     /// Size of the document that is loaded before all objects, bytes.
     html: Option<u64>,
@@ -38,9 +38,9 @@ pub struct Asking {
 
 impl App {
     /// The requests of the application; `None` if it sends none.
-    pub fn asking(&self) -> Option<Asking> {
+    pub fn asking(&self) -> Option<RequestPattern> {
         match *self {
-            App::Request { request, response, think, count } => Some(Asking {
+            App::Request { request, response, think, count } => Some(RequestPattern {
                 request: request.get(),
                 html: None,
                 objects: 1,
@@ -50,7 +50,7 @@ impl App {
                 is_page: false,
                 connections: 1,
             }),
-            App::Page { objects, size, connections, request, think, count, html } => Some(Asking {
+            App::Page { objects, size, connections, request, think, count, html } => Some(RequestPattern {
                 request: request.map_or(DEFAULT_PAGE_REQUEST, |b| b.get()),
                 html: html.map(|b| b.get()),
                 objects: objects.into(),
@@ -69,7 +69,7 @@ impl App {
     }
 }
 
-impl Asking {
+impl RequestPattern {
     /// Bytes of all answers and of all requests in one repetition.
     pub fn sizes(&self) -> [u64; 2] {
         let answers = self.objects.saturating_mul(self.size).saturating_add(self.html.unwrap_or(0));
@@ -93,15 +93,15 @@ pub struct Ask {
 struct Connection {
     up: bool,
     /// The awaited answer, and since when it is awaited.
-    awaited: Option<(Awaited, Time)>,
+    awaited: Option<(ExchangeKind, Time)>,
     /// Total bytes that will have been read when all requested answers have arrived.
     due: u64,
 }
 
 /// The client of a flow.
 #[derive(Clone, Debug)]
-pub struct Asker {
-    pattern: Asking,
+pub struct Requester {
+    pattern: RequestPattern,
     connections: Vec<Connection>,
     /// Whether the page's document is still to be requested.
     html: bool,
@@ -118,10 +118,10 @@ pub struct Asker {
     pub log: ExchangeLog,
 }
 
-impl Asker {
+impl Requester {
     /// A client that has not started.
-    pub fn new(pattern: Asking) -> Asker {
-        Asker {
+    pub fn new(pattern: RequestPattern) -> Requester {
+        Requester {
             pattern,
             connections: vec![Connection::default(); pattern.connections as usize],
             html: false,
@@ -156,7 +156,7 @@ impl Asker {
     }
 
     /// A connection is established. Requests that waited for it count as awaited since they were known.
-    pub fn handle_up(&mut self, connection: usize, asks: &mut VecDeque<Ask>) {
+    pub fn handle_established(&mut self, connection: usize, asks: &mut VecDeque<Ask>) {
         if !std::mem::replace(&mut self.connections[connection].up, true) {
             self.send_requests(self.since, asks);
         }
@@ -168,7 +168,7 @@ impl Asker {
         let Some((what, since)) = state.awaited.filter(|_| read >= state.due) else { return };
         state.awaited = None;
         self.log.push(what, since, now);
-        if what == Awaited::Html {
+        if what == ExchangeKind::Html {
             (self.known, self.since) = (self.pattern.objects, now);
         }
         self.send_requests(now, asks);
@@ -176,7 +176,7 @@ impl Asker {
             return;
         }
         if let Some(began) = self.began.take().filter(|_| self.pattern.is_page) {
-            self.log.push(Awaited::Page, began, now);
+            self.log.push(ExchangeKind::Page, began, now);
         }
         self.completed += 1;
         if self.pattern.count.is_some_and(|count| self.completed >= count) {
@@ -196,12 +196,12 @@ impl Asker {
     }
 
     /// Everything that is awaited, and since when.
-    pub fn waiting(&self) -> impl Iterator<Item = (Awaited, Time)> + '_ {
-        let page = self.began.filter(|_| self.pattern.is_page).map(|began| (Awaited::Page, began));
+    pub fn waiting(&self) -> impl Iterator<Item = (ExchangeKind, Time)> + '_ {
+        let page = self.began.filter(|_| self.pattern.is_page).map(|began| (ExchangeKind::Page, began));
         // An exchange also counts as awaited while its connection is not established.
         let alone = self.began.filter(|_| !self.pattern.is_page && self.known > 0);
         let answers = self.connections.iter().filter_map(|c| c.awaited);
-        answers.chain(page).chain(alone.map(|began| (Awaited::Answer, began)))
+        answers.chain(page).chain(alone.map(|began| (ExchangeKind::Answer, began)))
     }
 
     fn begin(&mut self, now: Time, asks: &mut VecDeque<Ask>) {
@@ -220,11 +220,11 @@ impl Asker {
             let (what, answer) = match self.pattern.html.filter(|_| self.html) {
                 Some(html) => {
                     self.html = false;
-                    (Awaited::Html, html)
+                    (ExchangeKind::Html, html)
                 }
                 None if self.known > 0 => {
                     self.known -= 1;
-                    (if self.pattern.is_page { Awaited::Object } else { Awaited::Answer }, self.pattern.size)
+                    (if self.pattern.is_page { ExchangeKind::Object } else { ExchangeKind::Answer }, self.pattern.size)
                 }
                 None => return,
             };
@@ -237,16 +237,16 @@ impl Asker {
 
 /// The server of a flow, which writes an answer when a whole request has arrived.
 #[derive(Clone, Debug)]
-pub struct Answerer {
+pub struct Responder {
     request: u64,
     /// For each connection, the number of answered requests and the sizes of answers still to be written.
     connections: Vec<(u64, VecDeque<u64>)>,
 }
 
-impl Answerer {
+impl Responder {
     /// A server for a client with this pattern.
-    pub fn new(pattern: Asking) -> Answerer {
-        Answerer {
+    pub fn new(pattern: RequestPattern) -> Responder {
+        Responder {
             request: pattern.request.max(1),
             connections: vec![(0, VecDeque::new()); pattern.connections as usize],
         }
@@ -279,7 +279,7 @@ mod tests {
         Time::from_nanos(n * 1_000_000)
     }
 
-    fn page(connections: u32, html: Option<u64>, count: Option<u64>) -> Asking {
+    fn page(connections: u32, html: Option<u64>, count: Option<u64>) -> RequestPattern {
         let (size, think) = (Bytes::new(1000), Some(Span::from_millis(100)));
         let html = html.map(Bytes::new);
         let app =
@@ -294,13 +294,13 @@ mod tests {
 
     #[test]
     fn a_page_is_loaded_object_by_object_over_its_connections() {
-        let mut asker = Asker::new(page(2, Some(500), Some(2)));
+        let mut asker = Requester::new(page(2, Some(500), Some(2)));
         let mut asks = VecDeque::new();
         asker.start(ms(0), &mut asks);
         assert_eq!(requested(&mut asks), [], "no connection is established");
-        asker.handle_up(1, &mut asks);
+        asker.handle_established(1, &mut asks);
         assert_eq!(requested(&mut asks), [(1, 500)], "the document, on the first connection");
-        asker.handle_up(0, &mut asks);
+        asker.handle_established(0, &mut asks);
         asker.handle_read(ms(30), 1, 499, &mut asks);
         assert_eq!(requested(&mut asks), [], "the document is incomplete");
         asker.handle_read(ms(40), 1, 500, &mut asks);
@@ -309,13 +309,13 @@ mod tests {
         assert_eq!(requested(&mut asks), [(1, 1000)], "the third object, on the idle connection");
         asker.handle_read(ms(90), 0, 1000, &mut asks);
         assert_eq!((asker.completed, asker.next_wake()), (0, None));
-        assert_eq!(asker.waiting().collect::<Vec<_>>(), [(Awaited::Object, ms(60)), (Awaited::Page, ms(0))]);
+        assert_eq!(asker.waiting().collect::<Vec<_>>(), [(ExchangeKind::Object, ms(60)), (ExchangeKind::Page, ms(0))]);
         asker.handle_read(ms(95), 1, 2500, &mut asks);
         assert_eq!((asker.completed, asker.next_wake(), requested(&mut asks)), (1, Some(ms(195)), vec![]));
         let log: Vec<_> = asker.log.list().iter().map(|e| (e.what, e.took.as_millis_f64())).collect();
-        let object = Awaited::Object;
+        let object = ExchangeKind::Object;
         let wanted =
-            [(Awaited::Html, 40.0), (object, 20.0), (object, 50.0), (object, 35.0), (Awaited::Page, 95.0)];
+            [(ExchangeKind::Html, 40.0), (object, 20.0), (object, 50.0), (object, 35.0), (ExchangeKind::Page, 95.0)];
         assert_eq!(log, wanted);
         // The next page uses the same connections.
         asker.handle_wake(ms(195), &mut asks);
@@ -329,11 +329,11 @@ mod tests {
 
     #[test]
     fn requests_count_as_awaited_while_their_connection_is_opened() {
-        let mut asker = Asker::new(page(3, None, None));
+        let mut asker = Requester::new(page(3, None, None));
         let mut asks = VecDeque::new();
         asker.start(ms(5), &mut asks);
         for connection in 0..3 {
-            asker.handle_up(connection, &mut asks);
+            asker.handle_established(connection, &mut asks);
         }
         assert_eq!(asks.len(), 3);
         assert!(asker.waiting().all(|(_, since)| since == ms(5)));
@@ -341,11 +341,11 @@ mod tests {
 
     #[test]
     fn each_complete_request_is_answered() {
-        let mut answerer = Answerer::new(page(1, None, None));
+        let mut answerer = Responder::new(page(1, None, None));
         for answer in [7, 9] {
             answerer.expect(Ask { connection: 0, request: 400, answer });
         }
-        let read = |a: &mut Answerer, n| a.next(0, n);
+        let read = |a: &mut Responder, n| a.next(0, n);
         assert_eq!(read(&mut answerer, 399), None);
         assert_eq!([400, 400, 800, 9000].map(|n| read(&mut answerer, n)), [Some(7), None, Some(9), None]);
     }

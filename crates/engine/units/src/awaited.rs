@@ -4,7 +4,7 @@ use crate::Label;
 
 /// What is transferred in the time from a request to the last byte of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Awaited {
+pub enum ExchangeKind {
     /// The response to a single request.
     Answer,
     /// A page's HTML document, which lists its objects.
@@ -14,8 +14,8 @@ pub enum Awaited {
     Page,
 }
 
-impl Awaited {
-    pub const ALL: [Awaited; 4] = [Awaited::Answer, Awaited::Html, Awaited::Object, Awaited::Page];
+impl ExchangeKind {
+    pub const ALL: [ExchangeKind; 4] = [ExchangeKind::Answer, ExchangeKind::Html, ExchangeKind::Object, ExchangeKind::Page];
 
     /// The name in results.
     pub fn name(self) -> &'static str {
@@ -23,17 +23,17 @@ impl Awaited {
     }
 
     /// The kind with this name.
-    pub fn named(name: &str) -> Option<Awaited> {
-        Awaited::ALL.into_iter().find(|a| a.name() == name)
+    pub fn named(name: &str) -> Option<ExchangeKind> {
+        ExchangeKind::ALL.into_iter().find(|a| a.name() == name)
     }
 
     /// The name for display.
     pub const fn label(self) -> Label {
         match self {
-            Awaited::Answer => Label::new("answer", "应答"),
-            Awaited::Html => Label::new("html", "HTML"),
-            Awaited::Object => Label::new("object", "对象"),
-            Awaited::Page => Label::new("page", "页面"),
+            ExchangeKind::Answer => Label::new("answer", "应答"),
+            ExchangeKind::Html => Label::new("html", "HTML"),
+            ExchangeKind::Object => Label::new("object", "对象"),
+            ExchangeKind::Page => Label::new("page", "页面"),
         }
     }
 }
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        assert!(Awaited::ALL.into_iter().all(|a| Awaited::named(a.name()) == Some(a)));
-        assert_eq!(Awaited::named("picture"), None);
+        assert!(ExchangeKind::ALL.into_iter().all(|a| ExchangeKind::named(a.name()) == Some(a)));
+        assert_eq!(ExchangeKind::named("picture"), None);
     }
 }

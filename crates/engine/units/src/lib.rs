@@ -1,7 +1,7 @@
 //! Exact integer quantities: [`Time`] and [`Span`] in nanoseconds, [`Bytes`], [`Rate`] in bits per second,
 //! and [`Speed`], [`Length`] and [`Frequency`] for mobility. In addition, types that all crates share: named
 //! random [`Stream`]s, [`Choices`] for tests, [`Label`]s, the [`Goal`] of a comparison, the kinds of
-//! exchanges ([`Awaited`]), and [`Histogram`]s of spans.
+//! exchanges ([`ExchangeKind`]), and [`Histogram`]s of spans.
 //!
 //! There is one rounding rule: a transmission time is rounded *up* to the next nanosecond
 //! ([`Rate::time_for`]), so that nothing is ever faster than its rate. A 1514 B frame at 200 Mbit/s takes
@@ -18,7 +18,7 @@ mod parse;
 mod quantity;
 mod random;
 
-pub use awaited::Awaited;
+pub use awaited::ExchangeKind;
 pub use choices::Choices;
 pub use goal::Goal;
 pub use histogram::Histogram;

@@ -15,7 +15,7 @@ use result::diagnosis::{
     UdpLoss, UdpRate,
 };
 use track::both_ends::DatagramsBetween;
-use track::udp::{QuicTrack, SpinVerdict, UdpTrack, UdpWay};
+use track::udp::{QuicTrack, SpinVerdict, UdpTrack, UdpDirection};
 use track::{LoggedPacket, PacketFate, SpanHistogram, Track};
 use units::{Span, Time};
 
@@ -24,7 +24,7 @@ const FASTEST_OVER: f64 = 0.5;
 /// Least number of windows with a queue that show a link.
 const FEWEST_WINDOWS: usize = 12;
 /// RTprop of a path where it is unknown. The models use the delay above it.
-const LEAST_ROUND_TRIP: Span = Span::from_millis(1);
+const MIN_ROUND_TRIP: Span = Span::from_millis(1);
 /// Confidence of a link at which packets always wait.
 const ALWAYS_WAITS: f64 = 0.5;
 
@@ -114,7 +114,7 @@ fn handshake(q: &QuicTrack) -> Option<Span> {
 }
 
 /// Returns the greatest rate over half a second, Mbit/s.
-fn fastest(way: &UdpWay) -> Option<f64> {
+fn fastest(way: &UdpDirection) -> Option<f64> {
     let width = way.bin.as_secs_f64();
     let parts = (FASTEST_OVER / width).ceil().max(1.0) as u32;
     let (mut from, mut sum, mut most) = (0, 0u64, 0u64);
@@ -130,7 +130,7 @@ fn fastest(way: &UdpWay) -> Option<f64> {
 }
 
 /// Returns rate and losses over time. `start_s`: begin of `bins`, seconds since the capture began.
-fn over_time(way: &UdpWay, start_s: f64, loss: UdpLoss) -> Vec<UdpRate> {
+fn over_time(way: &UdpDirection, start_s: f64, loss: UdpLoss) -> Vec<UdpRate> {
     let (Some(first), Some(last)) = (way.bins.first(), way.bins.last()) else { return Vec::new() };
     let fate = match loss {
         UdpLoss::NotVisible | UdpLoss::Qlog => None,
@@ -210,14 +210,14 @@ fn as_reported(found: &FoundLimiter) -> Limiter {
 
 /// Applies the models to each packet's fate and delay. As for TCP, a round trip is the queueing delay and
 /// RTprop.
-fn by_both_ends(way: &UdpWay, between: &DatagramsBetween) -> Option<FoundLimiter> {
+fn by_both_ends(way: &UdpDirection, between: &DatagramsBetween) -> Option<FoundLimiter> {
     let least = between.least_ns.and_then(|ns| u64::try_from(ns).ok()).map(Span::from_nanos);
-    let base = least.map_or(LEAST_ROUND_TRIP, |least| (least * 2).max(LEAST_ROUND_TRIP));
+    let base = least.map_or(MIN_ROUND_TRIP, |least| (least * 2).max(MIN_ROUND_TRIP));
     let log = way.log.iter().map(|p| LoggedPacket { rtt: p.rtt.get().map(|late| base + late).into(), ..*p });
     let mut spread = SpanHistogram::default();
     between.late.quantile(0.0).into_iter().for_each(|late| spread.record(base + late));
     between.late.mean().into_iter().for_each(|late| spread.record(base + late));
-    let way = UdpWay { log: log.collect(), spin: spread, ..way.clone() };
+    let way = UdpDirection { log: log.collect(), spin: spread, ..way.clone() };
     by_models(&way, Some(base), true)
 }
 
@@ -249,7 +249,7 @@ fn capture_side(t: &UdpTrack) -> usize {
 }
 
 /// Applies the models of TCP's packets.
-fn by_models(way: &UdpWay, base: Option<Span>, behind: bool) -> Option<FoundLimiter> {
+fn by_models(way: &UdpDirection, base: Option<Span>, behind: bool) -> Option<FoundLimiter> {
     let track = Track {
         log: way.log.clone(),
         merged: way.merged,

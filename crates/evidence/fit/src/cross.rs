@@ -21,18 +21,18 @@ pub struct CrossSpan {
 }
 
 /// Least length of a bin, in seconds and in round trips, and the least and largest number of bins.
-const LEAST_BIN_S: f64 = 0.2;
+const MIN_BIN_S: f64 = 0.2;
 const BIN_ROUND_TRIPS: f64 = 6.0;
-const LEAST_BINS: usize = 12;
+const MIN_BINS: usize = 12;
 const MAX_BINS: f64 = 240.0;
 /// Packets wait if the round trip is above its base by this share and this many seconds.
 const WAITS: (f64, f64) = (0.05, 1e-3);
 /// Least share of the bins in which packets wait: otherwise the link does not limit.
-const LEAST_WAITING: f64 = 0.6;
+const MIN_WAITING: f64 = 0.6;
 /// Least relative error of the rate of a bin.
 const NOISE: f64 = 0.015;
 /// Least share of the link that counts as cross traffic.
-const LEAST_SHARE: f64 = 0.1;
+const MIN_SHARE: f64 = 0.1;
 /// With more spans the rate is noise.
 const MAX_SPANS: usize = 12;
 
@@ -50,9 +50,9 @@ pub fn cross(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<(f64, Vec
     // Later packets are not simulated.
     all.retain(|a| a.at < first + frame.seconds);
     let last = all.last()?.at;
-    let width = LEAST_BIN_S.max(BIN_ROUND_TRIPS * frame.rtt).max((last - first) / MAX_BINS);
+    let width = MIN_BIN_S.max(BIN_ROUND_TRIPS * frame.rtt).max((last - first) / MAX_BINS);
     let count = ((last - first) / width) as usize;
-    if count < LEAST_BINS {
+    if count < MIN_BINS {
         return None;
     }
     let mut bins = vec![RateBin { bytes: 0.0, least: f64::INFINITY }; count];
@@ -67,7 +67,7 @@ pub fn cross(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<(f64, Vec
     let waits = |b: &RateBin| b.least.is_finite() && b.least > base * (1.0 + WAITS.0) + WAITS.1;
     let known: Vec<(usize, f64)> =
         bins.iter().enumerate().filter(|(_, b)| waits(b)).map(|(i, b)| (i, b.bytes * 8.0 / width)).collect();
-    if known.len() < LEAST_BINS || (known.len() as f64) < LEAST_WAITING * count as f64 {
+    if known.len() < MIN_BINS || (known.len() as f64) < MIN_WAITING * count as f64 {
         return None;
     }
     let rates: Vec<f64> = known.iter().map(|k| k.1).collect();
@@ -80,7 +80,7 @@ pub fn cross(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<(f64, Vec
         let rate = line - mean(&rates[w[0]..w[1]]);
         let from = if w[0] == 0 { 0.0 } else { known[w[0]].0 as f64 * width };
         let to = known.get(w[1]).map_or(last - first, |k| k.0 as f64 * width);
-        if rate > LEAST_SHARE * line {
+        if rate > MIN_SHARE * line {
             out.push(CrossSpan { from, to, rate });
         }
     }

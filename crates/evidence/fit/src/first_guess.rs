@@ -30,7 +30,7 @@ const SHORT_QUEUE: f64 = 10.0;
 /// Trains of packets that are faster than the limiter by less than this factor show no further line.
 const FASTER_LINE: f64 = 1.2;
 /// Least share of the time of a cause that the scenario reproduces.
-const LEAST_CAUSE_SHARE: f64 = 0.1;
+const MIN_CAUSE_SHARE: f64 = 0.1;
 
 /// Candidate paths, the one of the diagnosis first.
 pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<FittedPath> {
@@ -363,7 +363,7 @@ fn base_rtt(seen: &ObservedPath, rate: f64) -> f64 {
 fn losses(seen: &ObservedPath, path: &mut FittedPath) {
     let (lost, packets, runs) = match waits(seen) {
         Some(waits) => lost_before_half_full(seen, waits),
-        None if seen.share(Cause::RandomLoss) >= LEAST_CAUSE_SHARE => lost_of_all(seen),
+        None if seen.share(Cause::RandomLoss) >= MIN_CAUSE_SHARE => lost_of_all(seen),
         None => return,
     };
     if lost < 1.0 || packets < 1.0 {
@@ -435,12 +435,12 @@ fn lost_of_all(seen: &ObservedPath) -> (f64, f64, f64) {
 fn windows(seen: &ObservedPath, path: &mut FittedPath) {
     let Some(first) = seen.flows.first() else { return };
     let m = &first.flow.measures;
-    if seen.share(Cause::SendBuffer) >= LEAST_CAUSE_SHARE {
+    if seen.share(Cause::SendBuffer) >= MIN_CAUSE_SHARE {
         // Half of it is the kernel's own bookkeeping.
         path.send_buffer = Some(2.0 * m.max_inflight_bytes as f64);
         path.free.push((FitParameter::SendBuffer, 0.5));
     }
-    if seen.share(Cause::ReceiveWindow) >= LEAST_CAUSE_SHARE {
+    if seen.share(Cause::ReceiveWindow) >= MIN_CAUSE_SHARE {
         let window = m.max_window_bytes.unwrap_or(m.max_inflight_bytes);
         path.window = Some(window as f64);
         path.free.push((FitParameter::Window, 0.05));
@@ -501,7 +501,7 @@ fn open(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     path.rate = line.unwrap_or(path.rate);
     path.free.push((FitParameter::Rate, if line.is_some() { BURST_RATE_STDERR } else { 1.0 }));
     if line.is_none() {
-        if seen.share(Cause::Congestion) + seen.share(Cause::Bottleneck) >= LEAST_CAUSE_SHARE {
+        if seen.share(Cause::Congestion) + seen.share(Cause::Bottleneck) >= MIN_CAUSE_SHARE {
             path.free.push((FitParameter::Queue, 1.0));
         }
         return vec![path];

@@ -49,7 +49,7 @@ impl FittedFlow {
 }
 
 /// Least bursts of an application that pauses.
-const LEAST_BURSTS: u32 = 3;
+const MIN_BURSTS: u32 = 3;
 /// Share of the time limited by the application from which on the scenario reproduces its pauses.
 const APP_LIMITS: f64 = 0.12;
 /// Least confidence of a guess of the congestion control.
@@ -131,7 +131,7 @@ fn app(f: &ObservedFlow, end: f64) -> FittedApp {
     // Pauses count even if another cause limits for more of the time: nothing was in flight then.
     let idle = m.idle_s / f.flow.duration_s.max(1e-3);
     let waits =
-        f.flow.share(Cause::Application).max(if f.facts.app_bursts >= LEAST_BURSTS { idle } else { 0.0 });
+        f.flow.share(Cause::Application).max(if f.facts.app_bursts >= MIN_BURSTS { idle } else { 0.0 });
     if waits >= APP_LIMITS {
         if let Some(r) = f.flow.responses.as_ref().filter(|r| r.exchanges >= 3) {
             let n = r.exchanges as f64;

@@ -30,12 +30,12 @@ pub fn kind_name(path: &FittedPath, named: bool) -> &'static str {
 }
 
 /// A shaper with a smaller bucket counts as a link: ten packets are what a host sends at once anyway (RFC 6928).
-const LEAST_BUCKET: f64 = 10.0 * FULL_PACKET;
+const MIN_BUCKET: f64 = 10.0 * FULL_PACKET;
 
 /// The kind of a path, and whether its line does not limit. A shaper with next to no bucket is a link.
 fn kind(path: &FittedPath) -> (FittedLimiter, bool) {
     match path.limiter {
-        FittedLimiter::Shaper if path.bucket < LEAST_BUCKET => (FittedLimiter::Link, path.is_open),
+        FittedLimiter::Shaper if path.bucket < MIN_BUCKET => (FittedLimiter::Link, path.is_open),
         limiter => (limiter, path.is_open),
     }
 }

@@ -57,19 +57,19 @@ pub struct MadeFit {
 /// Seeds of the runs whose figures are reported.
 const REPORTED_SEEDS: u32 = 4;
 /// Least number of trials of a search, and data packets after which a trial is long enough.
-const LEAST_TRIALS: u64 = 60;
+const MIN_TRIALS: u64 = 60;
 const TRIAL_PACKETS: u64 = 40_000;
 /// Congestion controls to try where the capture does not show which one it was.
 const CONTROLS: [&str; 3] = ["cubic", "bbr", "reno"];
 
 /// Least path time of a trial where the budget suffices, and the path time of the run that estimates its packets.
-const LEAST_SECONDS: f64 = 3.0;
+const MIN_SECONDS: f64 = 3.0;
 const PROBE_SECONDS: f64 = 0.5;
 /// Trials of a summary track no packets, so their budget is larger by these factors: in all, and for one trial.
 const SUMMARY_BUDGET: u64 = 2;
 const SUMMARY_TRIAL: f64 = 2.5;
 /// Least round trips in the part of a summary that is simulated.
-const LEAST_ROUND_TRIPS: f64 = 20.0;
+const MIN_ROUND_TRIPS: f64 = 20.0;
 /// Share of the budget for the first runs of all guesses, and the runs of each guess before the first round.
 const FIRST_RUNS_SHARE: f64 = 0.5;
 const RUNS_OF_A_GUESS: f64 = 4.0;
@@ -93,11 +93,11 @@ fn affordable(
     Ok(if a_second * seconds > MAX_EXCESS * packets { MAX_EXCESS * packets / a_second } else { seconds })
 }
 
-/// The shortest part of a summary to simulate, seconds: an interval and [`LEAST_ROUND_TRIPS`].
+/// The shortest part of a summary to simulate, seconds: an interval and [`MIN_ROUND_TRIPS`].
 fn least_stretch(seen: &ObservedPath) -> f64 {
-    let Some(first) = seen.flows.first() else { return LEAST_SECONDS };
+    let Some(first) = seen.flows.first() else { return MIN_SECONDS };
     let interval = first.facts.intervals.iter().map(|i| i.seconds()).fold(0.0, f64::max);
-    interval.max(LEAST_ROUND_TRIPS * first.flow.measures.rtt_ms.p50 / 1e3)
+    interval.max(MIN_ROUND_TRIPS * first.flow.measures.rtt_ms.p50 / 1e3)
 }
 
 /// Drops guesses of each kind evenly until about `most` are left.
@@ -140,12 +140,12 @@ pub fn fit(
     let mut runner = TrialRunner { batches: BatchRunner::new(wish.threads, watch), packets: 0 };
     let a_second = packets.max(1) as f64 / seen.span_s;
     let budget = if seen.verdict.is_some() { SUMMARY_BUDGET * wish.packets } else { wish.packets };
-    let trial = (wish.packets / LEAST_TRIALS).clamp(1000, TRIAL_PACKETS) as f64;
+    let trial = (wish.packets / MIN_TRIALS).clamp(1000, TRIAL_PACKETS) as f64;
     let most = match &seen.verdict {
         // A shorter run would end before the bucket is empty.
         Some(verdict) if verdict.kind == VerdictKind::Bucket => span_s,
         Some(_) => wish.seconds.min((SUMMARY_TRIAL * trial / a_second).max(least_stretch(seen))),
-        None => wish.seconds.min(trial / a_second).max(LEAST_SECONDS),
+        None => wish.seconds.min(trial / a_second).max(MIN_SECONDS),
     };
     let most = most.min(span_s);
     let mut seen = seen.within(most);

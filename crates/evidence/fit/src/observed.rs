@@ -162,7 +162,7 @@ pub struct ObservedPath {
 /// Most flows that the fit reproduces.
 const MAX_FLOWS: usize = 32;
 /// Least data packets of a flow that is reproduced.
-const LEAST_PACKETS: u64 = 30;
+const MIN_PACKETS: u64 = 30;
 
 impl ObservedPath {
     /// The path of the flow with most bytes. `facts` are of the same capture.
@@ -185,7 +185,7 @@ impl ObservedPath {
             let shares = limiter.is_some() && f.limiter == first.limiter || policer.is_some();
             let (a, b) = hosts(f);
             let backward = a == to && b == from;
-            let tells = f.measures.data_packets >= LEAST_PACKETS && f.duration_s > 0.0;
+            let tells = f.measures.data_packets >= MIN_PACKETS && f.duration_s > 0.0;
             if !tells || !(shares || backward || a == from && b == to) || flows.len() >= MAX_FLOWS {
                 left_out += 1;
                 continue;
@@ -325,8 +325,8 @@ fn in_stretch(own: &[SeriesInterval], counts_arrivals: bool) -> Option<(f64, f64
 /// Refuses a flow that does not show its path.
 fn check(f: &FlowDiagnosis) -> Result<(), FitError> {
     let has = |note: &str| f.notes.iter().any(|n| n == note);
-    if f.measures.data_packets < LEAST_PACKETS {
-        return Err(FitError::TooFew(f.measures.data_packets, LEAST_PACKETS));
+    if f.measures.data_packets < MIN_PACKETS {
+        return Err(FitError::TooFew(f.measures.data_packets, MIN_PACKETS));
     }
     if has("one-way") || f.measures.acks == 0 {
         return Err(FitError::OneWay);
@@ -347,7 +347,7 @@ fn several_policers(d: &Diagnosis, first: &FlowDiagnosis) -> Vec<usize> {
     let mut all = vec![one];
     for f in d.flows.iter().filter(|f| host(&f.from) == host(&first.from)) {
         if let Some(other) =
-            policer(f).filter(|l| !all.contains(l) && f.measures.data_packets >= LEAST_PACKETS)
+            policer(f).filter(|l| !all.contains(l) && f.measures.data_packets >= MIN_PACKETS)
         {
             all.push(other);
         }

@@ -198,7 +198,7 @@ impl PathSearch<'_, '_, '_> {
     fn with_corrected_rtt(&self, tried: &TriedPath) -> Option<TriedPath> {
         let [captured, fitted] = [self.captured, tried.mean].map(|f| figures::figures(&f).rtt_min_ms);
         let rtt = tried.path.rtt + (captured - fitted) / 1e3;
-        let is_apart = misfit::is_apart(&self.captured, &tried.mean, &tried.spread, LEAST_RTT);
+        let is_apart = misfit::is_apart(&self.captured, &tried.mean, &tried.spread, MIN_RTT);
         if fitted <= 0.0 || captured <= 0.0 || !is_apart || (rtt / tried.path.rtt).ln().abs() >= 0.7 {
             return None;
         }
@@ -386,7 +386,7 @@ fn is_releasable(parameter: FitParameter) -> bool {
 }
 
 /// Index of the least round trip in the list of figures.
-const LEAST_RTT: usize = 1;
+const MIN_RTT: usize = 1;
 
 /// What it costs that free numbers differ from the first guess, plus what each number costs.
 fn strain(tried: &TriedPath) -> f64 {

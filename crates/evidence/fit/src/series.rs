@@ -222,10 +222,10 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// Least number of values for percentiles.
-const LEAST_FOR_PERCENTILES: usize = 5;
+const MIN_FOR_PERCENTILES: usize = 5;
 
 /// Coefficient of variation: half the distance between the 16th and the 84th percentile, over the median (equal to the standard
-/// deviation over the mean of normal values, but robust to an outlier). Of fewer than [`LEAST_FOR_PERCENTILES`] values the standard
+/// deviation over the mean of normal values, but robust to an outlier). Of fewer than [`MIN_FOR_PERCENTILES`] values the standard
 /// deviation over the mean. `None` of fewer than two values, or of zeros.
 pub fn variation(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
@@ -233,7 +233,7 @@ pub fn variation(values: &[f64]) -> Option<f64> {
     if values.len() < 2 || mean <= 0.0 {
         return None;
     }
-    if values.len() >= LEAST_FOR_PERCENTILES {
+    if values.len() >= MIN_FOR_PERCENTILES {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let at = |q: f64| sorted[((n - 1.0) * q).round() as usize];

@@ -8,7 +8,7 @@
 use track::{LoggedPacket, PacketFate, Track};
 
 /// Least number of pairs.
-const LEAST_PAIRS: usize = 20;
+const MIN_PAIRS: usize = 20;
 /// Rates that differ by at most this share agree.
 const RATE_TOLERANCE: f64 = 0.02;
 /// Least share of the pairs that agree with the commonest rate.
@@ -95,7 +95,7 @@ fn rate_of(a: &AckGroup, b: &AckGroup) -> Option<f64> {
 
 /// The rate with which most others agree; `None` if too few do.
 fn commonest(mut rates: Vec<f64>) -> Option<f64> {
-    if rates.len() < LEAST_PAIRS {
+    if rates.len() < MIN_PAIRS {
         return None;
     }
     rates.sort_by(f64::total_cmp);

@@ -15,7 +15,7 @@ use result::{Cause, FlowDiagnosis};
 use std::collections::BTreeMap;
 
 /// Least outputs of a connection for a series.
-const LEAST_SAMPLES: usize = 3;
+const MIN_SAMPLES: usize = 3;
 /// Key of the send queue, which ss prints in a column before the addresses.
 const SEND_QUEUE: &str = "send-q";
 /// The first output of a connection younger than this, seconds, starts an interval at the connection's begin.
@@ -82,8 +82,8 @@ pub fn is_ss_log(text: &str) -> bool {
 pub fn of_ss_log(text: &str) -> Result<ObservedPath, FitError> {
     let connections = samples(text)?;
     let most = connections.iter().map(|(_, s)| s.len()).max().unwrap_or(0);
-    check_values(text, &connections, most < LEAST_SAMPLES)?;
-    let series = series(&connections, most < LEAST_SAMPLES);
+    check_values(text, &connections, most < MIN_SAMPLES)?;
+    let series = series(&connections, most < MIN_SAMPLES);
     if series.flows.is_empty() {
         return Err(FitError::NoFlow);
     }

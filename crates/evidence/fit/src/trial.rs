@@ -7,7 +7,7 @@ use crate::path_model::FittedPath;
 use crate::scenario_text::{PathShape, TrialFrame, scenario_text};
 use experiment::{BatchRunner, CaptureSink};
 use result::VariantResult;
-use scenario::{Experiment, Scenario, Unrest};
+use scenario::{Experiment, Scenario, HostJitter};
 
 /// The scenario of a trial.
 pub fn scenario(
@@ -20,7 +20,7 @@ pub fn scenario(
     let parsed = Experiment::parse("fit.toml", &text, &["sample=0s".into()]);
     let variant = parsed.map_err(|e| FitError::Failed(e.to_string()))?.variants.into_iter().next();
     let mut scenario = variant.ok_or(FitError::NoFlow)?.scenario;
-    scenario.unrest = Unrest::Always;
+    scenario.unrest = HostJitter::Always;
     Ok(scenario)
 }
 

@@ -109,7 +109,7 @@ impl SummaryVerdict {
     pub fn of(series: &SummarySeries) -> SummaryVerdict {
         let digest = SeriesDigest::of(series);
         let sent: f64 = digest.bins.iter().map(|b| b.bytes).sum();
-        let found = match sent < LEAST_SEGMENTS * digest.mss() {
+        let found = match sent < MIN_SEGMENTS * digest.mss() {
             true => None,
             false => RULES.iter().find_map(|rule| rule(&digest)),
         };
@@ -145,12 +145,12 @@ impl SummaryVerdict {
 }
 
 /// Least segments of a flow that shows its path.
-const LEAST_SEGMENTS: f64 = 30.0;
+const MIN_SEGMENTS: f64 = 30.0;
 
 /// The verdict if no rule holds; `sent` is the number of bytes sent.
 fn cannot_tell(d: &SeriesDigest, sent: f64) -> SummaryVerdict {
     let why = match (d.series.source, d.variation) {
-        _ if sent < LEAST_SEGMENTS * d.mss() => format!("only {} were sent", size(sent)),
+        _ if sent < MIN_SEGMENTS * d.mss() => format!("only {} were sent", size(sent)),
         (SummarySource::SsOnce, _) => "one output shows no change over time".into(),
         (_, None) => "there are too few intervals".into(),
         (_, Some(_)) if d.is_even() && d.rtt_s.is_none() => {

@@ -46,7 +46,7 @@ pub struct PathBetween {
     /// Queueing delays: one-way delays above the minimum.
     pub late: SpanHistogram,
     /// Queueing delays and losses over time.
-    pub over_time: Vec<LateSpan>,
+    pub over_time: Vec<DelaySlice>,
     /// Packets with payload that were lost, wholly or in part. The list may be shorter than
     /// [`PathBetween::lost_packets`].
     pub lost: Vec<LostPacket>,
@@ -80,14 +80,14 @@ pub struct DatagramsBetween {
     /// The highest value of RFC 3550's interarrival jitter.
     pub max_jitter: Option<Span>,
     /// Queueing delays and losses over time.
-    pub over_time: Vec<LateSpan>,
+    pub over_time: Vec<DelaySlice>,
     /// When the lost datagrams were sent; at most the first thousand.
     pub lost: Vec<Time>,
 }
 
 /// Queueing delays and losses in a slice of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LateSpan {
+pub struct DelaySlice {
     /// Beginning of the slice.
     pub from: Time,
     pub arrived: u32,

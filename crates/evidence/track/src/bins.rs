@@ -6,7 +6,7 @@ use units::{Span, Time};
 /// Width of the bins at first.
 const FIRST_WIDTH: Span = Span::from_millis(10);
 /// Maximum number of bins of a direction while memory suffices.
-pub const MOST_BINS: usize = 2048;
+pub const MAX_BINS: usize = 2048;
 
 /// Bins in order of time. Bins in which nothing happened are left out.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::{
     Bin, FirstPackets, Handshake, PackedSpan, PacketKind, PacketRow, ResetTrace, SetupTrace, Track,
     TrackCounts,
 };
-use capture::{Endpoint, IcmpReport, IcmpSays, TcpFlags, TcpPacket};
+use capture::{Endpoint, IcmpReport, IcmpMessage, TcpFlags, TcpPacket};
 use units::{Span, Time};
 
 /// If an end has sent nothing else, its SYN within this time of the other's answers it (simultaneous open).
@@ -165,13 +165,13 @@ impl TrackedConnection {
     /// Processes an ICMP message about a packet from end `side`.
     pub fn report(&mut self, side: usize, report: &IcmpReport) {
         match report.says {
-            IcmpSays::TooBig(mtu) => {
+            IcmpMessage::TooBig(mtu) => {
                 self.too_big[side] += 1;
                 if let Some(data) = &mut self.data[side] {
                     data.icmp_mtu(mtu);
                 }
             }
-            IcmpSays::Unreachable(why) => {
+            IcmpMessage::Unreachable(why) => {
                 self.setup.unreachable.get_or_insert((why, report.number));
             }
         }
@@ -470,7 +470,7 @@ impl TrackedConnection {
             mss: to.mss,
             wscale: self.scale(1 - side),
             scaled: self.is_scaled(),
-            scale_refuted: false,
+            scale_is_wrong: false,
             sack: from.sack && to.sack,
             timestamps: from.timestamps && to.timestamps,
             ecn: from.ecn && to.ecn,

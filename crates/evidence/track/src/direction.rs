@@ -20,7 +20,7 @@ use crate::scoreboard::{self, Scoreboard, SentSegment};
 use crate::sender_side::{AckState, SenderSide};
 use crate::sequence::{BEGIN, MAX_JUMP, unwrap};
 use crate::{
-    Bursts, FirstPackets, Handshake, LongWait, PackedSpan, PacketKind, PauseKind, SpanHistogram, TooBigSpan,
+    Bursts, FirstPackets, Handshake, LongWait, PackedSpan, PacketKind, PauseKind, SpanHistogram, OversizeSpan,
     TrackCounts, WaitReason,
 };
 use capture::{TcpFlags, TcpPacket};
@@ -91,7 +91,7 @@ pub struct DirectionEnd {
     pub mss: Option<u32>,
     pub mss_before: Option<u32>,
     pub path_mtu: Option<u32>,
-    pub too_big: Vec<TooBigSpan>,
+    pub too_big: Vec<OversizeSpan>,
     pub lost_probes: Vec<Time>,
     pub header: u32,
     pub outside: u32,
@@ -504,7 +504,7 @@ impl Direction {
         let too_big = self.too_big(last);
         if self.window.refuted {
             self.bins.forget_windows();
-            (self.handshake.wscale, self.handshake.scale_refuted) = (None, true);
+            (self.handshake.wscale, self.handshake.scale_is_wrong) = (None, true);
         }
         // If no data echoed an ACK, the part between sender and capture is unknown.
         let rtt = if self.rtt.total.samples() > 0 { self.rtt.total } else { self.rtt.down.clone() };

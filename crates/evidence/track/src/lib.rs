@@ -29,16 +29,16 @@ mod track;
 mod tracker;
 pub mod udp;
 
-pub use bins::MOST_BINS;
+pub use bins::MAX_BINS;
 pub use capture::{Addr, Endpoint, FileInfo, NamedCount, Unreachable};
 pub use first_packets::FirstPackets;
 pub use packed::{PackedBytes, PackedSpan, SpanHistogram};
-pub use pipeline::{CaptureTracks, track_capture, track_datagrams_too};
+pub use pipeline::{CaptureTracks, track_capture, track_capture_with_udp};
 pub use responses::Exchanges;
 pub use row::{PacketKind, PacketRecorder, PacketRow};
 pub use setup::{ResetTrace, SetupTrace};
 pub use track::{
-    Bin, BinRtts, Bursts, Handshake, LoggedPacket, LongWait, MAX_WAITS, PacketFate, PauseKind, TooBigSpan,
+    Bin, BinRtts, Bursts, Handshake, LoggedPacket, LongWait, MAX_WAITS, PacketFate, PauseKind, OversizeSpan,
     Track, TrackCounts, WaitReason,
 };
 pub use tracker::{Totals, Tracker, TrackerOptions};

@@ -15,7 +15,7 @@ pub fn track_capture(
     recorder: Option<Box<dyn PacketRecorder>>,
     progress: &mut dyn FnMut(u64, Option<u64>),
 ) -> (Vec<Track>, FileInfo, Totals) {
-    let all = track_datagrams_too(reader, options, recorder, progress);
+    let all = track_capture_with_udp(reader, options, recorder, progress);
     (all.tracks, all.file, all.totals)
 }
 
@@ -34,7 +34,7 @@ pub struct CaptureTracks {
 
 /// Reads all of `reader` and tracks its TCP connections and UDP flows. `progress` is as for
 /// [`track_capture`].
-pub fn track_datagrams_too(
+pub fn track_capture_with_udp(
     reader: CaptureReader,
     options: TrackerOptions,
     recorder: Option<Box<dyn PacketRecorder>>,

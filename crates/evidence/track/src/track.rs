@@ -49,7 +49,7 @@ pub struct Track {
     /// 8 bytes in which fragments are cut; `None` if none were fragmented.
     pub fragment_fits: Option<u32>,
     /// Times in which full segments did not get through, apparently because of their size.
-    pub too_big: Vec<TooBigSpan>,
+    pub too_big: Vec<OversizeSpan>,
     /// When segments larger than the others were sent that were lost alone and then retransmitted in smaller
     /// ones: path MTU probes of the sender (RFC 4821 section 7.4).
     pub lost_probes: Vec<Time>,
@@ -114,7 +114,7 @@ pub struct Handshake {
     pub scaled: Option<bool>,
     /// The sender had more in flight than windows shifted by the offered scale permit, and it was
     /// acknowledged. So the offered scale is wrong, and `wscale` is `None`.
-    pub scale_refuted: bool,
+    pub scale_is_wrong: bool,
     pub sack: bool,
     pub timestamps: bool,
     pub ecn: bool,
@@ -404,7 +404,7 @@ pub struct LongWait {
 
 /// A time in which segments of one size were sent in vain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooBigSpan {
+pub struct OversizeSpan {
     /// When the first of them was sent, or when data last got through before that.
     pub from: Time,
     /// When smaller segments replaced them, or the connection's last packet.

@@ -5,7 +5,7 @@
 //! [`Tracker::finish`] the rest. Memory is bounded for any input: see [`TrackerOptions`].
 
 use crate::between::ExternalFate;
-use crate::bins::{Bins, MOST_BINS};
+use crate::bins::{Bins, MAX_BINS};
 use crate::connection::TrackedConnection;
 use crate::direction::TrackLimits;
 use crate::duplicates::{DuplicateTable, fingerprint};
@@ -48,9 +48,9 @@ pub struct TrackerOptions {
     /// Bytes for bins and logs of all connections, including those not yet drained.
     pub budget: usize,
     /// Maximum number of open connections. Beyond it, those that are idle longest are closed.
-    pub most_open: usize,
+    pub max_open: usize,
     /// Maximum number of tracks kept. Beyond it, those with the least payload are dropped.
-    pub most_tracks: usize,
+    pub max_tracks: usize,
 }
 
 impl Default for TrackerOptions {
@@ -58,8 +58,8 @@ impl Default for TrackerOptions {
         TrackerOptions {
             idle: Span::from_secs(120),
             budget: 64 << 20,
-            most_open: 1 << 16,
-            most_tracks: 20_000,
+            max_open: 1 << 16,
+            max_tracks: 20_000,
         }
     }
 }
@@ -116,7 +116,7 @@ pub struct Totals {
     pub missed_bytes: u64,
     /// Duplicate records of closed connections.
     pub duplicate_records: u64,
-    /// Tracks dropped because there were more than [`TrackerOptions::most_tracks`].
+    /// Tracks dropped because there were more than [`TrackerOptions::max_tracks`].
     pub forgotten_tracks: u64,
     /// TCP packets whose time was earlier than that of a packet before, plus steps back of the capture's
     /// clock.
@@ -155,7 +155,7 @@ impl Tracker {
             swept_at: Time::ZERO,
             shrunk_at: Time::ZERO,
             packets: 0,
-            limits: TrackLimits { bins: MOST_BINS, packets: MAX_LOGGED },
+            limits: TrackLimits { bins: MAX_BINS, packets: MAX_LOGGED },
             active: Default::default(),
             has_many_active: cfg!(fuzzing),
             open_bytes: 0,
@@ -447,7 +447,7 @@ impl Tracker {
 
     #[cold]
     fn open(&mut self, key: [Endpoint; 2], side: usize, p: &TcpPacket, now: Time) -> usize {
-        if self.table.len() >= self.options.most_open {
+        if self.table.len() >= self.options.max_open {
             self.close_idlest();
         }
         let number = self.connections as u32;
@@ -539,7 +539,7 @@ impl Tracker {
         }
         self.missed += self.closed[before..].iter().map(|t| t.counts.missed_bytes).sum::<u64>();
         self.closed_bytes += self.closed[before..].iter().map(bytes).sum::<usize>();
-        let most = self.options.most_tracks;
+        let most = self.options.max_tracks;
         if self.closed.len() > most.saturating_add(most / 4) {
             self.drop_smallest();
         }
@@ -547,7 +547,7 @@ impl Tracker {
 
     /// Keeps the tracks with the most payload.
     fn drop_smallest(&mut self) {
-        let most = self.options.most_tracks;
+        let most = self.options.max_tracks;
         if self.closed.len() > most {
             let rank = |t: &Track| (std::cmp::Reverse(t.counts.payload_bytes), t.connection, t.opened);
             self.closed.select_nth_unstable_by_key(most, rank);

@@ -63,7 +63,7 @@ fn path_of_capture(file: &Path, shows_progress: bool) -> Result<CheckedPath, Cli
     let reader = CaptureReader::open(file).map_err(|e| CliProblem::usage(e.to_string()))?;
     let mut bar = Bar::new(shows_progress);
     let progress = &mut |done, all| bar.bytes(done, all);
-    let all = track::track_datagrams_too(reader, TrackerOptions::default(), None, progress);
+    let all = track::track_capture_with_udp(reader, TrackerOptions::default(), None, progress);
     bar.clear();
     let info = diagnosis::capture_info(all.file, &all.totals);
     let d = diagnosis::diagnose_tracks(all.tracks, info);

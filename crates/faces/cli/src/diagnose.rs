@@ -15,7 +15,7 @@ use app::diagnose::{CaptureSource, diagnosed, joined};
 use app::output::write_file;
 use app::tables::{FLOW_DIAGNOSES, PACKETS, write_flow_diagnoses};
 use capture::CaptureReader;
-use report::diagnosis::{MOST_ROWS, Rows, page, text};
+use report::diagnosis::{MAX_ROWS, Rows, page, text};
 use result::Diagnosis;
 use std::fs;
 use std::io::{self, Write};
@@ -111,7 +111,7 @@ type Keeping = (Arc<Mutex<KeptPackets>>, Option<Box<dyn PacketRecorder>>);
 /// Prepares to keep the packets of `path` that the requested files need; `out` is the folder of --out.
 pub fn keeping(args: &DiagnoseArgs, path: &Path, out: Option<&Path>) -> Result<Keeping, CliProblem> {
     let kept = Arc::new(Mutex::new(KeptPackets {
-        rows: args.report.is_some().then(|| Rows::new(PLOTTED_FLOWS, &args.flow, MOST_ROWS)),
+        rows: args.report.is_some().then(|| Rows::new(PLOTTED_FLOWS, &args.flow, MAX_ROWS)),
         packets: out.map(|dir| PacketTap::create(dir, path)).transpose()?,
     }));
     let keeps_packets = args.report.is_some() || out.is_some();

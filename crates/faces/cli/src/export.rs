@@ -6,7 +6,7 @@ use crate::load::load;
 use crate::problem::CliProblem;
 use app::output::write_new;
 use import::{ExportFate, Exported};
-use scenario::AskedScenario;
+use scenario::ScenarioRequest;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 pub fn export(args: &ExportArgs) -> Result<ExitCode, CliProblem> {
     let loaded = load(&args.scenario, &args.set, args.variant.as_slice(), false)?;
     let requested =
-        AskedScenario { file: &loaded.name, text: &loaded.text, sets: &args.set, ..AskedScenario::default() };
+        ScenarioRequest { file: &loaded.name, text: &loaded.text, sets: &args.set, ..ScenarioRequest::default() };
     let mut others = requested.variant_names().map_err(|e| CliProblem::scenario(Box::new(e)))?;
     others.retain(|name| *name != loaded.experiment.variants[0].name);
     let exported = match args.format {

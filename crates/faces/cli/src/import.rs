@@ -2,7 +2,7 @@
 
 use crate::args::ImportArgs;
 use crate::escape::{self, eprint_escaped};
-use crate::load::read_beside;
+use crate::load::read_scenario_file;
 use crate::problem::CliProblem;
 use crate::regular;
 use app::output::write_new;
@@ -27,7 +27,7 @@ pub fn import(args: &ImportArgs) -> Result<ExitCode, CliProblem> {
         text: &text,
         own_name: own_name.as_deref(),
         values: &args.define,
-        beside: &|file| read_beside(&folder, file, false),
+        beside: &|file| read_scenario_file(&folder, file, false),
     };
     let failed = |e: import::ImportError| {
         CliProblem::usage(format!("{}: {}", escape::value(&name), escape::value(&e.to_string())))
@@ -60,7 +60,7 @@ fn read(path: &Path) -> Result<(String, String), CliProblem> {
     }
     let name = path.display().to_string();
     // `regular` refuses symbolic links; a link to a configuration is fine here.
-    let whole = fs::canonicalize(path).and_then(|whole| regular::read_most(&whole, max));
+    let whole = fs::canonicalize(path).and_then(|whole| regular::read_limited(&whole, max));
     let bytes = whole.map_err(|e| CliProblem::io(name.clone(), e))?;
     Ok((name, String::from_utf8_lossy(&bytes).into_owned()))
 }

@@ -96,7 +96,7 @@ fn step(text: &str) -> Result<Step, CliProblem> {
 
 /// Lists the mechanisms that confine programs of a scenario on this machine.
 #[cfg(target_os = "linux")]
-fn guards(g: &::lab::Guards) -> String {
+fn guards(g: &::lab::SandboxSupport) -> String {
     let seccomp = if g.seccomp { "seccomp" } else { "no seccomp on this kernel" };
     let landlock = match g.landlock {
         0 => "no Landlock on this kernel".into(),

@@ -5,7 +5,7 @@ use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
 use std::path::Path;
 
-pub use app::load::{ReadScenario, ScenarioSource, Source, read_beside};
+pub use app::load::{ReadScenario, ScenarioSource, Source, read_scenario_file};
 
 /// Calls [`ScenarioSource::read`], and prints a notice if that is a built-in example.
 pub fn source(path: &Path) -> Result<ScenarioSource, CliProblem> {

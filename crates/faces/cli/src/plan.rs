@@ -8,7 +8,7 @@ use crate::load::load;
 use crate::problem::CliProblem;
 use crate::progress::{RunsBar, terminal};
 use ::fit::FitError;
-use advise::{Plan, PlanError, PlanWish};
+use advise::{Plan, PlanError, PlanOptions};
 use app::fit::is_observed;
 use app::output::write_file;
 use app::plan::Planned;
@@ -25,7 +25,7 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
         },
         false => from_scenario(args)?,
     };
-    let wish = PlanWish {
+    let wish = PlanOptions {
         objective: args.objective.unwrap_or(planned.goal),
         only: args.only.clone(),
         keep: args.keep.clone(),
@@ -73,7 +73,7 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
 use crate::prove::prove;
 
 #[cfg(not(target_os = "linux"))]
-fn prove(_: &scenario::Scenario, _: &mut advise::MadePlan, _: usize) -> Result<(), CliProblem> {
+fn prove(_: &scenario::Scenario, _: &mut advise::FinishedPlan, _: usize) -> Result<(), CliProblem> {
     Err(CliProblem::Lab(Box::new(lab::LabError)))
 }
 

@@ -3,7 +3,7 @@
 
 use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
-use advise::{CureOption, CureProof, Lever, MadePlan};
+use advise::{CureOption, CureProof, Lever, FinishedPlan};
 use lab::{LabError, LabOptions, LabScript};
 use result::{LinuxSetting, Outcome, Platform, VariantResult};
 use scenario::Scenario;
@@ -40,7 +40,7 @@ const MAX_PROXY_LINES: usize = 4;
 
 /// Measures the scenario as it is and the first `count` finalists that this kernel supports, and adds the
 /// results to the plan.
-pub fn prove(scenario: &Scenario, made: &mut MadePlan, count: usize) -> Result<(), CliProblem> {
+pub fn prove(scenario: &Scenario, made: &mut FinishedPlan, count: usize) -> Result<(), CliProblem> {
     let base = shortened(scenario);
     let now = measure(&KernelCure::none(&base))?;
     let now = now.map_err(|why| CliProblem::usage(format!("--prove: {why}")))?;

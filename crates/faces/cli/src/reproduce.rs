@@ -4,16 +4,16 @@ use crate::args::ReproduceArgs;
 use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
-use crate::load::read_beside;
+use crate::load::read_scenario_file;
 use crate::problem::CliProblem;
 use crate::progress::{RunsBar, terminal};
 use crate::regular;
 use app::examples;
 use app::output::write_file;
-use app::reproduce::{PlayError, PlayWish, Reproduction, STUDIES, Selection, Study};
+use app::reproduce::{ReproduceError, ReproduceOptions, Reproduction, STUDIES, Selection, Study};
 use experiment::Progress;
 use result::Clock;
-use scenario::{AskedScenario, RefusalCause};
+use scenario::{ScenarioRequest, RefusalCause};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -36,7 +36,7 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode, CliProblem> {
         refuse_programs(&selected.studies, &source)?;
     }
     let wish =
-        PlayWish { clocks: args.on.each().to_vec(), threads: args.jobs, most_repeats: args.most_repeats };
+        ReproduceOptions { clocks: args.on.each().to_vec(), threads: args.jobs, most_repeats: args.most_repeats };
     lab::catch_interrupts();
     let mut bar = RunsBar::new(!args.no_progress);
     let mut progress = |p: &Progress| bar.watch(p);
@@ -44,12 +44,12 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode, CliProblem> {
     bar.clear();
     let made = match made {
         Ok(made) => made,
-        Err(PlayError::Stopped) => {
+        Err(ReproduceError::Stopped) => {
             let signal = lab::interrupted().unwrap_or(2);
             return Ok(ExitCode::from(128 + signal as u8));
         }
-        Err(PlayError::Scenario(e)) => return Err(CliProblem::scenario(e)),
-        Err(PlayError::Missing(what)) => return Err(CliProblem::usage(what)),
+        Err(ReproduceError::Scenario(e)) => return Err(CliProblem::scenario(e)),
+        Err(ReproduceError::Missing(what)) => return Err(CliProblem::usage(what)),
     };
     finish(args, &made)
 }
@@ -60,7 +60,7 @@ fn saved(files: &[PathBuf]) -> Result<Reproduction, CliProblem> {
     for file in files {
         let name = file.display().to_string();
         let text =
-            regular::read_text_most(file, MAX_JSON_BYTES).map_err(|e| CliProblem::io(name.clone(), e))?;
+            regular::read_text_limited(file, MAX_JSON_BYTES).map_err(|e| CliProblem::io(name.clone(), e))?;
         all.push(app::reproduce::read_json(&text).map_err(|why| CliProblem::result(name, why))?);
     }
     app::reproduce::joined(all).map_err(|why| CliProblem::usage(format!("--from: {why}")))
@@ -106,7 +106,7 @@ fn select(argument: Option<&str>) -> Result<SelectedStudies, CliProblem> {
         Some(file) => {
             let path = Path::new(file);
             let text =
-                regular::read_text_most(path, MAX_STUDY_BYTES).map_err(|e| CliProblem::io(file.into(), e))?;
+                regular::read_text_limited(path, MAX_STUDY_BYTES).map_err(|e| CliProblem::io(file.into(), e))?;
             let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
             let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
             (read(&name, file, &text)?, argument[file.len()..].strip_prefix('/'), Some(folder))
@@ -144,7 +144,7 @@ fn read(name: &str, file: &str, text: &str) -> Result<Study, CliProblem> {
 /// Returns the text of a scenario: a file next to the study's file, else a built-in example.
 fn text_of(folder: Option<&Path>, name: &str) -> Result<String, String> {
     let name = name.strip_suffix(".toml").unwrap_or(name);
-    let sibling = folder.map(|folder| read_beside(folder, &format!("{name}.toml"), false));
+    let sibling = folder.map(|folder| read_scenario_file(folder, &format!("{name}.toml"), false));
     match (sibling, examples::find(name)) {
         (Some(Ok(text)), _) => Ok(text),
         (_, Some(example)) => Ok(example.text.into()),
@@ -166,7 +166,7 @@ fn refuse_programs(
             let sets = table.overrides_of(row);
             let variants = row.variant.as_slice();
             let requested =
-                AskedScenario { file: name, text: &text, sets: &sets, variants, ..AskedScenario::default() };
+                ScenarioRequest { file: name, text: &text, sets: &sets, variants, ..ScenarioRequest::default() };
             let lines = requested.programs().map_err(|e| CliProblem::scenario(Box::new(e)))?;
             if let Some(line) = lines.first() {
                 let why = format!(

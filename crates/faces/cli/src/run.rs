@@ -19,7 +19,7 @@ use app::folder::ResultFolder;
 use app::names::default_folder;
 use app::output::Results;
 use app::provenance::Provenance;
-use app::summary::{SummaryWish, run_summary};
+use app::summary::{SummaryOptions, run_summary};
 use app::tables::Sampled;
 use experiment::VariantOutcomes;
 use report::{Bands, PlottedSeries, Shown, Style};
@@ -72,7 +72,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     }
     let printed = warnings.len();
     let mut run =
-        run_summary(SummaryWish::of(&experiment, &work.order), &outcomes, warnings, missing.is_some());
+        run_summary(SummaryOptions::of(&experiment, &work.order), &outcomes, warnings, missing.is_some());
     run.warnings[printed..].iter().for_each(|untrusted| eprint_escaped!("warning: {untrusted}\n"));
     run.expectations = expect::hold(&expected, &run);
     if run.variants.is_empty() {

@@ -12,7 +12,7 @@ use track::{PacketRecorder, PacketRow, TrackerOptions};
 /// The number of flows that are plotted, as in `longfat diagnose`: as many as have distinct colours.
 const PLOTTED_FLOWS: usize = 8;
 /// Packets kept for the curves, about 6 MB: a quarter of those of a page of the command line.
-const MAX_ROWS: usize = report::diagnosis::MOST_ROWS / 4;
+const MAX_ROWS: usize = report::diagnosis::MAX_ROWS / 4;
 
 /// The recorder of packets. The reader owns the recorder, so the rows are shared.
 struct SharedRows(Arc<Mutex<Rows>>);
@@ -30,7 +30,7 @@ pub(crate) fn diagnose(name: &str, file: Box<dyn Read + Send>) -> Result<Vec<Vec
     let reader = CaptureReader::from_reader(file, name).map_err(|e| Refusal::plain(e.to_string()))?;
     let rows = Arc::new(Mutex::new(Rows::new(PLOTTED_FLOWS, &[], MAX_ROWS)));
     let recorder = Box::new(SharedRows(rows.clone()));
-    let all = track::track_datagrams_too(reader, TrackerOptions::default(), Some(recorder), &mut |_, _| ());
+    let all = track::track_capture_with_udp(reader, TrackerOptions::default(), Some(recorder), &mut |_, _| ());
     let info = capture_info(all.file, &all.totals);
     let (udp_flows, left) = diagnose_udp(&all.udp, &info);
     let mut d = diagnose_tracks(all.tracks, info);

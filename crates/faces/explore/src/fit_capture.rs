@@ -46,7 +46,7 @@ pub(crate) fn fit_capture(
 ) -> Result<Vec<Vec<u8>>, Refusal> {
     let reader =
         CaptureReader::from_reader(file, &request.file).map_err(|e| Refusal::plain(e.to_string()))?;
-    let all = track::track_datagrams_too(reader, TrackerOptions::default(), None, &mut |_, _| ());
+    let all = track::track_capture_with_udp(reader, TrackerOptions::default(), None, &mut |_, _| ());
     let facts = fit::facts(&all.tracks);
     let diagnosis = diagnose_tracks(all.tracks, capture_info(all.file, &all.totals));
     let seen = ObservedPath::of(&diagnosis, &facts).map_err(|e| refused(&e))?;

@@ -1,7 +1,7 @@
 //! The questions of a page, and the refusals.
 
 use result::Run;
-use scenario::{AskedScenario, DocumentError, Experiment};
+use scenario::{ScenarioRequest, DocumentError, Experiment};
 use serde::{Deserialize, Serialize};
 
 /// A question of a page.
@@ -138,15 +138,15 @@ impl ScenarioText {
         let chosen = self.variant.as_ref().or(names.first());
         let chosen: Vec<String> = chosen.into_iter().cloned().collect();
         experiment::known_variants(&names, &chosen).map_err(|e| Refusal::plain(e.to_string()))?;
-        Ok(AskedScenario { variants: &chosen, ..self.to_parse() }.parse_alone()?)
+        Ok(ScenarioRequest { variants: &chosen, ..self.to_parse() }.parse_without_files()?)
     }
 
     /// Parses all variants; only the requested one if the overrides do not fit all of them.
     pub(crate) fn all(&self) -> Result<Experiment, Refusal> {
-        self.to_parse().parse_alone().or_else(|_| self.chosen())
+        self.to_parse().parse_without_files().or_else(|_| self.chosen())
     }
 
-    fn to_parse(&self) -> AskedScenario<'_> {
-        AskedScenario { file: &self.file, text: &self.text, sets: &self.sets, ..AskedScenario::default() }
+    fn to_parse(&self) -> ScenarioRequest<'_> {
+        ScenarioRequest { file: &self.file, text: &self.text, sets: &self.sets, ..ScenarioRequest::default() }
     }
 }

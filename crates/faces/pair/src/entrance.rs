@@ -1,6 +1,6 @@
 //! Listeners, and clients that have no stream yet.
 
-use proxy::{ClientPlace, FirstStep, NameRoutes, PairListenerConfig, first_step, lets_in, plain};
+use proxy::{ClientSlot, FirstBytes, NameRoutes, PairListenerConfig, classify_first_bytes, allows_address, plain};
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -41,7 +41,7 @@ pub struct WaitingClient {
     /// When waiting for its first bytes, and then for its peer, ends.
     pub deadline: Instant,
     /// The place of this connection, if the listener limits connections per client.
-    pub place: Option<ClientPlace>,
+    pub place: Option<ClientSlot>,
     /// Whether a PROXY header is still to come.
     pub awaits_header: bool,
     /// Whether the client has ended its direction of the connection.
@@ -76,7 +76,7 @@ impl Entrance {
 
     /// Whether clients from this address are allowed.
     pub fn is_allowed(&self, from: SocketAddr) -> bool {
-        lets_in(&self.config.allow, from.ip())
+        allows_address(&self.config.allow, from.ip())
     }
 
     /// How long to wait for a client's first bytes.
@@ -140,26 +140,26 @@ impl WaitingClient {
     }
 
     /// Evaluates a client's first bytes. A PROXY header is consumed.
-    pub fn read_first_bytes(&mut self, buffer: &mut [u8]) -> FirstStep {
+    pub fn read_first_bytes(&mut self, buffer: &mut [u8]) -> FirstBytes {
         let wants_name = !self.entrance.routes.is_empty();
         if !self.awaits_header && !wants_name {
-            return FirstStep::Route(None);
+            return FirstBytes::Route(None);
         }
         let n = match self.tcp.peek(buffer) {
             Ok(n) => n,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return FirstStep::Wait,
-            Err(_) => return FirstStep::Refuse,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return FirstBytes::Wait,
+            Err(_) => return FirstBytes::Refuse,
         };
         // Either the stream has ended, or there is no room for more of it.
         let is_all = self.ends || n == buffer.len() || n == 0;
-        let step = first_step(&buffer[..n], is_all, self.awaits_header, wants_name);
-        if let FirstStep::Header(length, between) = step {
+        let step = classify_first_bytes(&buffer[..n], is_all, self.awaits_header, wants_name);
+        if let FirstBytes::Header(length, between) = step {
             self.awaits_header = false;
             if let Some((from, to)) = between {
                 (self.client, self.destination) = (plain(from), Some(plain(to)));
             }
             if self.tcp.read_exact(&mut buffer[..length]).is_err() {
-                return FirstStep::Refuse;
+                return FirstBytes::Refuse;
             }
         }
         step

@@ -25,7 +25,7 @@ use linux::epoll::{EventQueue, EventWatch, Readiness, take_wakes};
 use linux::schedule::exact_timers;
 use noq_proto::crypto::rustls::QuicServerConfig;
 use noq_proto::{ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, FourTuple, ServerConfig, VarInt};
-use proxy::{ClientPlaces, PairBoard, PairConfig};
+use proxy::{ClientSlots, PairStatus, PairConfig};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -92,7 +92,7 @@ pub struct PairLoop {
     pub(crate) clients: HashMap<(u64, SocketAddr), u64>,
     pub(crate) waiting: WaitingClients,
     /// Connections per client, for listeners that limit them.
-    pub(crate) places: Arc<ClientPlaces>,
+    pub(crate) places: Arc<ClientSlots>,
     pub(crate) listening: HashMap<u64, Listening>,
     pub(crate) dialer: Dialer,
     pub(crate) pending: PendingStreams,
@@ -107,7 +107,7 @@ pub struct PairLoop {
     waker: Arc<OwnedFd>,
     log: PairLog,
     changes: Receiver<PairChange>,
-    pub(crate) board: PairBoard,
+    pub(crate) board: PairStatus,
     next: u64,
     last_sweep: Instant,
     answer: Vec<u8>,
@@ -158,7 +158,7 @@ impl PairLoop {
             waker,
             log,
             changes,
-            board: PairBoard::default(),
+            board: PairStatus::default(),
             next: QUIC + 1,
             last_sweep: now,
             answer: Vec::new(),

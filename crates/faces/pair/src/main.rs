@@ -143,7 +143,7 @@ mod linux {
             let bound = Pair::bind(settings, log.sink()).map_err(|e| e.to_string())?;
             // Switches to the configured user; no thread may be running before that.
             let proxy = match config.listeners.is_empty() && config.status.is_none() {
-                true => proxy::become_configured(config).map(|()| None),
+                true => proxy::switch_to_configured_user(config).map(|()| None),
                 false => Proxy::start(config, activated, log.sink()).map(Some),
             };
             let proxy = proxy.map_err(|e| e.to_string())?;

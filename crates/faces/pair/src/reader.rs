@@ -7,7 +7,7 @@
 //!
 //! Data after a gap is kept until the gap is filled. A client that does not read gets no more than the
 //! stream's window. A peer that leaves a gap open, which RFC 9002 does not allow, is disconnected at
-//! [`MOST_HELD`].
+//! [`MAX_HELD`].
 
 use bytes::Bytes;
 use noq_proto::{Connection, ReadError, StreamId};
@@ -18,7 +18,7 @@ use std::io;
 pub const READ: usize = 64 << 10;
 /// The most bytes kept behind a gap of one stream: twice what a peer keeps until it is acknowledged
 /// (`SEND_WINDOW`).
-const MOST_HELD: usize = 32 << 20;
+const MAX_HELD: usize = 32 << 20;
 
 /// The result of reading a stream.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl StreamReader {
             if let Some(bytes) = self.order.pop() {
                 break Ok(StreamRead::Bytes(bytes));
             }
-            if self.order.held > MOST_HELD {
+            if self.order.held > MAX_HELD {
                 break Err(io::ErrorKind::OutOfMemory.into());
             }
         };

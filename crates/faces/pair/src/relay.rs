@@ -8,7 +8,7 @@ use crate::reader::{StreamRead, StreamReader};
 use bytes::Bytes;
 use linux::socket::reset_on_close;
 use noq_proto::{Connection, ConnectionHandle, StreamId, VarInt, WriteError};
-use proxy::ClientPlace;
+use proxy::ClientSlot;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
@@ -61,7 +61,7 @@ pub struct StreamRelay {
     /// The listener; `None` at the server's side, which does not end idle connections.
     pub entrance: Option<Arc<Entrance>>,
     /// The place of this connection, if the listener limits connections per client.
-    pub place: Option<ClientPlace>,
+    pub place: Option<ClientSlot>,
     pub last_moved: Instant,
     up: Vec<u8>,
     up_at: usize,

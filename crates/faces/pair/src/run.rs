@@ -5,7 +5,7 @@ use crate::event_loop::{PairEnding, PairLog, PairLoop};
 use crate::keys::PrivateKey;
 use crate::reload::{BoundEntrance, PairChange};
 use linux::epoll::{wake, wake_counter};
-use proxy::{PairBoard, PairConfig};
+use proxy::{PairStatus, PairConfig};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ struct PairEnd {
     quic: SocketAddr,
     bound: Vec<BoundEntrance>,
     changes: Sender<PairChange>,
-    board: PairBoard,
+    board: PairStatus,
 }
 
 /// An end that is bound but not started. None of its threads run, so the process can still switch users.
@@ -83,7 +83,7 @@ impl Pair {
     }
 
     /// The board on which it publishes the state of its links, five times per second.
-    pub fn board(&self) -> PairBoard {
+    pub fn board(&self) -> PairStatus {
         self.end.board.clone()
     }
 

@@ -1,7 +1,7 @@
 //! The runs that an experiment needs: clocks × variants × repeats × (for `one_at_a_time`) flows.
 
 use result::Clock;
-use scenario::{Experiment, Unrest, Variant};
+use scenario::{Experiment, HostJitter, Variant};
 use std::num::NonZeroUsize;
 
 /// How to run an experiment. The default is once, in virtual time, on all cores.
@@ -76,9 +76,9 @@ impl Order {
     /// only by chance.
     fn has_host_jitter(&self, variant: &Variant) -> bool {
         match variant.scenario.unrest {
-            Unrest::Repeats => self.repeats > 1,
-            Unrest::Always => true,
-            Unrest::Never => false,
+            HostJitter::Repeats => self.repeats > 1,
+            HostJitter::Always => true,
+            HostJitter::Never => false,
         }
     }
 

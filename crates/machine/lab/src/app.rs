@@ -7,7 +7,7 @@
 use crate::plan::PlannedFlow;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
-use transport::{App, Ask, Asker};
+use transport::{App, Ask, Requester};
 use units::{Span, Time};
 
 /// Bytes of an unlimited transfer: more than any run sends.
@@ -81,7 +81,7 @@ impl Client {
 
 /// The end of a flow that sends requests.
 pub struct RequestingApp {
-    pub asker: Asker,
+    pub asker: Requester,
     /// Requests that have not been written yet.
     pub asks: VecDeque<Ask>,
     /// The flow's connections, once opened, as indices into the host's list.
@@ -93,6 +93,6 @@ impl RequestingApp {
     pub fn for_flow(flow: &PlannedFlow) -> Option<RequestingApp> {
         let asking = flow.asking()?;
         let connections = vec![None; asking.connections as usize];
-        Some(RequestingApp { asker: Asker::new(asking), asks: VecDeque::new(), connections })
+        Some(RequestingApp { asker: Requester::new(asking), asks: VecDeque::new(), connections })
     }
 }

@@ -53,7 +53,7 @@ impl DatagramSource {
         socket.connect(SocketAddr::new(to, leg.port)).map_err(failed())?;
         let stream = Stream::new(seed, &format!("flow.{}", flow.name));
         let source = UdpSource::new(pattern, flow.start, stream);
-        flow.meter().count_apart(chains::due(&source, faults));
+        flow.meter().count_separately(chains::due(&source, faults));
         Ok(DatagramSource { socket, flow: leg.flow, source, due: Vec::new() })
     }
 
@@ -177,7 +177,7 @@ impl PlannedFlow {
             return (None, Vec::new());
         }
         let (meter, sent) = (self.meter(), self.sent.load(Relaxed));
-        (meter.summary(sent), meter.lost_apart(sent))
+        (meter.summary(sent), meter.lost_separately(sent))
     }
 
     fn has_sequence_numbers(&self) -> bool {

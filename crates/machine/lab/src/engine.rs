@@ -53,7 +53,7 @@ const MAX_SLEEP: Duration = Duration::from_millis(50);
 
 /// One direction of a link, between two devices.
 struct EngineDirection<'a> {
-    path: chains::LinkWay<Wire>,
+    path: chains::LinkDirection<Wire>,
     /// Index of its first element among those of all directions.
     first_element: usize,
     /// The devices that its packets are read from and written to.
@@ -227,7 +227,7 @@ impl<'a> Engine<'a> {
     /// Forwards packets until the end, or until `stop` is set. `threads` are the threads that send and
     /// receive.
     pub fn run(mut self, stop: &AtomicBool, threads: &TrafficThreads) -> io::Result<EngineReport> {
-        self.timing.real_time = schedule::be_punctual(Some(REAL_TIME_PRIORITY));
+        self.timing.real_time = schedule::set_precise_scheduling(Some(REAL_TIME_PRIORITY));
         let mut placement = CpuPlacement::new(threads, self.timing.real_time);
         let mut windows = self.windows;
         let (cpu, started) = (clock::thread_cpu(), clock::monotonic());

@@ -67,7 +67,7 @@ enum Owner {
     /// A leg whose connection is to be opened.
     Leg(usize),
     /// A flow whose think time is over and that sends its next request.
-    Asker(usize),
+    Requester(usize),
 }
 
 impl Owner {
@@ -78,7 +78,7 @@ impl Owner {
             Owner::Sink(i) => (2, i),
             Owner::Source(i) => (3, i),
             Owner::Leg(i) => (4, i),
-            Owner::Asker(i) => (5, i),
+            Owner::Requester(i) => (5, i),
         };
         kind << 32 | i as u64
     }
@@ -90,7 +90,7 @@ impl Owner {
             2 => Owner::Sink(i),
             3 => Owner::Source(i),
             4 => Owner::Leg(i),
-            _ => Owner::Asker(i),
+            _ => Owner::Requester(i),
         }
     }
 }
@@ -246,7 +246,7 @@ impl<'a> LabHost<'a> {
 
     /// Runs the traffic until the scenario's end, or until `stop` is set.
     pub fn run(mut self, stop: &AtomicBool) -> Result<HostReport, LabError> {
-        schedule::be_punctual(None);
+        schedule::set_precise_scheduling(None);
         std::thread::sleep(self.clock.until(Time::ZERO));
         let mut events: Vec<Readiness> = Vec::new();
         while !stop.load(Relaxed) {
@@ -278,7 +278,7 @@ impl<'a> LabHost<'a> {
                         let s = &self.sources[i];
                         s.handle_answers(&self.plan.flows[s.flow], self.clock);
                     }
-                    Owner::Leg(_) | Owner::Asker(_) => {}
+                    Owner::Leg(_) | Owner::Requester(_) => {}
                 }
             }
         }
@@ -322,7 +322,7 @@ impl<'a> LabHost<'a> {
                         self.write(i);
                     }
                 }
-                Owner::Asker(flow) => self.ask(flow, |asking| {
+                Owner::Requester(flow) => self.ask(flow, |asking| {
                     if asking.asker.next_wake().is_some_and(|t| t <= due) {
                         asking.asker.handle_wake(due, &mut asking.asks);
                     }
@@ -339,7 +339,7 @@ impl<'a> LabHost<'a> {
         act(asking);
         let planned = &self.plan.flows[flow];
         if let Some(t) = asking.asker.next_wake().filter(|_| before.is_none()) {
-            self.timers.push(Reverse((t, Owner::Asker(flow))));
+            self.timers.push(Reverse((t, Owner::Requester(flow))));
         }
         if let Some(t) = asking.asker.finished {
             PlannedFlow::set_once(&planned.finished, t);
@@ -442,7 +442,7 @@ impl<'a> LabHost<'a> {
             if leg.first {
                 PlannedFlow::set_once(&flow.established, self.clock.now());
                 let connection = leg.connection;
-                self.ask(leg.flow, |asking| asking.asker.handle_up(connection, &mut asking.asks));
+                self.ask(leg.flow, |asking| asking.asker.handle_established(connection, &mut asking.asks));
             }
         }
         if read {

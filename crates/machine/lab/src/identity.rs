@@ -182,7 +182,7 @@ impl Identity {
 
 /// Restrictions on programs that this machine supports besides their user, namespaces and mounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guards {
+pub struct SandboxSupport {
     /// Whether system calls can be filtered (seccomp).
     pub seccomp: bool,
     /// Landlock ABI version; 0: not supported. Version 3 and later restricts all writes to folders, version 6
@@ -193,12 +193,12 @@ pub struct Guards {
 }
 
 /// Detects the restrictions that this machine supports.
-pub fn guards() -> Guards {
+pub fn guards() -> SandboxSupport {
     let identity = Identity::resolve(None).ok().filter(|identity| identity.is_default);
     let refusal = identity.zip(std::env::current_dir().ok()).and_then(|(identity, folder)| {
         identity.grants(Author::User, &folder, &[]).err().map(|e| format!("{}: {}", e.path.display(), e.why))
     });
-    Guards { seccomp: crate::launch::seccomp::filters_calls(), landlock: landlock_version(), folder: refusal }
+    SandboxSupport { seccomp: crate::launch::seccomp::filters_calls(), landlock: landlock_version(), folder: refusal }
 }
 
 /// A folder that cannot be granted to another user.

@@ -76,7 +76,7 @@ mod wire;
 
 pub use app::WRITE_INTERVAL;
 pub use error::LabError;
-pub use identity::{Guards, guards};
+pub use identity::{SandboxSupport, guards};
 pub use linux::interrupt::{catch_interrupts, interrupted};
 pub use linux::sock_diag::sockets_by_control;
 pub use packages::install_command;

@@ -88,7 +88,7 @@ fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Lab
         ));
     }
     settings(name, stack, send_buffer(scenario, host), hops, scenario.hosts[host].forward)?;
-    ipv6(name, scenario.speaks_ipv6(), scenario.hosts[host].forward)?;
+    ipv6(name, scenario.has_ipv6(), scenario.hosts[host].forward)?;
     let netlink = Netlink::new().map_err(failed("rtnetlink"))?;
     let segments = if stack.tso == Some(false) { 1 } else { 0 };
     let loopback = netlink.index("lo").map_err(failed("finding lo"))?;
@@ -104,7 +104,7 @@ fn make_host(scenario: &Scenario, host: usize) -> Result<(OwnedFd, Devices), Lab
         netlink
             .configure(index, mtu(scenario, host, i), TUN_QUEUE, segments)
             .map_err(failed("its TUN device"))?;
-        if scenario.is_whole_network() {
+        if scenario.needs_link_addresses() {
             let [here, there] = [side, 1 - side].map(|side| scenario.link_address(i, side, false));
             netlink.point_to_point(index, here, there).map_err(failed("its TUN device's address"))?;
         }

@@ -9,7 +9,7 @@ use scenario::{Scenario, Tool};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use transport::{Answerer, App, Asker, Asking, DatagramPattern};
+use transport::{Responder, App, Requester, RequestPattern, DatagramPattern};
 use units::{Rate, Span, Time};
 
 /// Port of the first leg; each leg and datagram flow listens on its own port.
@@ -85,9 +85,9 @@ pub struct PlannedFlow {
     pub finished: AtomicU64,
     /// The responding end. The requesting end passes it the requests directly, because both are in one
     /// process.
-    pub answerer: Mutex<Option<Answerer>>,
+    pub answerer: Mutex<Option<Responder>>,
     /// The requesting end, after the run.
-    pub asker: Mutex<Option<Asker>>,
+    pub asker: Mutex<Option<Requester>>,
     pub sent: AtomicU64,
     pub retransmitted: AtomicU64,
     pub timeouts: AtomicU64,
@@ -116,7 +116,7 @@ impl PlannedFlow {
         self.tool.is_none() && self.app.answers()
     }
     /// Returns the pattern of its requests, if it sends any.
-    pub fn asking(&self) -> Option<Asking> {
+    pub fn asking(&self) -> Option<RequestPattern> {
         self.app.asking().filter(|_| self.tool.is_none())
     }
     /// Whether iperf3 generates its traffic, also with a user's own command line.
@@ -286,7 +286,7 @@ impl FlowPlan {
             total: AtomicU64::new(NEVER),
             established: AtomicU64::new(NEVER),
             finished: AtomicU64::new(NEVER),
-            answerer: Mutex::new(asking.map(Answerer::new)),
+            answerer: Mutex::new(asking.map(Responder::new)),
             asker: Mutex::new(None),
             sent: AtomicU64::new(0),
             retransmitted: AtomicU64::new(0),

@@ -153,7 +153,7 @@ impl<'a> Relays<'a> {
         let config = command::proxy_config(self.scenario, self.plan, legs);
         let (threads, notices, name) = (self.threads.clone(), self.notices.clone(), relay.name.clone());
         let settle = move |_: usize| {
-            schedule::be_punctual(None);
+            schedule::set_precise_scheduling(None);
             threads.lock().unwrap_or_else(PoisonError::into_inner).push(schedule::thread_id());
         };
         let log = move |entry: serde_json::Map<String, serde_json::Value>| {
@@ -236,7 +236,7 @@ impl<'a> Relays<'a> {
         let end = Time::ZERO + self.scenario.duration;
         let own_threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         own_threads.iter().for_each(|&thread| threads.register(thread));
-        schedule::be_punctual(None);
+        schedule::set_precise_scheduling(None);
         thread::sleep(clock.until(Time::ZERO));
         let failed = LabError::system("sock_diag");
         let done = self.read_until(clock, end, stop, failures);

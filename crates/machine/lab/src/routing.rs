@@ -39,7 +39,7 @@ pub fn rules(scenario: &Scenario, host: usize, netlink: &Netlink) -> io::Result<
         debug_assert!(l.between.contains(&host));
         let table = table(scenario, host, scenario.customer_of_link(link));
         if table != MAIN_TABLE {
-            netlink.rule(&outgoing(scenario, host, link), table, scenario.speaks_ipv6())?;
+            netlink.rule(&outgoing(scenario, host, link), table, scenario.has_ipv6())?;
         }
     }
     Ok(())
@@ -67,7 +67,7 @@ pub fn source_address(scenario: &Scenario, host: usize, to: Prefix) -> Option<Ip
 /// small for it: the device refuses IPv6, and no flow uses it.
 pub fn routes(scenario: &Scenario, host: usize) -> Vec<(Prefix, Hop, u32)> {
     let mut all = all_routes(scenario, host);
-    all.retain(|(to, hop, _)| to.address.is_ipv4() || scenario.takes_ipv6(hop.link));
+    all.retain(|(to, hop, _)| to.address.is_ipv4() || scenario.can_carry_ipv6(hop.link));
     all
 }
 
@@ -79,7 +79,7 @@ fn all_routes(scenario: &Scenario, host: usize) -> Vec<(Prefix, Hop, u32)> {
         let hop = Hop { link: route.link, forward: scenario.links[route.link].between[0] == host };
         let table = table(scenario, host, scenario.customer_of_link(route.link));
         all.push((route.to, hop, table));
-        if route.to == Prefix::ALL && scenario.speaks_ipv6() {
+        if route.to == Prefix::ALL && scenario.has_ipv6() {
             all.push((Prefix { address: Ipv6Addr::UNSPECIFIED.into(), bits: 0 }, hop, table));
         }
     }

@@ -22,7 +22,7 @@ use crate::program::{RunningProgram, commands, require};
 use crate::series;
 use crate::socket_stats::{FlowSockets, SocketMatch};
 use linux::namespace::within;
-use linux::schedule::be_punctual;
+use linux::schedule::set_precise_scheduling;
 use linux::sock_diag::{Diag, Sock};
 use result::FlowSeries;
 use scenario::{Scenario, Tool};
@@ -260,7 +260,7 @@ impl<'a> Tools<'a> {
         let step = self.scenario.sample;
         let mut sample = (!step.is_zero()).then_some(Time::ZERO);
         let mut read_counters = Time::ZERO;
-        be_punctual(None);
+        set_precise_scheduling(None);
         thread::sleep(clock.until(Time::ZERO));
         while !stop.load(Relaxed) {
             let now = clock.now().min(end);

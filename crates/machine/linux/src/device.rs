@@ -123,12 +123,12 @@ pub fn index(device: &str) -> io::Result<u32> {
 
 /// Queries a number from a device's driver (`ETHTOOL_G...` with `ethtool_value`, linux/ethtool.h); `None` if
 /// not supported.
-pub fn ethtool_value(device: &str, command: EthtoolQuestion) -> Option<u32> {
+pub fn ethtool_value(device: &str, command: EthtoolCommand) -> Option<u32> {
     let socket = control_socket().ok()?;
     let mut request = Request::new(device, Value::None)?;
     let mut value: [u32; 2] = [command as u32, 0];
     request.0.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: SIOCETHTOOL follows `ifru_data`. The commands of `EthtoolQuestion` read and write an
+    // SAFETY: SIOCETHTOOL follows `ifru_data`. The commands of `EthtoolCommand` read and write an
     // `ethtool_value` there, which is two 32-bit numbers (`ethtool_get_value`, net/ethtool/ioctl.c); they
     // outlive the call.
     unsafe { request.send(socket.as_fd(), SIOCETHTOOL).ok()? };
@@ -138,7 +138,7 @@ pub fn ethtool_value(device: &str, command: EthtoolQuestion) -> Option<u32> {
 /// Values for [`ethtool_value`] (linux/ethtool.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum EthtoolQuestion {
+pub enum EthtoolCommand {
     /// Whether the device segments TCP (`ETHTOOL_GTSO`).
     SegmentationOffload = 0x1e,
     /// Whether the kernel segments late in software (`ETHTOOL_GGSO`).

@@ -37,7 +37,7 @@ fn keep_only(kept: CapabilitySet) -> io::Result<()> {
 /// Permanently drops all capabilities of the calling thread except those needed to inspect other users'
 /// processes (/proc/PID/fd: CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH), as far as it has them. No program that it
 /// starts gains any.
-pub fn keep_only_looking() -> io::Result<()> {
+pub fn keep_only_inspection_capabilities() -> io::Result<()> {
     let inspecting = CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH;
     let permitted = rustix::thread::capabilities(None)?.permitted;
     keep_only(permitted & inspecting)?;

@@ -12,7 +12,7 @@ pub fn exact_timers() {
 
 /// Sets the finest timers for the calling thread and, if a priority is given, real-time scheduling
 /// (sched_setscheduler(2)). Returns `false` if that was refused.
-pub fn be_punctual(priority: Option<i32>) -> bool {
+pub fn set_precise_scheduling(priority: Option<i32>) -> bool {
     exact_timers();
     let Some(priority) = priority else { return true };
     // SAFETY: all zeros is a value of `sched_param`, which holds numbers only (musl's has more of them than

@@ -157,7 +157,7 @@ impl TcpInfo {
     }
 
     /// Returns [`TcpInfo::min_rtt_us`]; `None` before the first sample, and before Linux 4.6.
-    pub fn least_rtt_us(&self) -> Option<u32> {
+    pub fn reported_min_rtt_us(&self) -> Option<u32> {
         self.if_reported(152, self.min_rtt_us).filter(|rtt| *rtt > 0 && *rtt < u32::MAX)
     }
 
@@ -251,7 +251,7 @@ mod tests {
         let bytes = [1u8; 248];
         let of = |n: usize| {
             let i = TcpInfo::parse(&bytes[..n]);
-            let if_reported = [i.times_us().is_some(), i.notsent().is_some(), i.least_rtt_us().is_some()];
+            let if_reported = [i.times_us().is_some(), i.notsent().is_some(), i.reported_min_rtt_us().is_some()];
             (if_reported, [i.peer_window().is_some(), i.bytes_out().is_some(), i.is_app_limited().is_some()])
         };
         assert_eq!(of(248), ([true; 3], [true; 3]));

@@ -18,7 +18,7 @@ mod session;
 mod sockets;
 
 pub use filter::{LiveFilter, MAX_TERMS};
-pub use linux::privilege::keep_only_looking;
+pub use linux::privilege::keep_only_inspection_capabilities;
 pub use linux::process::terminate;
 pub use session::{LiveAccount, LiveCapture, LiveError, LiveOptions, LiveTarget, PacketSource};
-pub use sockets::{MAX_ENDED_SOCKETS, MOST_SAMPLES, SocketLife};
+pub use sockets::{MAX_ENDED_SOCKETS, MAX_SAMPLES, SocketLife};

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use units::Time;
 
 /// Maximum of samples per socket.
-pub const MOST_SAMPLES: usize = 256;
+pub const MAX_SAMPLES: usize = 256;
 /// Minimum of samples per socket, enough for a start, an end and some between.
 const MIN_SAMPLES: usize = 16;
 /// Maximum of samples of all sockets: some 10 MB.
@@ -107,7 +107,7 @@ impl SocketTable {
     /// Adds a socket's report at `now`. Returns whether the socket is new.
     pub fn update(&mut self, sock: &Sock, now: Time) -> bool {
         let max_samples = (MAX_TOTAL_SAMPLES / (self.open.len() + self.ended.len()).max(1))
-            .clamp(MIN_SAMPLES, MOST_SAMPLES);
+            .clamp(MIN_SAMPLES, MAX_SAMPLES);
         let new = !self.open.contains_key(&sock.cookie);
         let (_, life) = self.open.entry(sock.cookie).or_insert_with(|| (sock.clone(), SocketLife::new(sock)));
         life.add(sock, now, max_samples);
@@ -191,7 +191,7 @@ mod tests {
         assert!(table.record_end(&last, Time::ZERO).is_none(), "it ended");
         let (lives, forgotten) = table.finish();
         let samples = &lives[0].samples;
-        assert!((MOST_SAMPLES / 2..=MOST_SAMPLES).contains(&samples.len()), "{}", samples.len());
+        assert!((MAX_SAMPLES / 2..=MAX_SAMPLES).contains(&samples.len()), "{}", samples.len());
         assert_eq!((samples[0].acked, samples[samples.len() - 1].acked), (0, 10_000));
         assert!(samples.windows(2).all(|s| s[0].at < s[1].at));
         assert_eq!((lives[0].control.as_str(), lives[0].ended, forgotten), ("bbr", true, 0));

@@ -64,7 +64,7 @@ impl IpNetwork {
 }
 
 /// Whether a list of allowed networks contains an address; an empty list allows all.
-pub fn lets_in(networks: &[IpNetwork], address: IpAddr) -> bool {
+pub fn allows_address(networks: &[IpNetwork], address: IpAddr) -> bool {
     networks.is_empty() || networks.iter().any(|network| network.contains(address))
 }
 

@@ -8,22 +8,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Number of connections of each client. A client is an IPv4 address or an IPv6 /64, which is what one host
 /// can use (RFC 4291 section 2.5.1).
 #[derive(Debug, Default)]
-pub struct ClientPlaces(Mutex<HashMap<IpNetwork, u32>>);
+pub struct ClientSlots(Mutex<HashMap<IpNetwork, u32>>);
 
 /// A connection's slot; dropping it frees it.
 #[derive(Debug)]
-pub struct ClientPlace {
-    slots: Arc<ClientPlaces>,
+pub struct ClientSlot {
+    slots: Arc<ClientSlots>,
     client: IpNetwork,
 }
 
-impl ClientPlaces {
+impl ClientSlots {
     fn lock(&self) -> MutexGuard<'_, HashMap<IpNetwork, u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reserves a slot for a client's connection; `None` if the client has reached `limit`.
-    pub fn take(self: &Arc<Self>, address: IpAddr, limit: u32) -> Option<ClientPlace> {
+    pub fn take(self: &Arc<Self>, address: IpAddr, limit: u32) -> Option<ClientSlot> {
         let client = IpNetwork::of(address, if address.is_ipv4() { 32 } else { 64 });
         let mut clients = self.lock();
         let taken = clients.get(&client).copied().unwrap_or_default();
@@ -31,11 +31,11 @@ impl ClientPlaces {
             return None;
         }
         clients.insert(client, taken + 1);
-        Some(ClientPlace { slots: self.clone(), client })
+        Some(ClientSlot { slots: self.clone(), client })
     }
 }
 
-impl Drop for ClientPlace {
+impl Drop for ClientSlot {
     fn drop(&mut self) {
         let mut clients = self.slots.lock();
         match clients.get_mut(&self.client) {
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn slots_are_counted_per_client_and_freed() {
-        let places = Arc::new(ClientPlaces::default());
+        let places = Arc::new(ClientSlots::default());
         let take = |address: &str| places.take(address.parse().expect("an address"), 2);
         let (first, second) = (take("192.0.2.1"), take("192.0.2.1"));
         assert!(first.is_some() && second.is_some() && take("192.0.2.1").is_none());

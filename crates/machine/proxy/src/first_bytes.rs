@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 /// The next step after the first bytes of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FirstStep {
+pub enum FirstBytes {
     /// More bytes are needed.
     Wait,
     /// A complete PROXY header: its length in bytes, and source and destination if it contains them.
@@ -20,21 +20,21 @@ pub enum FirstStep {
 }
 
 /// Parses the first bytes. `is_all`: no more bytes can arrive, or the buffer is full.
-pub fn first_step(bytes: &[u8], is_all: bool, awaits_header: bool, wants_name: bool) -> FirstStep {
+pub fn classify_first_bytes(bytes: &[u8], is_all: bool, awaits_header: bool, wants_name: bool) -> FirstBytes {
     if awaits_header {
         return match read_header(bytes) {
-            Ok(HeaderRead::More) if !is_all => FirstStep::Wait,
-            Ok(HeaderRead::Whole { length, between, .. }) => FirstStep::Header(length, between),
-            _ => FirstStep::Refuse,
+            Ok(HeaderRead::More) if !is_all => FirstBytes::Wait,
+            Ok(HeaderRead::Whole { length, between, .. }) => FirstBytes::Header(length, between),
+            _ => FirstBytes::Refuse,
         };
     }
     if !wants_name {
-        return FirstStep::Route(None);
+        return FirstBytes::Route(None);
     }
     match server_name(bytes) {
-        HelloRead::More if !is_all => FirstStep::Wait,
-        HelloRead::Name(name) => FirstStep::Route(Some(name)),
-        HelloRead::More | HelloRead::Nameless | HelloRead::NotTls => FirstStep::Route(None),
+        HelloRead::More if !is_all => FirstBytes::Wait,
+        HelloRead::Name(name) => FirstBytes::Route(Some(name)),
+        HelloRead::More | HelloRead::Nameless | HelloRead::NotTls => FirstBytes::Route(None),
     }
 }
 
@@ -71,18 +71,18 @@ mod tests {
         let header = ProxyVersion::V2.write(from, to);
         let hello = sample_hello(Some("a.example.com"), 100);
         let both = [&header[..], &hello].concat();
-        assert_eq!(first_step(&both[..5], false, true, true), FirstStep::Wait);
+        assert_eq!(classify_first_bytes(&both[..5], false, true, true), FirstBytes::Wait);
         assert_eq!(
-            first_step(&both[..5], true, true, true),
-            FirstStep::Refuse,
+            classify_first_bytes(&both[..5], true, true, true),
+            FirstBytes::Refuse,
             "the stream ends inside the header"
         );
-        assert_eq!(first_step(&both, false, true, true), FirstStep::Header(header.len(), Some((from, to))));
-        assert_eq!(first_step(&hello, false, false, true), FirstStep::Route(Some("a.example.com".into())));
-        assert_eq!(first_step(&hello[..9], false, false, true), FirstStep::Wait);
-        assert_eq!(first_step(&hello[..9], true, false, true), FirstStep::Route(None));
-        assert_eq!(first_step(b"", false, false, false), FirstStep::Route(None));
-        assert_eq!(first_step(&hello, false, true, false), FirstStep::Refuse, "no header");
+        assert_eq!(classify_first_bytes(&both, false, true, true), FirstBytes::Header(header.len(), Some((from, to))));
+        assert_eq!(classify_first_bytes(&hello, false, false, true), FirstBytes::Route(Some("a.example.com".into())));
+        assert_eq!(classify_first_bytes(&hello[..9], false, false, true), FirstBytes::Wait);
+        assert_eq!(classify_first_bytes(&hello[..9], true, false, true), FirstBytes::Route(None));
+        assert_eq!(classify_first_bytes(b"", false, false, false), FirstBytes::Route(None));
+        assert_eq!(classify_first_bytes(&hello, false, true, false), FirstBytes::Refuse, "no header");
     }
 
     #[test]

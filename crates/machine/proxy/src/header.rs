@@ -13,7 +13,7 @@ const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 const MAX_LINE: usize = 107;
 /// Longest accepted header of version 2: ample for addresses and TLVs of certificates. The protocol would
 /// allow 65,551 bytes, which only wastes memory.
-pub const LONGEST_HEADER: usize = 4096;
+pub const MAX_HEADER_BYTES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -104,7 +104,7 @@ fn version_2(bytes: &[u8]) -> Result<HeaderRead, BadHeader> {
     if kind >> 4 != 2 || kind & 15 > 1 {
         return Err(BadHeader("unknown version or command"));
     }
-    if length > LONGEST_HEADER {
+    if length > MAX_HEADER_BYTES {
         return Err(BadHeader("the header is longer than 4,096 bytes"));
     }
     let Some(body) = bytes.get(16..length) else { return Ok(HeaderRead::More) };

@@ -6,7 +6,7 @@
 //! deliberately.
 
 /// Longest accepted ClientHello: more than any client sends; with post-quantum key shares it has some 2 kB.
-pub const LONGEST_HELLO: usize = 16 << 10;
+pub const MAX_HELLO_BYTES: usize = 16 << 10;
 
 /// Result of parsing the first bytes of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub fn server_name(bytes: &[u8]) -> HelloRead {
         }
         if let Some(&[_, a, b, c]) = message.first_chunk::<4>() {
             let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
-            if length > LONGEST_HELLO {
+            if length > MAX_HELLO_BYTES {
                 return HelloRead::NotTls;
             }
             if let Some(body) = message.get(4..4 + length) {

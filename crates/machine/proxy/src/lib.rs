@@ -19,17 +19,17 @@ mod health;
 mod hello;
 mod pair_status;
 
-pub use address::{HostPort, IpNetwork, ListenAt, lets_in, plain};
+pub use address::{HostPort, IpNetwork, ListenAt, allows_address, plain};
 pub use balance::{Balance, ServerChoice};
 pub use config::{
     ConfigError, ListenerConfig, OneOrMore, PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig,
     ProxyConfig, PublicKey, SideConfig, UpstreamConfig,
 };
-pub use first_bytes::{FirstStep, NameRoutes, first_step};
-pub use header::{BadHeader, HeaderRead, LONGEST_HEADER, ProxyVersion, read_header};
+pub use first_bytes::{FirstBytes, NameRoutes, classify_first_bytes};
+pub use header::{BadHeader, HeaderRead, MAX_HEADER_BYTES, ProxyVersion, read_header};
 pub use health::{HealthChange, HealthRule, ServerHealth};
-pub use hello::{HelloRead, LONGEST_HELLO, fits, sample_hello, server_name};
-pub use pair_status::{PairBoard, PairLinkView, StatusPage, StatusTable};
+pub use hello::{HelloRead, MAX_HELLO_BYTES, fits, sample_hello, server_name};
+pub use pair_status::{PairStatus, PairLinkView, StatusPage, StatusTable};
 
 #[cfg(target_os = "linux")]
 mod assemble;
@@ -66,12 +66,12 @@ mod upstream;
 #[cfg(target_os = "linux")]
 mod worker;
 
-pub use client_slots::{ClientPlace, ClientPlaces};
+pub use client_slots::{ClientSlot, ClientSlots};
 
 #[cfg(target_os = "linux")]
 pub use error::ProxyError;
 #[cfg(target_os = "linux")]
-pub use proxy::{Proxy, become_configured};
+pub use proxy::{Proxy, switch_to_configured_user};
 #[cfg(target_os = "linux")]
 pub use service::{ActivatedSockets, ProxyService, ServiceLog, serve};
 #[cfg(target_os = "linux")]

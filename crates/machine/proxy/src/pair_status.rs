@@ -46,9 +46,9 @@ pub struct PairLinkView {
 
 /// Shared status: an end of a pair writes it, the proxy reads it.
 #[derive(Clone, Debug, Default)]
-pub struct PairBoard(Arc<Mutex<Vec<PairLinkView>>>);
+pub struct PairStatus(Arc<Mutex<Vec<PairLinkView>>>);
 
-impl PairBoard {
+impl PairStatus {
     /// Replaces the status.
     pub fn write(&self, links: Vec<PairLinkView>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = links;

@@ -4,7 +4,7 @@
 use crate::assemble::Assembly;
 use crate::config::{ProxyConfig, SideConfig};
 use crate::error::ProxyError;
-use crate::pair_status::{PairBoard, StatusPage};
+use crate::pair_status::{PairStatus, StatusPage};
 use crate::shared::{LogSink, ProxyShared, RunningConfig, Stopping};
 use crate::side::{ProxyControls, SideOptions};
 use crate::stats::{PathStats, ProxyCounter};
@@ -75,7 +75,7 @@ impl Proxy {
             Assembly { loops, activated: shared_out.collect(), controls: ProxyControls::default() };
         let running = assembly.assemble(config, &RunningConfig::default(), &mut log_unresolved(&shared))?;
         let page = config.status.map(status::listen).transpose()?;
-        become_configured(config)?;
+        switch_to_configured_user(config)?;
         check_accepted(config, &mut assembly.controls)?;
         shared.run(running);
         let mut this = Proxy {
@@ -108,7 +108,7 @@ impl Proxy {
     }
 
     /// Includes a pair's links in metrics and status page.
-    pub fn show(&self, board: PairBoard) {
+    pub fn show(&self, board: PairStatus) {
         self.shared.show(board);
     }
 
@@ -215,7 +215,7 @@ fn sides(config: &ProxyConfig) -> impl Iterator<Item = (String, &SideConfig)> {
 ///
 /// # Errors
 /// Fails if the user does not exist or the system refuses.
-pub fn become_configured(config: &ProxyConfig) -> Result<(), ProxyError> {
+pub fn switch_to_configured_user(config: &ProxyConfig) -> Result<(), ProxyError> {
     let Some(user) = config.user.as_deref().filter(|_| user::is_root()) else { return Ok(()) };
     let (uid, gid) =
         user::user(user).map_err(|e| ProxyError::Setting { key: "user".into(), why: e.to_string() })?;

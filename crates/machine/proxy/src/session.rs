@@ -1,6 +1,6 @@
 //! One connection: the client's end, the server's end, and the two directions between them.
 
-use crate::client_slots::ClientPlace;
+use crate::client_slots::ClientSlot;
 use crate::direction::{Direction, DirectionContext, DirectionFault, DirectionState, ProxyEnd};
 use crate::pipes::PipePool;
 use crate::sample::ConnectionSample;
@@ -67,7 +67,7 @@ pub struct Session {
     /// Time of the last forwarded byte.
     pub moved_ms: u64,
     /// Its slot, if the client's connections are limited.
-    pub place: Option<ClientPlace>,
+    pub place: Option<ClientSlot>,
     /// Whether it has more to do in the next turn.
     pub has_more: bool,
     /// Values at the last sample; `None` before the first.

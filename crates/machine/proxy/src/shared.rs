@@ -1,9 +1,9 @@
 //! State shared by the event loops and the threads that control them.
 
-use crate::client_slots::ClientPlaces;
+use crate::client_slots::ClientSlots;
 use crate::config::ListenerConfig;
 use crate::first_bytes::NameRoutes;
-use crate::pair_status::{PairBoard, StatusPage};
+use crate::pair_status::{PairStatus, StatusPage};
 use crate::side::SideOptions;
 use crate::stats::{LoopStats, PathTable};
 use crate::upstream::UpstreamState;
@@ -74,9 +74,9 @@ pub struct ProxyShared {
     stopping: AtomicU8,
     pub connections: AtomicUsize,
     /// Connections per client address, for listeners with a limit.
-    pub clients: Arc<ClientPlaces>,
+    pub clients: Arc<ClientSlots>,
     log: LogSink,
-    board: Mutex<Option<PairBoard>>,
+    board: Mutex<Option<PairStatus>>,
     page: OnceLock<StatusPage>,
     started: Instant,
     /// Wake-up descriptors by loop.
@@ -107,12 +107,12 @@ impl ProxyShared {
     }
 
     /// Returns the status of the pair's links, if there is a pair.
-    pub fn board(&self) -> Option<PairBoard> {
+    pub fn board(&self) -> Option<PairStatus> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sets the source of the pair's status.
-    pub fn show(&self, board: PairBoard) {
+    pub fn show(&self, board: PairStatus) {
         *self.board.lock().unwrap_or_else(PoisonError::into_inner) = Some(board);
     }
 

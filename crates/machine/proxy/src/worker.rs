@@ -117,7 +117,7 @@ impl ProxyLoop {
             deadlines: BTreeSet::new(),
             again: Vec::new(),
             buffer: vec![0; COPY_BYTES],
-            peek_buffer: vec![0; crate::hello::LONGEST_HELLO],
+            peek_buffer: vec![0; crate::hello::MAX_HELLO_BYTES],
             pipes: PipePool::default(),
             turn: 0,
             now_ms: 0,

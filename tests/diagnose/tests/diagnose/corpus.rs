@@ -8,10 +8,10 @@ use result::Cause;
 use std::sync::Mutex;
 
 /// bit/s: what is played within seconds also without optimisation.
-const MOST_RATE: f64 = 10e6;
+const MAX_RATE: f64 = 10e6;
 
 fn slow() -> impl Iterator<Item = Case> {
-    (0..).map(|n| draw::case(1, n)).filter(|c| c.rate <= MOST_RATE)
+    (0..).map(|n| draw::case(1, n)).filter(|c| c.rate <= MAX_RATE)
 }
 
 fn meant(cause: Cause) -> Case {

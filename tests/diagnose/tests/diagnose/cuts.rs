@@ -7,11 +7,11 @@ use result::diagnosis::SURE;
 use std::collections::BTreeSet;
 
 /// bit/s: what is played within seconds also without optimisation.
-const MOST_RATE: f64 = 10e6;
+const MAX_RATE: f64 = 10e6;
 
 /// So many slow cases.
 fn slow(count: usize) -> Vec<Case> {
-    (0..).map(|n| draw::case(1, n)).filter(|c| c.rate <= MOST_RATE).take(count).collect()
+    (0..).map(|n| draw::case(1, n)).filter(|c| c.rate <= MAX_RATE).take(count).collect()
 }
 
 /// The flows of each case, cut by cut.

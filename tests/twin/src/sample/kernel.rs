@@ -25,7 +25,7 @@ const LONGEST: Span = Span::from_millis(2_500);
 /// A run also ends this long after everything was acknowledged.
 const AFTER: Span = Span::from_millis(20);
 /// A run also ends after this many events.
-const MOST_EVENTS: usize = 4_000;
+const MAX_EVENTS: usize = 4_000;
 /// Maximum number of ticks in a bucket of the kernel's timers, for timers within half a minute.
 const WHEEL: u64 = 4_096;
 const TICK: u64 = 4_000_000;
@@ -141,7 +141,7 @@ impl<'a> Run<'a> {
             option(SocketOption::SO_MAX_PACING_RATE, &(1u64 << 40).to_ne_bytes())?;
         }
         schedule::assign(0, &schedule::own_cpu());
-        schedule::be_punctual(Some(1));
+        schedule::set_precise_scheduling(Some(1));
         Ok(Run {
             plan,
             tun,
@@ -234,7 +234,7 @@ impl<'a> Run<'a> {
         loop {
             self.note_timer()?;
             let looked = self.now();
-            if looked >= end || over.is_some_and(|t| looked >= t) || self.log.events.len() >= MOST_EVENTS {
+            if looked >= end || over.is_some_and(|t| looked >= t) || self.log.events.len() >= MAX_EVENTS {
                 return Ok(self.log);
             }
             if let Some(ack) = self.peer.take(looked) {

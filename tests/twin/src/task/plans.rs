@@ -4,7 +4,7 @@
 //! capture of the kernel's run at the client, and plans that; `plans show SEED NUMBER` prints a path as a
 //! scenario; `plans [FILE]…` reports how good the predictions were.
 
-use advise::{MadePlan, PlanWish};
+use advise::{FinishedPlan, PlanOptions};
 use scenario::{Experiment, Scenario};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -71,7 +71,7 @@ fn measure_path(from: Source, path: &LimitedPath, cures: usize) -> Result<(), St
         }
     };
     let planned = Instant::now();
-    let made = advise::plan("default", &scenarios, &PlanWish::default(), None);
+    let made = advise::plan("default", &scenarios, &PlanOptions::default(), None);
     let made = made.map_err(|e| e.to_string())?;
     let row = PathRow { line: path.line(), plan_s: fit_s + planned.elapsed().as_secs_f64() };
     for seed in 0..AS_IT_IS {
@@ -89,7 +89,7 @@ struct PathRow {
 }
 
 impl PathRow {
-    fn measure_cures(&self, base: &Scenario, made: &MadePlan, count: usize) {
+    fn measure_cures(&self, base: &Scenario, made: &FinishedPlan, count: usize) {
         let chosen = advise::advised(&made.plan).map(|c| c.name.as_str());
         let finalists: Vec<_> = made.plan.cures.iter().filter(|c| c.finalist).zip(&made.options).collect();
         let mut left = count;

@@ -1,6 +1,6 @@
 //! Whole plans of small scenarios: cures, constraints, and texts.
 
-use advise::{CureEffect, MadePlan, PlanError, PlanWish, advised, plan};
+use advise::{CureEffect, FinishedPlan, PlanError, PlanOptions, advised, plan};
 use result::ChangePlace;
 use scenario::{Experiment, Scenario};
 use units::{Goal, Span};
@@ -29,11 +29,11 @@ fn policed(more: &str) -> Scenario {
     ))
 }
 
-fn small() -> PlanWish {
-    PlanWish { finalists: 4, repeats: 2, ..PlanWish::default() }
+fn small() -> PlanOptions {
+    PlanOptions { finalists: 4, repeats: 2, ..PlanOptions::default() }
 }
 
-fn made(s: &Scenario, wish: &PlanWish) -> MadePlan {
+fn made(s: &Scenario, wish: &PlanOptions) -> FinishedPlan {
     plan("default", std::slice::from_ref(s), wish, None).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -56,7 +56,7 @@ fn a_small_bucket_is_cured_by_a_shaper_or_by_the_sender_alone() {
     assert_eq!(cures.len(), all_of_them, "{cures:?}");
     assert!(all.advice.contains(&best.title) && all.advice.starts_with("Do this ("), "{}", all.advice);
 
-    let only = PlanWish { only: vec![ChangePlace::Sender], ..small() };
+    let only = PlanOptions { only: vec![ChangePlace::Sender], ..small() };
     let sender = made(&s, &only).plan;
     assert!(sender.cures.iter().all(|c| c.by == [ChangePlace::Sender]));
     let best = advised(&sender).expect("something helps");
@@ -72,8 +72,8 @@ fn a_small_bucket_is_cured_by_a_shaper_or_by_the_sender_alone() {
 #[test]
 fn a_kept_stage_stays_and_a_plan_reads_back() {
     let s = policed("");
-    let wish = PlanWish { keep: vec!["policer".into()], finalists: 2, ..small() };
-    let MadePlan { plan: all, options } = made(&s, &wish);
+    let wish = PlanOptions { keep: vec!["policer".into()], finalists: 2, ..small() };
+    let FinishedPlan { plan: all, options } = made(&s, &wish);
     let cured: Vec<Scenario> = options.iter().map(|done| advise::cured(&s, done)).collect();
     let kept = |s: &Scenario| s.links[0].forward.iter().any(|named| named.stage.kind() == "policer");
     assert!(cured.len() == 2 && cured.iter().all(kept));
@@ -105,13 +105,13 @@ fn a_kept_stage_stays_and_a_plan_reads_back() {
 #[test]
 fn unknown_names_and_objectives_without_a_figure_are_refused() {
     let s = policed("");
-    let fails = |wish: PlanWish| plan("default", std::slice::from_ref(&s), &wish, None).err().unwrap();
-    let unknown = fails(PlanWish { keep: vec!["policier".into()], ..small() });
+    let fails = |wish: PlanOptions| plan("default", std::slice::from_ref(&s), &wish, None).err().unwrap();
+    let unknown = fails(PlanOptions { keep: vec!["policier".into()], ..small() });
     assert!(matches!(unknown, PlanError::Unknown(..)), "{unknown}");
     assert!(unknown.to_string().contains("policier") && unknown.to_string().contains("wan.forward.policer"));
-    let unknown = fails(PlanWish { no_loss_for: vec!["web".into()], ..small() });
+    let unknown = fails(PlanOptions { no_loss_for: vec!["web".into()], ..small() });
     assert!(unknown.to_string().contains("`web`"), "{unknown}");
-    assert_eq!(fails(PlanWish { objective: Goal::Page, ..small() }), PlanError::NoFigure(Goal::Page));
+    assert_eq!(fails(PlanOptions { objective: Goal::Page, ..small() }), PlanError::NoFigure(Goal::Page));
     let mut none = policed("");
     none.flows.clear();
     assert_eq!(plan("default", &[none], &small(), None).err(), Some(PlanError::NoFlows));
@@ -131,7 +131,7 @@ fn cures_above_the_maximum_delay_are_left_out_with_their_delay() {
         to = "server"
         "#,
     );
-    let wish = PlanWish { objective: Goal::Delay, max_delay: Some(Span::from_millis(100)), ..small() };
+    let wish = PlanOptions { objective: Goal::Delay, max_delay: Some(Span::from_millis(100)), ..small() };
     let plan = made(&s, &wish).plan;
     assert!(plan.now.p95_delay_ms.mean > 200.0, "{:?}", plan.now);
     assert!(plan.cures.iter().all(|c| c.figures.p95_delay_ms.mean <= 100.0));
@@ -164,8 +164,8 @@ const CALL: &str =
 const PING: &str = "[flows.ping]\nfrom = \"home\"\nto = \"net\"\napp = { kind = \"probe\" }";
 
 /// Returns the wish that the command line uses.
-fn usual(s: &Scenario) -> PlanWish {
-    PlanWish { objective: s.usual_goals()[0], finalists: 8, repeats: 3, ..PlanWish::default() }
+fn usual(s: &Scenario) -> PlanOptions {
+    PlanOptions { objective: s.default_goals()[0], finalists: 8, repeats: 3, ..PlanOptions::default() }
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn the_scenarios_own_call_is_improved_and_none_is_added() {
 #[test]
 fn a_ping_does_not_change_the_goal_but_justifies_a_cure() {
     let (without, with) = (home(""), home(PING));
-    assert_eq!(without.usual_goals(), with.usual_goals());
+    assert_eq!(without.default_goals(), with.default_goals());
     let plan = made(&with, &usual(&with)).plan;
     assert_eq!((plan.objective, &plan.calls[..]), (Goal::Goodput, &["ping".to_string()][..]));
     // The link is full: goodput cannot improve, but the ping can.
@@ -209,7 +209,7 @@ fn a_cure_that_ruins_the_scenarios_call_is_not_advised() {
         "[flows.call]\nfrom = \"client\"\nto = \"server\"\napp = { kind = \"voice\", codec = \"g711\" }",
     );
     let wish =
-        PlanWish { objective: Goal::Goodput, only: vec![ChangePlace::Limiter], finalists: 6, ..small() };
+        PlanOptions { objective: Goal::Goodput, only: vec![ChangePlace::Limiter], finalists: 6, ..small() };
     let plan = made(&s, &wish).plan;
     let fifo =
         plan.cures.iter().find(|c| c.name == "shaper-fifo").unwrap_or_else(|| panic!("{:?}", plan.cures));
@@ -239,7 +239,7 @@ fn among_equal_gains_released_kernels_fewer_parties_and_less_loss_win() {
         to = "b"
         "#,
     );
-    let plan = made(&s, &PlanWish { finalists: 8, repeats: 3, ..PlanWish::default() }).plan;
+    let plan = made(&s, &PlanOptions { finalists: 8, repeats: 3, ..PlanOptions::default() }).plan;
     let mean = |name: &str| plan.cures.iter().find(|c| c.name == name).map(|c| c.figures.judged.mean);
     let (bbr, bbr3) = (mean("bbr").unwrap(), mean("bbr3").unwrap());
     assert!((bbr / bbr3 - 1.0).abs() < 0.05, "the two are equally good here: {bbr} {bbr3}");
@@ -281,7 +281,7 @@ fn the_advised_cure_can_be_applied() {
              backward = [{{ kind = \"delay\", delay = \"20ms\" }}]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n{more}\n"
         ));
         for only in [vec![], vec![ChangePlace::Receiver, ChangePlace::Sender]] {
-            let wish = PlanWish { only: only.clone(), finalists: 10, repeats: 2, ..PlanWish::default() };
+            let wish = PlanOptions { only: only.clone(), finalists: 10, repeats: 2, ..PlanOptions::default() };
             let plan = made(&s, &wish).plan;
             let released = |c: &advise::RankedCure| {
                 c.steps.iter().all(|s| advise::named(&s.cure).unwrap().is_released())
@@ -310,7 +310,7 @@ fn the_advised_cure_can_be_applied() {
 #[test]
 fn a_policer_at_its_full_rate_needs_no_cure() {
     let s = policed("").to_toml().replace("6kB", "500kB");
-    let plan = made(&scenario(&s), &PlanWish { finalists: 8, repeats: 2, ..PlanWish::default() }).plan;
+    let plan = made(&scenario(&s), &PlanOptions { finalists: 8, repeats: 2, ..PlanOptions::default() }).plan;
     assert!(plan.advice.starts_with("Goodput is already "), "{}", plan.advice);
     assert_eq!(plan.advised, None, "{}", plan.advice);
     assert!(plan.now.resent > 0.0, "it drops, and that is no reason: {:?}", plan.now);
@@ -337,8 +337,8 @@ fn screened_cures_are_not_in_the_table_and_cures_without_effect_are_left_out() {
 #[test]
 fn a_plan_is_reproducible() {
     let s = policed("");
-    let wish = PlanWish { only: vec![ChangePlace::Sender], finalists: 2, ..small() };
-    let one = PlanWish { threads: std::num::NonZeroUsize::new(1), ..wish.clone() };
+    let wish = PlanOptions { only: vec![ChangePlace::Sender], finalists: 2, ..small() };
+    let one = PlanOptions { threads: std::num::NonZeroUsize::new(1), ..wish.clone() };
     assert_eq!(advise::to_json(&made(&s, &wish).plan), advise::to_json(&made(&s, &one).plan));
 }
 
@@ -349,7 +349,7 @@ fn the_interval_covers_all_equally_likely_scenarios() {
     let policer = ["rate=14Mbit/s", "burst=15kB"].map(|set| format!("links.wan.forward.policer.{set}"));
     let fast = Experiment::parse("t.toml", &slow.to_toml(), &policer);
     let both = [slow, fast.unwrap().variants.remove(0).scenario];
-    let wish = PlanWish { only: vec![ChangePlace::SenderEdge], finalists: 1, ..small() };
+    let wish = PlanOptions { only: vec![ChangePlace::SenderEdge], finalists: 1, ..small() };
     let plan = plan("default", &both, &wish, None).unwrap_or_else(|e| panic!("{e}")).plan;
     assert_eq!(plan.simulated.scenarios, 2);
     let best = &plan.cures[0];
@@ -377,7 +377,7 @@ fn a_receive_buffer_has_room_for_data_during_loss_recovery() {
         cc = "bbr"
         "#,
     );
-    let plan = made(&s, &PlanWish { only: vec![ChangePlace::Receiver], repeats: 5, ..small() }).plan;
+    let plan = made(&s, &PlanOptions { only: vec![ChangePlace::Receiver], repeats: 5, ..small() }).plan;
     let best = advised(&plan).unwrap_or_else(|| panic!("{}", plan.advice));
     assert_eq!(best.name, "receive-buffer", "{}", plan.advice);
     assert!(best.gain.mean > 0.05 * plan.now.goodput_mbps.mean, "{}", plan.advice);
@@ -406,7 +406,7 @@ fn a_shapers_bucket_that_is_too_large_is_reduced() {
         to = "far"
         "#,
     );
-    let wish = PlanWish { keep: vec!["policer".into()], finalists: 10, repeats: 3, ..small() };
+    let wish = PlanOptions { keep: vec!["policer".into()], finalists: 10, repeats: 3, ..small() };
     let plan = made(&s, &wish).plan;
     let found = plan.cures.iter().find(|c| c.name == "shaper-burst-small").expect("it was tried");
     assert_eq!(found.effect, CureEffect::Gains, "{}", plan.advice);

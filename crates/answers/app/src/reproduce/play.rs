@@ -15,7 +15,7 @@ use crate::reproduce::study::{Selection, Study, StudyClaim, StudyRow, StudyTable
 use crate::reproduce::trace::traces;
 use experiment::{Hooks, Order, Outcomes, VariantOutcomes, Watcher};
 use result::{Clock, TrustKind};
-use scenario::{AskedScenario, DocumentError, Experiment};
+use scenario::{ScenarioRequest, DocumentError, Experiment};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
@@ -24,18 +24,18 @@ pub type ScenarioSource<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
 /// How to run a study.
 #[derive(Clone, Debug)]
-pub struct PlayWish {
+pub struct ReproduceOptions {
     /// The clocks, in order.
     pub clocks: Vec<Clock>,
     /// Number of simulated runs at a time; `None` for one per core.
     pub threads: Option<NonZeroUsize>,
     /// Limit of the repeats of a row, for a quick look; `None` for as many as the study says.
-    pub most_repeats: Option<u32>,
+    pub max_repeats: Option<u32>,
 }
 
 /// Why a reproduction ended without a result.
 #[derive(Debug, thiserror::Error)]
-pub enum PlayError {
+pub enum ReproduceError {
     /// A scenario that a study names is wrong, or its overrides are.
     #[error("{0}")]
     Scenario(Box<DocumentError>),
@@ -55,20 +55,20 @@ pub enum PlayError {
 /// reason.
 pub fn reproduce(
     studies: &[(Study, Selection)],
-    wish: &PlayWish,
+    options: &ReproduceOptions,
     source: &ScenarioSource<'_>,
     mut progress: Option<&mut Watcher<'_>>,
-) -> Result<Reproduction, PlayError> {
+) -> Result<Reproduction, ReproduceError> {
     let mut done = Vec::new();
     for (study, selection) in studies {
-        let mut player = StudyPlayer { study, selection, wish, source, kept: Vec::new(), unrun: Vec::new() };
-        for &clock in &wish.clocks {
+        let mut player = StudyPlayer { study, selection, options, source, kept: Vec::new(), unrun: Vec::new() };
+        for &clock in &options.clocks {
             let kept = player.run_on(clock, &mut progress)?;
             player.kept.push(kept);
         }
         done.push(player.into_study());
     }
-    Ok(gathered(wish.clocks.clone(), done))
+    Ok(gathered(options.clocks.clone(), done))
 }
 
 /// Measurements of a study on one clock.
@@ -82,7 +82,7 @@ struct KeptStudy {
 struct StudyPlayer<'a> {
     study: &'a Study,
     selection: &'a Selection,
-    wish: &'a PlayWish,
+    options: &'a ReproduceOptions,
     source: &'a ScenarioSource<'a>,
     kept: Vec<KeptStudy>,
     unrun: Vec<UnrunPart>,
@@ -101,21 +101,21 @@ impl<'a> StudyPlayer<'a> {
         &mut self,
         clock: Clock,
         progress: &mut Option<&mut Watcher<'_>>,
-    ) -> Result<KeptStudy, PlayError> {
+    ) -> Result<KeptStudy, ReproduceError> {
         let mut kept = KeptStudy::default();
         for group in self.groups(clock) {
             let (experiment, first) = self.experiment(&group)?;
             let order = Order {
                 clocks: vec![clock],
                 repeats: group.repeats,
-                threads: self.wish.threads,
+                threads: self.options.threads,
                 keep_going: true,
                 ..Order::default()
             };
             let hooks = Hooks { progress: progress.as_deref_mut().map(|p| p as _), ..Hooks::default() };
             let outcomes = experiment::run(&experiment, &order, hooks);
             if !outcomes.stopped.is_empty() {
-                return Err(PlayError::Stopped);
+                return Err(ReproduceError::Stopped);
             }
             for (table, row) in &group.rows {
                 let variant = row.variant.as_deref().unwrap_or(&first);
@@ -143,7 +143,7 @@ impl<'a> StudyPlayer<'a> {
                 let Some(scenario) = table.scenario_of(row) else { continue };
                 let set = table.overrides_of(row);
                 let repeats = if clock == Clock::Sim { table.repeat } else { table.kernel_repeat };
-                let repeats = repeats.min(self.wish.most_repeats.unwrap_or(repeats));
+                let repeats = repeats.min(self.options.max_repeats.unwrap_or(repeats));
                 let same = |g: &&mut RowGroup| g.scenario == scenario && g.set == set && g.repeats == repeats;
                 match groups.iter_mut().find(same) {
                     Some(group) => group.rows.push((table, row)),
@@ -163,21 +163,21 @@ impl<'a> StudyPlayer<'a> {
 
     /// Parses the scenario with the overrides and the variants that the rows need. Also returns the name of
     /// the scenario's first variant.
-    fn experiment(&self, group: &RowGroup<'_>) -> Result<(Experiment, String), PlayError> {
-        let missing = |what: String| PlayError::Missing(format!("study {}: {what}", self.study.name));
+    fn experiment(&self, group: &RowGroup<'_>) -> Result<(Experiment, String), ReproduceError> {
+        let missing = |what: String| ReproduceError::Missing(format!("study {}: {what}", self.study.name));
         let text =
             (self.source)(group.scenario).map_err(|why| missing(format!("{}: {why}", group.scenario)))?;
         let file = format!("{}.toml", group.scenario.trim_end_matches(".toml"));
-        let wrong = |e| PlayError::Scenario(Box::new(e));
-        let all = AskedScenario { file: &file, text: &text, sets: &group.set, ..AskedScenario::default() };
+        let wrong = |e| ReproduceError::Scenario(Box::new(e));
+        let all = ScenarioRequest { file: &file, text: &text, sets: &group.set, ..ScenarioRequest::default() };
         let names = all.variant_names().map_err(wrong)?;
         let first = names.first().cloned().unwrap_or_default();
         let wanted = group.rows.iter().map(|(_, row)| row.variant.clone().unwrap_or(first.clone()));
         let wanted: Vec<String> = wanted.collect();
         experiment::known_variants(&names, &wanted)
             .map_err(|e| missing(format!("{}: {e}", group.scenario)))?;
-        let wanted_only = AskedScenario { variants: &wanted, ..all };
-        Ok((wanted_only.parse_alone().map_err(wrong)?, first))
+        let wanted_only = ScenarioRequest { variants: &wanted, ..all };
+        Ok((wanted_only.parse_without_files().map_err(wrong)?, first))
     }
 
     /// Keeps a row's numbers and series, or notes why there are none.
@@ -240,7 +240,7 @@ impl<'a> StudyPlayer<'a> {
             title: study.title.clone(),
             source: study.source.clone(),
             about: study.about.clone(),
-            clocks: self.wish.clocks.clone(),
+            clocks: self.options.clocks.clone(),
             fitted: study.fitted.iter().map(fit).collect(),
             tables: tables.iter().map(|t| self.table(t)).collect(),
             claims: study.claims.iter().filter(wanted).map(|c| self.claim(c)).collect(),
@@ -322,7 +322,7 @@ impl<'a> StudyPlayer<'a> {
             holds_if: claim.holds.clone(),
             in_direction_if: claim.direction.clone(),
             cannot: claim.cannot.clone(),
-            judged: self.wish.clocks.iter().zip(&self.kept).filter_map(on).collect(),
+            judged: self.options.clocks.iter().zip(&self.kept).filter_map(on).collect(),
         }
     }
 }

@@ -91,9 +91,9 @@ pub fn run_missing(
     progress: &mut dyn FnMut(&SweepProgress) -> ControlFlow<()>,
 ) -> Result<(), SweepError> {
     let points = missing(grid, experiment, known);
-    let cells_a_point = experiment.variants.len() * grid.repeats.max(1) as usize;
-    let cells = grid.points().unwrap_or(0) * cells_a_point;
-    let kept = cells - points.len() * cells_a_point;
+    let cells_per_point = experiment.variants.len() * grid.repeats.max(1) as usize;
+    let cells = grid.points().unwrap_or(0) * cells_per_point;
+    let kept = cells - points.len() * cells_per_point;
     let mut state = SweepProgress { done: kept, kept, cells, failed: 0 };
     let queue =
         Mutex::new(PointQueue { points: &points, next: 0, seconds: 0.0, done: 0, threads: threads.get() });

@@ -157,7 +157,7 @@ impl SweepFolder {
     }
 
     /// Returns the number of cells per point.
-    pub fn cells_a_point(&self) -> usize {
+    pub fn cells_per_point(&self) -> usize {
         self.experiment.variants.len() * self.grid.repeats.max(1) as usize
     }
 

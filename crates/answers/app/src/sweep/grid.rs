@@ -8,7 +8,7 @@
 use crate::CommandError;
 use crate::sweep::Axis;
 use crate::sweep::columns::COLUMNS;
-use scenario::{AskedScenario, DocumentError, Experiment};
+use scenario::{ScenarioRequest, DocumentError, Experiment};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -144,8 +144,8 @@ impl SweepGrid {
     }
 
     /// Describes the scenario to parse, with these overrides and variants.
-    fn asked<'a>(&'a self, varied: &'a [String], variants: &'a [String]) -> AskedScenario<'a> {
-        AskedScenario { file: &self.file, text: &self.text, sets: &self.sets, varied, variants }
+    fn asked<'a>(&'a self, varied: &'a [String], variants: &'a [String]) -> ScenarioRequest<'a> {
+        ScenarioRequest { file: &self.file, text: &self.text, sets: &self.sets, varied, variants }
     }
 
     /// Parses the given variants at a point; files come from the grid alone.

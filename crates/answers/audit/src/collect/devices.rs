@@ -4,7 +4,7 @@
 use super::htb;
 use super::list::{TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG_BYTES, dump};
 use crate::facts::{DeviceFacts, ShaperFacts};
-use linux::device::{EthtoolQuestion, ethtool_value};
+use linux::device::{EthtoolCommand, ethtool_value};
 use linux::netlink::{Service, attribute, number, number64, text, u32_at};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -40,9 +40,9 @@ pub fn devices() -> io::Result<Vec<DeviceFacts>> {
         }
         let on = |command| ethtool_value(&d.name, command).map(|n| n != 0);
         (d.tso, d.gso, d.gro) = (
-            on(EthtoolQuestion::SegmentationOffload),
-            on(EthtoolQuestion::GenericSegmentation),
-            on(EthtoolQuestion::GenericReceive),
+            on(EthtoolCommand::SegmentationOffload),
+            on(EthtoolCommand::GenericSegmentation),
+            on(EthtoolCommand::GenericReceive),
         );
         Ok(d)
     };

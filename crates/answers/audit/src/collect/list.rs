@@ -19,7 +19,7 @@ pub const TC_H_ROOT: u32 = u32::MAX;
 /// # Errors
 /// Fails with the kernel's error.
 pub fn dump(service: Service, kind: u16, body: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-    let socket = NetlinkSocket::with_patience(service, TIMEOUT)?;
+    let socket = NetlinkSocket::with_timeout(service, TIMEOUT)?;
     socket.send(&question(kind, body))?;
     let mut buffer = vec![0; 256 << 10];
     loop {

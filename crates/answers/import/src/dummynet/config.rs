@@ -50,7 +50,7 @@ const BURSTS: &Units = &[
 ];
 const COUNTS: &Units = &[("", 1.0)];
 /// The longest `delay`, ms.
-const MOST_DELAY_MS: f64 = 10_000.0;
+const MAX_DELAY_MS: f64 = 10_000.0;
 /// PIE's default target.
 const PIE_TARGET: Span = Span::from_millis(15);
 /// Fields of a mask, each followed by a value.
@@ -167,7 +167,7 @@ impl<'r> Config<'r> {
                 "bw" | "bandwidth" => self.rate(key),
                 "delay" => {
                     let Some(nanos) = self.value(key, DELAYS) else { continue };
-                    if nanos > MOST_DELAY_MS * 1e6 {
+                    if nanos > MAX_DELAY_MS * 1e6 {
                         self.refuse(
                             key,
                             "",

@@ -5,8 +5,8 @@ use path::{Loss, QueueConfig};
 use units::{Bytes, Span};
 
 /// `net.inet.ip.dummynet.pipe_slot_limit` and `pipe_byte_limit`: the defaults.
-const MOST_SLOTS: u64 = 100;
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_SLOTS: u64 = 100;
+const MAX_BYTES: u64 = 1 << 20;
 /// The default queue, slots (ipfw(8)).
 pub(super) const USUAL_SLOTS: u64 = 50;
 /// The most pipes, queues and schedulers in one text.
@@ -26,7 +26,7 @@ pub(super) struct Dummynet {
 
 impl Default for Dummynet {
     fn default() -> Dummynet {
-        Dummynet { objects: Vec::new(), rules: Vec::new(), most_slots: MOST_SLOTS, most_bytes: MOST_BYTES }
+        Dummynet { objects: Vec::new(), rules: Vec::new(), most_slots: MAX_SLOTS, most_bytes: MAX_BYTES }
     }
 }
 

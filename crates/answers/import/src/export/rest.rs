@@ -3,7 +3,7 @@
 
 use super::account::{Accounts, ExportedKey};
 use crate::number;
-use scenario::{DuplexLink, Experiment, Flow, Host, Relay, Scenario, ScheduledFault, Service, Unrest};
+use scenario::{DuplexLink, Experiment, Flow, Host, Relay, Scenario, ScheduledFault, Service, HostJitter};
 
 /// Accounts for every field of the exported variant except the stages of its links; `others` are the names of
 /// the other variants.
@@ -69,7 +69,7 @@ pub(super) fn rest(experiment: &Experiment, others: &[String], list: &mut Vec<Ex
     if !flows.is_empty() {
         let mut accounts = Accounts { path: "duration".into(), list };
         let more = match (one_at_a_time, measure, unrest) {
-            (false, None, Unrest::Repeats) => "",
+            (false, None, HostJitter::Repeats) => "",
             _ => ", and the measured interval",
         };
         accounts.left_out(

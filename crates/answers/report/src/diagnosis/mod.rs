@@ -18,7 +18,7 @@ pub(crate) mod words;
 
 pub use cause::cause_label;
 pub use page::{page, page_data};
-pub use rows::{MOST_ROWS, Rows};
+pub use rows::{MAX_ROWS, Rows};
 
 use crate::strings::{Lang, fill};
 use crate::style::{Style, Tone};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use track::{PackedBytes, PackedSpan, PacketKind, PacketRecorder, PacketRow};
 
 /// Rows kept of all flows together: about 24 MB of memory, and a page of about 6 MB.
-pub const MOST_ROWS: usize = 1_000_000;
+pub const MAX_ROWS: usize = 1_000_000;
 /// Flows kept at a time; a port scan opens millions.
 const MAX_FLOWS: usize = 1 << 16;
 /// Flows that keep their rows when memory is short, per flow shown: a flow may still overtake larger ones.
@@ -157,7 +157,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Keeps at most `max_rows` rows ([`MOST_ROWS`]) for a page of the `shown` flows with most bytes; if
+    /// Keeps at most `max_rows` rows ([`MAX_ROWS`]) for a page of the `shown` flows with most bytes; if
     /// `wanted` names flows, only theirs.
     pub fn new(shown: usize, wanted: &[u32], max_rows: usize) -> Rows {
         let shown = if wanted.is_empty() { shown } else { wanted.len() };

@@ -116,7 +116,7 @@ struct SeriesBands {
 /// Precision: microseconds of time and RTT; kilobits per second and thousandths of a gain.
 pub(crate) const MICRO: u32 = 1_000_000;
 pub(crate) const MILLI: u32 = 1_000;
-/// The name of a whole page among responses (`units::Awaited::Page`).
+/// The name of a whole page among responses (`units::ExchangeKind::Page`).
 const PAGE: &str = "page";
 
 /// Encodes a variant's series: the directory and the columns' bytes. `None` without series.

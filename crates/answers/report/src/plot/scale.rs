@@ -7,7 +7,7 @@ pub(super) fn nice(least: f64) -> f64 {
     if !(least.is_finite() && least > 1e-12) {
         return 1.0;
     }
-    let power = print::ten_to(least.log10().floor() as i32);
+    let power = print::power_of_ten(least.log10().floor() as i32);
     let steps = [1.0, 2.0, 5.0, 10.0];
     // Tolerates rounding errors: 20 / 200 gives a step of 0.1.
     steps.map(|s| s * power).into_iter().find(|s| *s >= least * (1.0 - 1e-9)).unwrap_or(10.0 * power)
@@ -25,23 +25,23 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// A scale that ends at the given values, with about `wish` ticks.
-    pub fn exact(from: f64, to: f64, wish: f64, (low, high): (f64, f64)) -> Scale {
+    /// A scale that ends at the given values, with about `ticks` ticks.
+    pub fn exact(from: f64, to: f64, ticks: f64, (low, high): (f64, f64)) -> Scale {
         let to = if to > from { to } else { from + 1.0 };
-        Scale { from, to, low, high, step: nice((to - from) / wish.max(1.0)) }
+        Scale { from, to, low, high, step: nice((to - from) / ticks.max(1.0)) }
     }
 
-    /// A scale that ends at ticks, with about `wish` of them.
-    pub fn rounded(from: f64, to: f64, wish: f64, px: (f64, f64)) -> Scale {
-        let mut scale = Scale::exact(from, to, wish, px);
+    /// A scale that ends at ticks, with about `ticks` of them.
+    pub fn rounded(from: f64, to: f64, ticks: f64, px: (f64, f64)) -> Scale {
+        let mut scale = Scale::exact(from, to, ticks, px);
         scale.from = (scale.from / scale.step + 1e-9).floor() * scale.step;
         scale.to = (scale.to / scale.step - 1e-9).ceil() * scale.step;
         scale
     }
 
     /// A scale of counts: ends and ticks are whole numbers.
-    pub fn counts(to: f64, wish: f64, px: (f64, f64)) -> Scale {
-        let mut scale = Scale::rounded(0.0, to, wish, px);
+    pub fn counts(to: f64, ticks: f64, px: (f64, f64)) -> Scale {
+        let mut scale = Scale::rounded(0.0, to, ticks, px);
         scale.step = scale.step.max(1.0);
         scale.to = (scale.to / scale.step - 1e-9).ceil() * scale.step;
         scale
@@ -81,8 +81,8 @@ pub(super) fn round(x: f64) -> String {
 mod tests {
     use super::*;
 
-    fn labels(from: f64, to: f64, wish: f64) -> Vec<String> {
-        Scale::rounded(from, to, wish, (0.0, 100.0)).ticks().into_iter().map(|t| t.1).collect()
+    fn labels(from: f64, to: f64, ticks: f64) -> Vec<String> {
+        Scale::rounded(from, to, ticks, (0.0, 100.0)).ticks().into_iter().map(|t| t.1).collect()
     }
 
     #[test]

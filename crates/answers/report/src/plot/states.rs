@@ -7,7 +7,7 @@ use super::frame::{Item, MARGIN, SLACK, Swatch, TEXT, frame};
 use super::pick::{Picked, TIMEOUT, flows};
 use super::scale::Scale;
 use super::{Input, Look};
-use result::Stretch;
+use result::StateInterval;
 use std::collections::BTreeMap;
 
 /// Distance of ribbons and height of a ribbon, px.
@@ -22,7 +22,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     let end = end(input)?;
     let colors = look.colors();
     let (picked, rest) = flows(input, colors, |s| s.states.iter().any(|s| !s.is_empty()));
-    let ribbons: Vec<(Picked, Vec<Stretch>)> =
+    let ribbons: Vec<(Picked, Vec<StateInterval>)> =
         picked.into_iter().map(|p| (p.series.timeline(), p)).map(|(t, p)| (p, t)).collect();
     let legend = legend(&ribbons, rest, look)?;
     let (mut drawing, top) = frame(look, look.text("plot.states"), input.label, &legend);
@@ -41,7 +41,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
 }
 
 /// The legend: states in order of first appearance; `None` without states.
-fn legend(ribbons: &[(Picked, Vec<Stretch>)], rest: usize, look: &Look) -> Option<Vec<Item>> {
+fn legend(ribbons: &[(Picked, Vec<StateInterval>)], rest: usize, look: &Look) -> Option<Vec<Item>> {
     let mut names: Vec<&str> = Vec::new();
     for stretch in ribbons.iter().flat_map(|(_, timeline)| timeline) {
         if !names.contains(&stretch.state) {
@@ -67,7 +67,7 @@ fn state_name(state: &str, look: &Look) -> String {
 }
 
 /// Draws a timeline, one path for each state.
-fn ribbon(drawing: &mut Drawing, timeline: &[Stretch], x: &Scale, y: f64, look: &Look) {
+fn ribbon(drawing: &mut Drawing, timeline: &[StateInterval], x: &Scale, y: f64, look: &Look) {
     let mut areas: BTreeMap<&str, Vec<_>> = BTreeMap::new();
     for (state, from, to) in columns(timeline, x) {
         let width = (to - from) / COLUMNS;
@@ -81,7 +81,7 @@ fn ribbon(drawing: &mut Drawing, timeline: &[Stretch], x: &Scale, y: f64, look: 
 
 /// The state of each column, with equal neighbours joined: (state, first column, column after the last). A
 /// column shows the state that took most of its time; a timeout always shows.
-fn columns<'a>(timeline: &[Stretch<'a>], x: &Scale) -> Vec<(&'a str, f64, f64)> {
+fn columns<'a>(timeline: &[StateInterval<'a>], x: &Scale) -> Vec<(&'a str, f64, f64)> {
     let place = |t: f64| (x.at(t) - x.low) * COLUMNS;
     let mut joined: Vec<(&str, f64, f64)> = Vec::new();
     // The state with the largest weight in the current column.
@@ -123,8 +123,8 @@ fn columns<'a>(timeline: &[Stretch<'a>], x: &Scale) -> Vec<(&'a str, f64, f64)> 
 mod tests {
     use super::*;
 
-    fn stretch(state: &str, start_s: f64, end_s: f64) -> Stretch<'_> {
-        Stretch { state, start_s, end_s }
+    fn stretch(state: &str, start_s: f64, end_s: f64) -> StateInterval<'_> {
+        StateInterval { state, start_s, end_s }
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
     fn a_million_changes_are_few_columns() {
         let x = Scale::exact(0.0, 10.0, 5.0, (0.0, 800.0));
         let at = |i: u32| f64::from(i) / 1e5;
-        let flips: Vec<Stretch> =
+        let flips: Vec<StateInterval> =
             (0..1_000_000).map(|i| stretch(if i % 3 == 0 { "a" } else { "b" }, at(i), at(i + 1))).collect();
         assert!(columns(&flips, &x).len() <= 1600);
     }

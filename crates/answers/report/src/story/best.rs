@@ -150,7 +150,7 @@ fn flow_goodput(name: &str) -> Measure {
 
 /// The best variant by the goal; among equals, the one with the fewest costs.
 fn top<'a>(measure: &Measure, list: &[&'a Better]) -> Option<&'a Better> {
-    let value = |b: &Better| if measure.is_better_large() { -b.effect.is } else { b.effect.is };
+    let value = |b: &Better| if measure.prefers_larger() { -b.effect.is } else { b.effect.is };
     let costs = |b: &Better| b.costs.len();
     list.iter().copied().min_by(|a, b| value(a).total_cmp(&value(b)).then(costs(a).cmp(&costs(b))))
 }

@@ -45,7 +45,7 @@ pub(crate) fn noticed(measure: &Measure, was: f64, is: f64) -> Option<bool> {
 
 /// Whether `is` is better than `was` by more than simulator and kernel differ.
 pub(crate) fn is_ahead(measure: &Measure, was: f64, is: f64) -> bool {
-    if measure.is_better_large() { (1.0 - ALIKE) * is > was } else { is < (1.0 - ALIKE) * was }
+    if measure.prefers_larger() { (1.0 - ALIKE) * is > was } else { is < (1.0 - ALIKE) * was }
 }
 
 /// The value of a measure in a row; `None` if it was not measured.

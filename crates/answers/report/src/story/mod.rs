@@ -191,10 +191,10 @@ fn extremes<'a, 'b>(flows: &[&'b NamedVariant<'a>], stated: &[Goal]) -> (Goal, [
         |measure: &Measure| flows.iter().map(|n| value_of(measure, &n.row)).collect::<Option<Vec<f64>>>();
     let known = stated.iter().take(1).flat_map(|&g| of_goal(g).into_iter().map(move |m| (g, m)));
     let mut known = known.filter(|(g, _)| *g != Goal::Goodput);
-    let found = known.find_map(|(g, m)| Some((g, m.is_better_large(), values_of(&m)?)));
+    let found = known.find_map(|(g, m)| Some((g, m.prefers_larger(), values_of(&m)?)));
     let goodput = || (Goal::Goodput, true, flows.iter().map(|n| n.row.goodput()).collect());
-    let (goal, is_better_large, values) = found.unwrap_or_else(goodput);
-    let good = |i: &usize| if is_better_large { values[*i] } else { -values[*i] };
+    let (goal, prefers_larger, values) = found.unwrap_or_else(goodput);
+    let good = |i: &usize| if prefers_larger { values[*i] } else { -values[*i] };
     let by = |a: &usize, b: &usize| good(a).total_cmp(&good(b));
     let (worst, best) = ((0..flows.len()).min_by(by), (0..flows.len()).max_by(by));
     (goal, [flows[worst.unwrap_or(0)], flows[best.unwrap_or(0)]])

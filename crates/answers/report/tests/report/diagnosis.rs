@@ -2,7 +2,7 @@
 //! rewrites the golden files; review the difference before you keep it.
 
 use diagnosis::cause::remedies_of;
-use report::diagnosis::{MOST_ROWS, Rows, page, text};
+use report::diagnosis::{MAX_ROWS, Rows, page, text};
 use report::{Lang, Style};
 use result::change::{Change, ChangeKind, ChangeUnit, EffectMeasure};
 use result::diagnosis::*;
@@ -488,7 +488,7 @@ fn missing_or_odd_numbers_print_without_nan_or_placeholders() {
 #[test]
 fn the_page_has_the_same_headlines_in_both_languages() {
     let d = policed();
-    let html = page(&d, &Rows::new(8, &[], MOST_ROWS), Lang::En);
+    let html = page(&d, &Rows::new(8, &[], MAX_ROWS), Lang::En);
     let begin = html.find("id=\"data\">").unwrap() + 10;
     let data = &html[begin..begin + html[begin..].find("</script>").unwrap()];
     let data: serde_json::Value = serde_json::from_str(data).unwrap();

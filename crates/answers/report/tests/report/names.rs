@@ -8,7 +8,7 @@ use units::Label;
 /// All names with their keys.
 fn names() -> Vec<(String, Label)> {
     let mut names = Vec::new();
-    for (kind, words) in Stage::WORDS {
+    for (kind, words) in Stage::DISPLAY_NAMES {
         for (what, label) in [("element", words.label), ("one", words.one), ("dropper", words.dropper)] {
             names.push((format!("name.{what}.{kind}"), label));
         }

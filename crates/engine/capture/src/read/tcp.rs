@@ -3,7 +3,7 @@
 use super::ip::{self, Net};
 use super::tally::Other;
 use super::walk::Walk;
-use crate::icmp::{IcmpReport, IcmpSays, Unreachable};
+use crate::icmp::{IcmpReport, IcmpMessage, Unreachable};
 use crate::{Addr, Endpoint, PacketFragments, PacketOptions, TcpFlags, TcpPacket};
 use units::Time;
 
@@ -136,18 +136,18 @@ fn pair(b: &[u8]) -> Option<(u32, u32)> {
 /// packets before it in the batch.
 pub(super) fn report(time: Time, behind: usize, net: &Net, w: &Walk) -> Option<IcmpReport> {
     let b: [u8; 8] = w.array(w.at).ok()?;
-    let too_big = |mtu: u32| IcmpSays::TooBig((mtu > 0).then_some(mtu));
+    let too_big = |mtu: u32| IcmpMessage::TooBig((mtu > 0).then_some(mtu));
     let says = match (net.protocol, b[0], b[1]) {
         (ip::ICMP, 3, 4) => too_big(u16::from_be_bytes([b[6], b[7]]).into()),
         (ip::ICMP6, 2, _) => too_big(u32::from_be_bytes([b[4], b[5], b[6], b[7]])),
-        (ip::ICMP, 3, code) => IcmpSays::Unreachable(match code {
+        (ip::ICMP, 3, code) => IcmpMessage::Unreachable(match code {
             0 | 6 | 11 => Unreachable::Network,
             1 | 7 | 12 => Unreachable::Host,
             3 => Unreachable::Port,
             9 | 10 | 13 => Unreachable::Prohibited,
             _ => Unreachable::Other,
         }),
-        (ip::ICMP6, 1, code) => IcmpSays::Unreachable(match code {
+        (ip::ICMP6, 1, code) => IcmpMessage::Unreachable(match code {
             0 => Unreachable::Network,
             3 => Unreachable::Host,
             4 => Unreachable::Port,

@@ -2,7 +2,7 @@
 
 use crate::build::*;
 use crate::encapsulations::{attribute, encapsulations, pflog, radiotap, subframe, wifi};
-use capture::{Addr, Endpoint, IcmpSays, PacketFragments, TcpFlags, Unreachable};
+use capture::{Addr, Endpoint, IcmpMessage, PacketFragments, TcpFlags, Unreachable};
 
 fn frames(link: u32, frames: Vec<Vec<u8>>) -> Contents {
     let records: Vec<Raw> = frames.into_iter().enumerate().map(|(i, b)| raw(i, b)).collect();
@@ -202,10 +202,10 @@ fn icmp_reports_that_a_packet_was_too_big() {
     let unreachable = ipv4(1, &join(&[&[3, 1, 0, 0, 0, 0, 0, 0], &ipv4(6, &tcp(9, ACK, &[], 0))]));
     let contents = frames(101, vec![v4, v6, about_udp, unreachable]);
     let [v4, v6, gone] = contents.reports[..] else { panic!("{:?}", contents.reports) };
-    let too_big = |mtu| IcmpSays::TooBig(Some(mtu));
+    let too_big = |mtu| IcmpMessage::TooBig(Some(mtu));
     assert_eq!((v4.says, v4.from.addr, v4.from.port), (too_big(1_300), Addr::v4(CLIENT), 40_000));
     assert_eq!((v6.says, v6.to.addr, v6.to.port), (too_big(1_280), Addr::v6(v6_address(2)), 5_201));
-    assert_eq!((gone.says, gone.from.port), (IcmpSays::Unreachable(Unreachable::Host), 40_000));
+    assert_eq!((gone.says, gone.from.port), (IcmpMessage::Unreachable(Unreachable::Host), 40_000));
     assert_eq!((count(&contents.info, "icmp"), count(&contents.info, "icmpv6")), (3, 1));
 }
 

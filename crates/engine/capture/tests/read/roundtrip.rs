@@ -1,7 +1,7 @@
 //! Written captures read back, with an independent parser, and with tshark where it is installed.
 
 use capture::{
-    Batch, BatchPart, CaptureReader, Frame, IcmpReport, IcmpSays, Payload, PcapWriter, TcpFlags, TcpFrame,
+    Batch, BatchPart, CaptureReader, Frame, IcmpReport, IcmpMessage, Payload, PcapWriter, TcpFlags, TcpFrame,
     TcpOptions, TcpPacket, UdpFrame,
 };
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
@@ -298,7 +298,7 @@ fn icmp_errors_are_read_at_their_position() {
     let said: Vec<_> = written.iter().filter_map(Frame::too_big).collect();
     assert_eq!(
         (said.len(), said[0].says, said[1].says),
-        (2, IcmpSays::TooBig(Some(1400)), IcmpSays::TooBig(Some(65_535))),
+        (2, IcmpMessage::TooBig(Some(1400)), IcmpMessage::TooBig(Some(65_535))),
         "not about the datagram"
     );
     assert_eq!(batch.reports.iter().map(|t| t.behind).collect::<Vec<_>>(), [4, 9]);
@@ -332,5 +332,5 @@ fn icmpv6_packet_too_big_is_read_at_its_position() {
     while reader.fill(&mut batch) {}
     let read: Vec<_> = batch.reports.iter().map(|t| IcmpReport { behind: 0, number: 0, ..*t }).collect();
     assert_eq!(read, [error.too_big().unwrap()]);
-    assert_eq!((read[0].says, batch.reports[0].behind), (IcmpSays::TooBig(Some(70_000)), 4));
+    assert_eq!((read[0].says, batch.reports[0].behind), (IcmpMessage::TooBig(Some(70_000)), 4));
 }

@@ -1,6 +1,6 @@
 //! Chains and the accounts of their elements, and the summary of a run.
 
-use chains::{FlowTally, LinkWay, Whole, element_series, elements, outcome, sample, ways};
+use chains::{FlowTally, LinkDirection, Whole, element_series, elements, outcome, sample, ways};
 use path::{Ecn, Outbox, Packet};
 use result::Clock;
 use scenario::{Experiment, Scenario};
@@ -31,7 +31,7 @@ fn packet(id: u64) -> Packet<()> {
 
 #[test]
 fn each_link_has_two_chains_whose_elements_keep_accounts() {
-    let mut ways: Vec<LinkWay<()>> = ways(&scenario(), 1);
+    let mut ways: Vec<LinkDirection<()>> = ways(&scenario(), 1);
     let leads: Vec<(&str, [usize; 2])> = ways.iter().map(|w| (&w.name[..], w.hosts)).collect();
     let wanted = [
         ("wan.forward", [0, 1]),

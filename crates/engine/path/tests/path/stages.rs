@@ -48,7 +48,7 @@ fn every_kind_is_drawn_and_most_draws_are_valid() {
 #[test]
 fn every_kind_has_a_unique_name_in_each_language() {
     let words =
-        Stage::WORDS.iter().flat_map(|(kind, w)| [(*kind, w.label), (*kind, w.one), (*kind, w.dropper)]);
+        Stage::DISPLAY_NAMES.iter().flat_map(|(kind, w)| [(*kind, w.label), (*kind, w.one), (*kind, w.dropper)]);
     let labels: Vec<(&str, Label)> = words.chain(QueueConfig::LABELS.iter().copied()).collect();
     for (kind, label) in &labels {
         for text in [label.en, label.zh] {
@@ -58,7 +58,7 @@ fn every_kind_has_a_unique_name_in_each_language() {
             );
         }
     }
-    let labels = |pick: fn(&path::DisplayNames) -> Label| Stage::WORDS.iter().map(move |(_, w)| pick(w));
+    let labels = |pick: fn(&path::DisplayNames) -> Label| Stage::DISPLAY_NAMES.iter().map(move |(_, w)| pick(w));
     let queues = QueueConfig::LABELS.iter().map(|(_, label)| *label);
     for list in [labels(|w| w.label).collect(), labels(|w| w.one).collect(), queues.collect::<Vec<Label>>()] {
         for (i, a) in list.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::docs;
 use super::tree::Tree;
-use crate::model::Unrest;
+use crate::model::HostJitter;
 use document::written::{Table, Written, get, spell_key};
 
 /// Maximum width of a comment line, in characters.
@@ -128,7 +128,7 @@ fn is_default(key: &str, value: &Written) -> bool {
     match key {
         "one_at_a_time" => *value == Written::Bool(false),
         "measure" => *value == Written::text("all"),
-        "unrest" => *value == Written::of(&Unrest::default()),
+        "unrest" => *value == Written::of(&HostJitter::default()),
         _ => false,
     }
 }

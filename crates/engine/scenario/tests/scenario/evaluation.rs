@@ -1,6 +1,6 @@
 //! The keys `measure`, `goal`, `baseline` and `unrest`: defaults, values and errors.
 
-use scenario::{Experiment, Unrest};
+use scenario::{Experiment, HostJitter};
 use units::{Goal, Span};
 
 const LINK: &str = "\n[links.l]\nbetween = [\"a\", \"b\"]\n";
@@ -71,6 +71,6 @@ fn goal_and_baseline_apply_to_all_variants_and_can_be_overridden() {
 #[test]
 fn host_jitter_is_simulated_in_repeats_unless_stated_otherwise() {
     let read = |head: &str| parse(head, "").map(|e| e.variants[0].scenario.unrest);
-    assert_eq!((read(""), read("unrest = \"always\"")), (Ok(Unrest::Repeats), Ok(Unrest::Always)));
+    assert_eq!((read(""), read("unrest = \"always\"")), (Ok(HostJitter::Repeats), Ok(HostJitter::Always)));
     assert!(read("unrest = true").is_err());
 }

@@ -205,7 +205,7 @@ fn ipv6_is_accepted_and_paths_that_cannot_carry_it_are_refused() {
     };
     let s = read(&net("2001:db8::1/64", "2001:db8:1::1/64", ""));
     assert_eq!(
-        (s.address(0).to_string(), s.longer_header(1), s.speaks_ipv6()),
+        (s.address(0).to_string(), s.extra_ip_header(1), s.has_ipv6()),
         ("2001:db8::1".into(), 20, true)
     );
     assert_eq!(read(&s.to_toml()), s);

@@ -1,6 +1,6 @@
 //! Selecting some variants of a file, overrides that apply to one variant, and the errors of both.
 
-use scenario::{AskedScenario, DocumentError, Experiment, RefusalCause};
+use scenario::{ScenarioRequest, DocumentError, Experiment, RefusalCause};
 
 const TEXT: &str = r#"
 duration = "1s"
@@ -23,7 +23,7 @@ to = "b"
 fn read(text: &str, sets: &[&str], variants: &[&str]) -> Result<Experiment, DocumentError> {
     let owned = |all: &[&str]| all.iter().map(|s| s.to_string()).collect::<Vec<_>>();
     let (sets, variants) = (owned(sets), owned(variants));
-    AskedScenario { file: "t.toml", text, sets: &sets, varied: &[], variants: &variants }.parse_alone()
+    ScenarioRequest { file: "t.toml", text, sets: &sets, varied: &[], variants: &variants }.parse_without_files()
 }
 
 /// The limiter stage of a variant in debug format.
@@ -91,17 +91,17 @@ fn an_error_in_a_variant_is_reported_only_if_the_variant_is_selected() {
 #[test]
 fn an_error_quotes_the_override_as_typed() {
     let varied = ["seed=1".to_string(), "links.wan.forward.limiter.rate=fast".to_string()];
-    let request = AskedScenario { file: "t.toml", text: TEXT, varied: &varied, ..AskedScenario::default() };
+    let request = ScenarioRequest { file: "t.toml", text: TEXT, varied: &varied, ..ScenarioRequest::default() };
     let sets = ["duration=2s".to_string(), "flows.up.count=none".to_string()];
-    let e = AskedScenario { variants: &["policer".into()], ..request }.parse_alone().unwrap_err();
+    let e = ScenarioRequest { variants: &["policer".into()], ..request }.parse_without_files().unwrap_err();
     let expected = "--vary links.wan.forward.limiter.rate=fast, column 32: links.wan.forward.limiter.rate: ";
     assert!(e.to_string().starts_with(expected), "{e}");
-    let e = AskedScenario { sets: &sets, ..request }.parse_alone().unwrap_err();
+    let e = ScenarioRequest { sets: &sets, ..request }.parse_without_files().unwrap_err();
     assert!(e.to_string().starts_with("--set flows.up.count=none, column 16: flows.up.count: "), "{e}");
     assert_eq!(e.key(), "flows.up.count");
     // A long override is cut, and control characters are removed.
     let long = [format!("flows.up.cc=\u{1b}{}", "ä".repeat(500))];
-    let e = AskedScenario { sets: &long, varied: &[], ..request }.parse_alone().unwrap_err();
+    let e = ScenarioRequest { sets: &long, varied: &[], ..request }.parse_without_files().unwrap_err();
     assert!(e.file().chars().count() < 90 && e.file().ends_with('…') && !e.file().contains('\u{1b}'), "{e}");
     assert_eq!(request.variant_names().unwrap(), ["policer", "shaper", "none"]);
 }

@@ -13,7 +13,7 @@ use units::Span;
 
 /// Options of a world.
 #[derive(Clone, Debug)]
-pub struct WorldWish {
+pub struct WorldOptions {
     /// The flow whose window the actor sets (an index of the scenario's flows); other flows are not affected.
     pub flow: usize,
     /// Seed of the run.
@@ -49,7 +49,7 @@ unsafe impl Send for OwnSession {}
 /// An environment; see the documentation of the module.
 pub struct World {
     session: OwnSession,
-    options: WorldWish,
+    options: WorldOptions,
     /// Number of the connection end whose window is set.
     end: usize,
     actor: WindowActor,
@@ -61,7 +61,7 @@ impl World {
     /// # Errors
     /// Fails when the options do not fit the scenario: an unknown scheme, a flow that is not a single TCP
     /// connection, a step of zero length, or a flow that is never established.
-    pub fn new(scenario: Scenario, options: WorldWish) -> Result<World, WorldError> {
+    pub fn new(scenario: Scenario, options: WorldOptions) -> Result<World, WorldError> {
         let actor = WindowActor::new(&options.scheme, options.classic)?;
         if options.step.is_zero() {
             return Err(WorldError::NoStep);
@@ -139,7 +139,7 @@ impl World {
 /// A session at time zero, in which the actor's control replaces that of the flow's sender.
 fn prepare_session(
     scenario: Scenario,
-    options: &WorldWish,
+    options: &WorldOptions,
     actor: &WindowActor,
     sending: Side,
 ) -> OwnSession {

@@ -3,7 +3,7 @@
 
 use congestion::Control;
 use scenario::{Experiment, Scenario};
-use sim::world::{SCHEMES, World, WorldError, WorldWish};
+use sim::world::{SCHEMES, World, WorldError, WorldOptions};
 use units::Span;
 
 fn policed(flow: &str) -> Scenario {
@@ -23,9 +23,9 @@ to = "b"
     read.unwrap_or_else(|e| panic!("{}", e.render())).variants.remove(0).scenario
 }
 
-fn options(scheme: &str) -> WorldWish {
+fn options(scheme: &str) -> WorldOptions {
     let step = Span::from_millis(10);
-    WorldWish { flow: 0, seed: 1, step, scheme: scheme.into(), classic: None, unrest: false }
+    WorldOptions { flow: 0, seed: 1, step, scheme: scheme.into(), classic: None, unrest: false }
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_classic_control_delivers_as_much_as_in_a_run() {
         let near = if name == "bbr" { 0.2 } else { 1e-9 };
         let outcome = sim::run("v", &scenario, sim::SimOptions { seed: 1, ..Default::default() });
         let mut world =
-            World::new(scenario, WorldWish { classic: Control::named(name), ..options("direct") }).unwrap();
+            World::new(scenario, WorldOptions { classic: Control::named(name), ..options("direct") }).unwrap();
         let mut delivered = 0.0;
         while !world.step(None).unwrap().over {
             delivered += world.figures().delivered;
@@ -79,13 +79,13 @@ fn observations_are_bounded_and_actions_are_clamped() {
 
 #[test]
 fn impossible_options_and_actions_are_rejected() {
-    let error = |flow: &str, w: WorldWish| World::new(policed(flow), w).err();
+    let error = |flow: &str, w: WorldOptions| World::new(policed(flow), w).err();
     assert_eq!(error("count = 2", options("orca")), Some(WorldError::NoSender(0)));
-    assert_eq!(error("", WorldWish { flow: 1, ..options("orca") }), Some(WorldError::NoSender(1)));
+    assert_eq!(error("", WorldOptions { flow: 1, ..options("orca") }), Some(WorldError::NoSender(1)));
     let udp = "app = { kind = \"udp\", rate = \"1Mbit/s\" }";
     assert_eq!(error(udp, options("orca")), Some(WorldError::NoSender(0)));
     assert_eq!(error("start = \"3990ms\"", options("orca")), Some(WorldError::NeverEstablished));
-    assert_eq!(error("", WorldWish { step: Span::ZERO, ..options("orca") }), Some(WorldError::NoStep));
+    assert_eq!(error("", WorldOptions { step: Span::ZERO, ..options("orca") }), Some(WorldError::NoStep));
     assert_eq!(error("", options("x")), Some(WorldError::Scheme("x".into())));
     let mut world = World::new(policed(""), options("direct")).unwrap();
     for wrong in [&[1.0][..], &[1.0, f64::NAN], &[]] {

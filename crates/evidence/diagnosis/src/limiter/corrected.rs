@@ -6,7 +6,7 @@
 //! backlog.
 
 use super::virtual_queue::{
-    LEAST_BURST, PULL, PacketArrival, TokenBucketFit, corrected_depths, gain, largest, quantile,
+    MIN_BURST, PULL, PacketArrival, TokenBucketFit, corrected_depths, gain, largest, quantile,
 };
 
 /// Losses at the beginning, before a small error of the rate adds up.
@@ -54,7 +54,7 @@ fn judge_corrected(
     space: &mut Vec<f32>,
 ) -> TokenBucketFit {
     let mut b = TokenBucketFit { rate, burst, corrected: true, ..TokenBucketFit::default() };
-    if burst.is_nan() || burst < LEAST_BURST as f64 * size {
+    if burst.is_nan() || burst < MIN_BURST as f64 * size {
         return b;
     }
     corrected_depths(arrivals, rate, burst, PULL, space);

@@ -11,7 +11,7 @@
 
 use super::sort::floats;
 use super::virtual_queue::{
-    BELOW, ENOUGH_LOSSES, LEAST_BURST, NEARLY, PacketArrival, TokenBucketFit, gain, largest, quantile,
+    BELOW, ENOUGH_LOSSES, MIN_BURST, NEARLY, PacketArrival, TokenBucketFit, gain, largest, quantile,
     quantiles,
 };
 
@@ -135,7 +135,7 @@ impl RateLanesLog {
         let [all_lost, all_passed] = self.sums;
         std::array::from_fn(|lane| {
             let mut best = TokenBucketFit { rate: rates[lane], ..TokenBucketFit::default() };
-            for (i, threshold) in at.iter().enumerate().filter(|(_, t)| t[lane] > LEAST_BURST * self.sizes[0])
+            for (i, threshold) in at.iter().enumerate().filter(|(_, t)| t[lane] > MIN_BURST * self.sizes[0])
             {
                 let (lost, passed) = (lost[i][lane] as f64, passed[i][lane] as f64);
                 let explained = lost / all_lost;

@@ -15,7 +15,7 @@ use super::sort::{key, value_of};
 /// Packets that a coarse search uses; longer logs are thinned first.
 pub(super) const COARSE: usize = 40_000;
 /// Packets in the smallest bucket that counts: two packets in a row are not a burst.
-pub(crate) const LEAST_BURST: f32 = 3.5;
+pub(crate) const MIN_BURST: f32 = 3.5;
 /// Losses that are enough for a verdict.
 pub(super) const ENOUGH_LOSSES: usize = 600;
 /// Gain that chance does not reach, nats: the best of some 150 rates and seven thresholds stays below it on
@@ -205,7 +205,7 @@ pub(crate) fn passed_beyond_limit(arrivals: &[PacketArrival], b: &TokenBucketFit
     for (a, depth) in arrivals.iter().zip(depths_of(arrivals, b)) {
         match a.lost {
             true => lost += 1.0,
-            false => beyond += f64::from(depth as f64 > b.burst + (LEAST_BURST * a.size) as f64),
+            false => beyond += f64::from(depth as f64 > b.burst + (MIN_BURST * a.size) as f64),
         }
     }
     beyond / lost.max(1.0)

@@ -3,7 +3,7 @@
 use super::measures::rtt_summary;
 use result::RttSummary;
 use result::diagnosis::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, LostBetween};
-use track::both_ends::{LateSpan, PairedCaptures};
+use track::both_ends::{DelaySlice, PairedCaptures};
 use track::{SpanHistogram, Track};
 
 /// Summarises how two captures were paired; the second is called `other_file`.
@@ -59,8 +59,8 @@ pub(crate) fn late_summary(late: &SpanHistogram) -> LateSummary {
 }
 
 /// Returns delays and losses over time. `start_s`: begin of the capture, seconds since 1970.
-pub(crate) fn late_parts(parts: &[LateSpan], start_s: f64) -> Vec<LatePart> {
-    let one = |part: &LateSpan| LatePart {
+pub(crate) fn late_parts(parts: &[DelaySlice], start_s: f64) -> Vec<LatePart> {
+    let one = |part: &DelaySlice| LatePart {
         from_s: crate::limiter::seconds(part.from) - start_s,
         arrived: part.arrived,
         lost: part.lost,

@@ -75,7 +75,7 @@ const UNREAD: f64 = 0.5;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 
 /// Least delay of a standing queue, seconds, however short the path: jitter reaches less.
-pub(super) const LEAST_STANDING: f64 = 0.02;
+pub(super) const MIN_STANDING: f64 = 0.02;
 
 /// Share of a round trip that a good queue may delay: CoDel's target is 5 to 10 % of it (RFC 8289 section
 /// 3.2).
@@ -415,7 +415,7 @@ fn waits(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
 
 /// Whether all packets of the round trip waited longer than RTprop.
 fn queue_stands(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
-    rounds[i].rtt_min.is_some_and(|rtt| rtt > facts.base + facts.base.max(LEAST_STANDING))
+    rounds[i].rtt_min.is_some_and(|rtt| rtt > facts.base + facts.base.max(MIN_STANDING))
 }
 
 /// Whether the flow used its whole share of the limiter's rate. Where neither delays nor losses show the

@@ -14,7 +14,7 @@ use track::{LoggedPacket, PacketFate, Track};
 /// A queue is full when the delay is at least this share of the usual delay at losses.
 const LONG: f32 = 0.5;
 /// Least delay of a standing queue, seconds: jitter reaches less, however short the path.
-const STANDS: f64 = super::evidence::LEAST_STANDING;
+const STANDS: f64 = super::evidence::MIN_STANDING;
 /// Least delay of a queue that a capture shows, in seconds and as a share of RTprop. Packets also wait as
 /// long for the line in front of a policer.
 const VISIBLE: (f64, f64) = (1e-3, 0.02);

@@ -114,7 +114,7 @@ fn knows_rtt(t: &Track) -> bool {
 /// Returns the codes of facts about the capture that limit how far to trust the numbers.
 pub(crate) fn notes(t: &Track) -> Vec<String> {
     let c = &t.counts;
-    let refuted = t.handshake.scale_refuted;
+    let refuted = t.handshake.scale_is_wrong;
     let said = [
         (!t.handshake.syn && !t.handshake.syn_ack, "no-handshake"),
         (t.handshake.wscale.is_none() && !refuted, "window-scale-unknown"),

@@ -1,7 +1,7 @@
 //! A track's bins of time, gathered into round trips.
 
 use crate::limiter::micros;
-use track::{MOST_BINS, PauseKind, SpanHistogram, Track};
+use track::{MAX_BINS, PauseKind, SpanHistogram, Track};
 
 /// Sums over about one round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -70,7 +70,7 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
     let (begin, end) = (since(begin), since(end));
     let whole = (end - begin).max(bin);
     // A whole number of bins, so that no bin belongs to two round trips.
-    let width = (rtt.max(whole / MOST_BINS as f64) / bin).ceil().max(1.0) * bin;
+    let width = (rtt.max(whole / MAX_BINS as f64) / bin).ceil().max(1.0) * bin;
     let first = (begin / bin).floor() * bin;
     let count = ((end - first) / width).floor() as usize + 1;
     let mut out: Vec<RoundTripSpan> = (0..count)

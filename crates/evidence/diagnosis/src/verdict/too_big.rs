@@ -2,7 +2,7 @@
 
 use crate::limiter::seconds;
 use result::diagnosis::Cause;
-use track::{LoggedPacket, PacketFate, TooBigSpan, Track};
+use track::{LoggedPacket, PacketFate, OversizeSpan, Track};
 
 /// A sender that reduces its segments after so many timeouts got no ICMP message, which comes within a round
 /// trip.
@@ -24,13 +24,13 @@ impl SizeStall {
     /// direction.
     pub(crate) fn all(t: &Track, others: &[&Track]) -> Vec<SizeStall> {
         let since = |at| seconds(at) - seconds(t.first);
-        let stall = |s: &TooBigSpan| SizeStall {
+        let stall = |s: &OversizeSpan| SizeStall {
             from: since(s.from),
             to: since(s.to),
             cause: if s.timeouts >= TIMEOUTS { Cause::BlackHole } else { Cause::PacketTooBig },
             size: (s.size + t.header) as f64,
         };
-        let passed = |s: &&TooBigSpan| s.smaller_passed || only_smaller_passed(s, t.header, others);
+        let passed = |s: &&OversizeSpan| s.smaller_passed || only_smaller_passed(s, t.header, others);
         t.too_big.iter().filter(passed).map(stall).collect()
     }
 
@@ -50,7 +50,7 @@ impl SizeStall {
 }
 
 /// Whether packets of other flows passed in the span, all of them smaller than those that did not pass.
-fn only_smaller_passed(span: &TooBigSpan, header: u32, others: &[&Track]) -> bool {
+fn only_smaller_passed(span: &OversizeSpan, header: u32, others: &[&Track]) -> bool {
     let size = f64::from(span.size + header);
     let sizes = others.iter().flat_map(|t| {
         let begin = t.log.partition_point(|s| s.time <= span.from);

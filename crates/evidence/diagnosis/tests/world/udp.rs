@@ -6,7 +6,7 @@ use diagnosis::{capture_info, diagnose_udp};
 use result::diagnosis::{LimiterKind, SpinBit, UdpFlowDiagnosis, UdpLoss};
 use std::io::Cursor;
 use std::net::Ipv4Addr;
-use track::{TrackerOptions, track_datagrams_too};
+use track::{TrackerOptions, track_capture_with_udp};
 use units::{Stream, Time};
 
 const CLIENT: usize = 0;
@@ -33,7 +33,7 @@ fn told(mut datagrams: Vec<Datagram>) -> Vec<UdpFlowDiagnosis> {
         file.write_packet(time, &bytes).unwrap();
     }
     let reader = CaptureReader::from_reader(Box::new(Cursor::new(file.finish().unwrap())), "-").unwrap();
-    let all = track_datagrams_too(reader, TrackerOptions::default(), None, &mut |_, _| {});
+    let all = track_capture_with_udp(reader, TrackerOptions::default(), None, &mut |_, _| {});
     let info = capture_info(all.file, &all.totals);
     let flows = diagnose_udp(&all.udp, &info).0;
     flows.iter().for_each(|f| {

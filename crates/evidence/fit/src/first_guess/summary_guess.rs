@@ -90,7 +90,7 @@ fn middle([low, high]: [f64; 2], least: f64) -> (f64, f64) {
 /// Number of intervals of a capture, and their least length in round trips and seconds.
 const CAPTURE_BINS: f64 = 40.0;
 const BIN_ROUND_TRIPS: f64 = 4.0;
-const LEAST_BIN_S: f64 = 0.1;
+const MIN_BIN_S: f64 = 0.1;
 
 /// Limiters with a bucket that was full at first, from the rates of a capture over time: the limiter's rate is the one after the bucket
 /// is empty.
@@ -117,7 +117,7 @@ pub fn of_capture(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
 fn series_of(seen: &ObservedPath, f: &ObservedFlow) -> Option<FlowSeries> {
     let m = &f.flow.measures;
     let first = f.facts.packets.first()?.at;
-    let width = (seen.span_s / CAPTURE_BINS).max(BIN_ROUND_TRIPS * m.rtt_ms.min / 1e3).max(LEAST_BIN_S);
+    let width = (seen.span_s / CAPTURE_BINS).max(BIN_ROUND_TRIPS * m.rtt_ms.min / 1e3).max(MIN_BIN_S);
     let count = (f.flow.duration_s / width).floor() as usize;
     let begin = f.flow.start_s - seen.start_s;
     let interval = |i: usize| SeriesInterval {

@@ -8,14 +8,14 @@ use crate::series::{SeriesBin, median, variation};
 const FASTER: f64 = 1.5;
 /// Largest variation of the rest, and its least number of intervals.
 const EVEN: f64 = 0.15;
-const LEAST_SLOW: usize = 3;
+const MIN_SLOW: usize = 3;
 /// Bytes that socket and queue may hold if the congestion window is not known: the kernel's default of `net.ipv4.tcp_wmem`, 4 MiB, and a
 /// queue as long.
 const SOCKET_BYTES: f64 = 8.4e6;
 /// Least ratio of the bucket to the bytes that socket and queue may hold.
-const LEAST_EXCESS: f64 = 1.5;
+const MIN_EXCESS: f64 = 1.5;
 /// Least relative error of a mean over intervals.
-const LEAST_ERROR: f64 = 0.01;
+const MIN_ERROR: f64 = 0.01;
 /// Bytes of a packet beyond its payload that a limiter counts: IP and TCP with timestamps, Ethernet.
 const HEADERS: f64 = 66.0;
 /// Packets beyond the rate wait if the RTT rose by this factor.
@@ -35,7 +35,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let block = d.series.block_bytes;
     let width = d.bins.first()?.seconds;
     let uneven = EVEN.hypot(block / (slow / 8.0 * width).max(1.0));
-    if fast <= slow_start || rest.len() < LEAST_SLOW || variation(&rates)? > uneven || rest.len() * 3 < fast {
+    if fast <= slow_start || rest.len() < MIN_SLOW || variation(&rates)? > uneven || rest.len() * 3 < fast {
         return None;
     }
     let seconds: f64 = rest.iter().map(|b| b.seconds).sum();
@@ -45,7 +45,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
         true => d.max_cwnds.unwrap_or(0.0),
         false => 2.0 * d.max_cwnds.unwrap_or(SOCKET_BYTES / 2.0),
     };
-    if extra < LEAST_EXCESS * held.max(2.0 * block) {
+    if extra < MIN_EXCESS * held.max(2.0 * block) {
         return None;
     }
     // The bytes that had not arrived when the test ended are those that socket and queue hold.
@@ -53,7 +53,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let at_end = d.series.received_bytes.map(|r| 2.0 * (sent - r)).filter(|left| *left > 0.0);
     let least = extra - at_end.unwrap_or(held).min(held).max(block);
     let more = 1.0 + HEADERS / d.series.flows.first().and_then(|f| f.mss).unwrap_or(USUAL_MSS);
-    let known = LEAST_ERROR
+    let known = MIN_ERROR
         .max(variation(&rates)? / (rest.len() as f64).sqrt())
         .max(block / 2.0 / (mean / 8.0 * seconds));
     let rates = [mean * (1.0 - known), mean * (1.0 + known) * more];
@@ -73,7 +73,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     }
     // A flow whose window grew until its first loss is fast for a while too.
     let lost = rest.iter().any(|b| b.retransmits.is_some_and(|r| r >= 0.5));
-    let grew = waits != Some(true) && lost && (fast - slow_start < LEAST_SLOW || !drops);
+    let grew = waits != Some(true) && lost && (fast - slow_start < MIN_SLOW || !drops);
     let headline = format!(
         "{} {what} of {} with {}{}: {} for {}, then {}.",
         if grew { "Perhaps" } else { "Probably" },

@@ -18,7 +18,7 @@ const QUEUE_S: f64 = 2e-3;
 /// Largest share by which the bursts of a constant window raise the RTT.
 const BURST_SHARE: f64 = 0.4;
 /// Least correlation of RTT and congestion window that rise and fall together.
-const LEAST_CORRELATION: f64 = 0.7;
+const MIN_CORRELATION: f64 = 0.7;
 /// Payload of a full segment if the summary lacks it, bytes.
 pub const USUAL_MSS: f64 = 1448.0;
 
@@ -92,7 +92,7 @@ impl<'a> SeriesDigest<'a> {
         let bytes = self.bps / 8.0 * self.steady.first().map_or(1.0, |b| b.seconds);
         // Both ends of an interval cut a block at a uniform place: twice the variance of 1/12, hence the root of 6.
         let blocks = self.series.block_bytes / bytes.max(1.0) / 6.0_f64.sqrt();
-        self.steady.len() >= LEAST_BINS && self.variation.is_some_and(|v| v <= EVEN.hypot(blocks))
+        self.steady.len() >= MIN_BINS && self.variation.is_some_and(|v| v <= EVEN.hypot(blocks))
     }
 
     /// Whether the congestion window is even.
@@ -118,7 +118,7 @@ impl<'a> SeriesDigest<'a> {
         let pairs: Vec<(f64, f64)> = late.filter_map(|i| i.cwnd_bytes.zip(i.rtt_s)).collect();
         let moves = |values: Vec<f64>| variation(&values).is_some_and(|v| v > EVEN);
         let both = moves(pairs.iter().map(|p| p.0).collect()) && moves(pairs.iter().map(|p| p.1).collect());
-        both && correlation(&pairs).is_some_and(|c| c >= LEAST_CORRELATION)
+        both && correlation(&pairs).is_some_and(|c| c >= MIN_CORRELATION)
     }
 
     /// Bytes in flight of the flow with most bytes, by Little's law: rate times RTT.
@@ -198,7 +198,7 @@ impl<'a> SeriesDigest<'a> {
 }
 
 /// Least bins of an even rate.
-const LEAST_BINS: usize = 3;
+const MIN_BINS: usize = 3;
 
 /// Seconds in words, with one decimal.
 pub fn seconds(s: f64) -> String {

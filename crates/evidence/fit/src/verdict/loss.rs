@@ -11,9 +11,9 @@ const LASTING: f64 = 0.3;
 /// Losses came in bursts if the packets in flight exceed by this factor those that single losses would leave.
 const BURSTS: f64 = 3.0;
 /// Single losses explain the rate if the packets in flight are at most this many times those that they leave, and there are at least
-/// `LEAST_COUNT` losses.
+/// `MIN_COUNT` losses.
 const EXPLAINED: f64 = 3.0;
-const LEAST_COUNT: f64 = 5.0;
+const MIN_COUNT: f64 = 5.0;
 /// A model-based congestion control does not slow down for a smaller share of losses.
 const MODEL_LOSS: f64 = 0.01;
 /// The congestion window holds the flow if at least this share of it is in flight.
@@ -30,7 +30,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
         resent >= LOSSY && (d.resent_bins.is_none_or(|share| share >= LASTING) || resent >= 10.0 * LOSSY);
     let of_a_model = d.is_model_based() && resent < MODEL_LOSS;
     let count: f64 = d.series.flows.iter().filter_map(|f| f.retransmits).sum();
-    if of_a_model || !(goes_on || explains && count >= LEAST_COUNT) {
+    if of_a_model || !(goes_on || explains && count >= MIN_COUNT) {
         return None;
     }
     let mut facts = Vec::new();

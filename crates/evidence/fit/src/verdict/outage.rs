@@ -9,7 +9,7 @@ const EMPTY: f64 = 0.02;
 /// An application that writes blocks leaves gaps as long as a block takes; longer ones than this many blocks have another cause.
 const BLOCKS: f64 = 3.0;
 /// The shortest interruption that is reported, seconds: twice the least retransmission timeout of RFC 6298 section 2.4.
-const LEAST_S: f64 = 2.0;
+const MIN_S: f64 = 2.0;
 /// Bytes that an application may write into its socket before the first full-size packet is acknowledged: the initial window of RFC
 /// 6928, and a first send buffer of 128 kB.
 const FIRST_BYTES: f64 = 10.0 * 1448.0 + 131_072.0;
@@ -89,7 +89,7 @@ fn length(bins: &[SeriesBin], gap: &Gap) -> f64 {
     bins[gap.from..gap.to].iter().map(|b| b.seconds).sum()
 }
 
-/// Runs of empty intervals that last [`LEAST_S`] at least.
+/// Runs of empty intervals that last [`MIN_S`] at least.
 fn gaps(bins: &[SeriesBin], usual: f64) -> Vec<Gap> {
     let mut all = Vec::new();
     let mut from = None;
@@ -103,6 +103,6 @@ fn gaps(bins: &[SeriesBin], usual: f64) -> Vec<Gap> {
             _ => {}
         }
     }
-    all.retain(|gap| length(bins, gap) >= LEAST_S - 1e-3);
+    all.retain(|gap| length(bins, gap) >= MIN_S - 1e-3);
     all
 }

@@ -5,7 +5,7 @@ use super::{SummaryVerdict, VerdictKind, rate, size};
 use crate::series::SeriesInterval;
 
 /// Least share of the busy time of the wait that held the flow.
-const LEAST_SHARE: f64 = 0.5;
+const MIN_SHARE: f64 = 0.5;
 /// Largest relative difference from the test's own rate.
 const NEAR: f64 = 0.03;
 /// Least share of the time without data outstanding of a flow that the application held.
@@ -41,7 +41,7 @@ fn counted(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let first = d.series.flows.first()?;
     let at_most =
         |value: fn(&SeriesInterval) -> Option<f64>| first.intervals.iter().filter_map(value).reduce(f64::max);
-    if window.max(buffer) < LEAST_SHARE {
+    if window.max(buffer) < MIN_SHARE {
         return None;
     }
     let no_limiter = "no rate limiter can be told";

@@ -11,7 +11,7 @@
 
 use super::clock::difference;
 use super::datagrams::{SeenDatagram, SeenDatagrams, UdpPair};
-use crate::between::{DatagramsBetween, ExternalFate, LateSpan};
+use crate::between::{DatagramsBetween, ExternalFate, DelaySlice};
 use crate::udp::UdpTrack;
 use capture::Endpoint;
 use std::collections::{HashMap, VecDeque};
@@ -194,7 +194,7 @@ impl<'a> DatagramMatch<'a> {
             let since = p.time.since(first.time).as_nanos() / part.as_nanos();
             let from = first.time + part * since;
             if out.over_time.last().is_none_or(|span| span.from < from) {
-                out.over_time.push(LateSpan { from, ..LateSpan::default() });
+                out.over_time.push(DelaySlice { from, ..DelaySlice::default() });
             }
             let Some(span) = out.over_time.last_mut() else { continue };
             match *fate {

@@ -16,7 +16,7 @@ mod fates;
 mod path;
 mod seen;
 
-pub use crate::between::{DatagramsBetween, ExternalFate, LateSpan, LostPacket, PathBetween};
+pub use crate::between::{DatagramsBetween, ExternalFate, DelaySlice, LostPacket, PathBetween};
 pub use clock::ClockFit;
 
 use crate::udp::{UdpTrack, UdpTracker};

@@ -3,7 +3,7 @@
 use super::clock::{ClockFit, PassedBoth};
 use super::fates::{self, DirectionFates, DirectionPackets, SentFate};
 use super::seen::{ConnectionPair, SeenCapture, SeenPacket};
-use crate::between::{ExternalFate, LateSpan, LostPacket, PathBetween};
+use crate::between::{ExternalFate, DelaySlice, LostPacket, PathBetween};
 use crate::{PackedSpan, table};
 use capture::{Addr, Endpoint, TcpPacket};
 use std::collections::HashMap;
@@ -191,7 +191,7 @@ impl<'a> PathDirections<'a> {
         {
             let from = first.time + part * (p.time.since(first.time).as_nanos() / part.as_nanos());
             if out.over_time.last().is_none_or(|span| span.from < from) {
-                out.over_time.push(LateSpan { from, ..LateSpan::default() });
+                out.over_time.push(DelaySlice { from, ..DelaySlice::default() });
             }
             let Some(span) = out.over_time.last_mut() else { continue };
             if let Some(late) = self.late(direction, *took) {

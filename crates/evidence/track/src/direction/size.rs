@@ -11,7 +11,7 @@
 use super::Direction;
 use super::state::AgreedMss;
 use crate::scoreboard::SentSegment;
-use crate::{PacketKind, TooBigSpan};
+use crate::{PacketKind, OversizeSpan};
 use capture::{TcpFlags, TcpPacket};
 use units::{Span, Time};
 
@@ -189,9 +189,9 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
 #[derive(Debug, Default)]
 pub struct StuckSegments {
     /// Finished spans: smaller segments followed.
-    pub over: Vec<TooBigSpan>,
+    pub over: Vec<OversizeSpan>,
     /// The current span.
-    open: Option<TooBigSpan>,
+    open: Option<OversizeSpan>,
     /// A smaller segment that was sent in this span has arrived.
     small_arrived: bool,
     /// The sender has retransmitted smaller segments in this span, and still had a timeout.
@@ -388,7 +388,7 @@ impl Direction {
             (self.stuck.receiver_packets, self.stuck.receiver_retransmitted) = (0, false);
             (self.stuck.cut, self.stuck.smaller_in_vain, self.stuck.small_arrived) = (false, false, false);
         }
-        let span = self.stuck.open.get_or_insert(TooBigSpan {
+        let span = self.stuck.open.get_or_insert(OversizeSpan {
             from,
             to: now,
             size: mss,
@@ -427,17 +427,17 @@ impl Direction {
         {
             // The first smaller segment got through, or the size was not the cause.
             let smaller_passed = span.smaller_passed || !self.stuck.smaller_in_vain;
-            self.stuck.over.push(TooBigSpan { to: now, fits: self.sizes.mss, smaller_passed, ..span });
+            self.stuck.over.push(OversizeSpan { to: now, fits: self.sizes.mss, smaller_passed, ..span });
         }
     }
 
     /// Returns the spans at the connection's end. A current span counts if it had enough timeouts.
-    pub(super) fn too_big(&mut self, last: Time) -> Vec<TooBigSpan> {
+    pub(super) fn too_big(&mut self, last: Time) -> Vec<OversizeSpan> {
         let mut spans = std::mem::take(&mut self.stuck.over);
         let receiver_packets =
             self.stuck.receiver_packets >= MIN_RECEIVER_PACKETS && !self.stuck.receiver_retransmitted;
         let vain = self.stuck.open.take().filter(|s| s.timeouts >= FUTILE_TIMEOUTS);
-        spans.extend(vain.map(|s| TooBigSpan {
+        spans.extend(vain.map(|s| OversizeSpan {
             to: s.to.max(last),
             smaller_passed: s.smaller_passed || receiver_packets,
             ..s

@@ -11,7 +11,7 @@ pub use quic::{QuicTrack, SpinVerdict};
 pub use rtp::RtpTrack;
 
 use crate::between::{DatagramsBetween, ExternalFate};
-use crate::bins::MOST_BINS;
+use crate::bins::MAX_BINS;
 use crate::log::{LogEntry, MAX_LOGGED, PacketLog};
 use crate::{LoggedPacket, PackedSpan, PacketFate, SpanHistogram, table};
 use capture::{Endpoint, UdpDatagram};
@@ -36,14 +36,14 @@ pub struct UdpTrack {
     pub first: Time,
     pub last: Time,
     /// Directions, by the index of their sender in `ends`.
-    pub ways: [UdpWay; 2],
+    pub ways: [UdpDirection; 2],
     /// QUIC results; `None` if the flow is not QUIC.
     pub quic: Option<QuicTrack>,
 }
 
 /// One direction of a UDP flow.
 #[derive(Clone, Debug, Default)]
-pub struct UdpWay {
+pub struct UdpDirection {
     pub packets: u64,
     pub payload_bytes: u64,
     pub ip_bytes: u64,
@@ -74,7 +74,7 @@ pub struct UdpWay {
 /// A direction while it is being read.
 #[derive(Debug)]
 struct OpenDirection {
-    way: UdpWay,
+    way: UdpDirection,
     log: PacketLog,
     rtp: RtpObserver,
     /// When the last spin period began.
@@ -86,7 +86,7 @@ struct OpenDirection {
 impl OpenDirection {
     fn new() -> OpenDirection {
         OpenDirection {
-            way: UdpWay { bin: FIRST_WIDTH, ..UdpWay::default() },
+            way: UdpDirection { bin: FIRST_WIDTH, ..UdpDirection::default() },
             log: PacketLog::new(MAX_LOGGED),
             rtp: RtpObserver::default(),
             edge: None,
@@ -125,7 +125,7 @@ impl OpenDirection {
         self.edge = Some(now);
     }
 
-    fn end(self, spins: bool) -> UdpWay {
+    fn end(self, spins: bool) -> UdpDirection {
         let OpenDirection { mut way, mut log, rtp, periods, .. } = self;
         way.rtp = rtp.end(way.packets);
         log.finish(|_| {});
@@ -151,11 +151,11 @@ impl OpenDirection {
     }
 }
 
-impl UdpWay {
+impl UdpDirection {
     fn count(&mut self, since: Span, bytes: u64) {
         loop {
             let index = since.as_nanos() / self.bin.as_nanos();
-            let room = self.bins.len() < MOST_BINS && index < u64::from(u32::MAX);
+            let room = self.bins.len() < MAX_BINS && index < u64::from(u32::MAX);
             match self.bins.last_mut() {
                 // A capture's clock may run backwards.
                 Some(last) if u64::from(last.0) >= index => last.1 += bytes,

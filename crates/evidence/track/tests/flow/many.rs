@@ -28,7 +28,7 @@ fn a_batch_gives_the_same_tracks_as_single_packets() {
     // Some memory is reduced and some connections are closed early.
     for options in [
         TrackerOptions::default(),
-        TrackerOptions { budget: 1 << 20, most_open: 200, ..TrackerOptions::default() },
+        TrackerOptions { budget: 1 << 20, max_open: 200, ..TrackerOptions::default() },
     ] {
         let (mut alone, mut together) = (Tracker::new(options), Tracker::new(options));
         all.iter().for_each(|p| alone.packet(p));

@@ -2,7 +2,7 @@
 
 use crate::args::DiagnoseArgs;
 use crate::problem::CliProblem;
-use capture::{FilterTime, LEFT_OUT};
+use capture::{FilterTime, FILTERED_OUT};
 use result::Diagnosis;
 use units::{Span, Time};
 
@@ -25,7 +25,7 @@ pub fn time(text: &str) -> Result<FilterTime, String> {
 
 /// Returns the number of packets that the filter left out if it matched none.
 pub fn unmatched(args: &DiagnoseArgs, d: &Diagnosis) -> Option<u64> {
-    let left = d.capture.other.iter().find(|c| c.name == LEFT_OUT).map_or(0, |c| c.count);
+    let left = d.capture.other.iter().find(|c| c.name == FILTERED_OUT).map_or(0, |c| c.count);
     let none = d.capture.tcp_packets == 0 && d.udp_flows.is_empty();
     (!args.filter.packet_filter().is_empty() && none && left > 0).then_some(left)
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. A connection is accepted and takes one of its client's places, or is reset.
 //! 2. If its first bytes matter (a PROXY header, the server name in a ClientHello), they are waited for
-//!    ([`proxy::first_step`]).
+//!    ([`proxy::classify_first_bytes`]).
 //! 3. It waits for a stream while its peer is down or allows no more streams, then becomes a relay.
 //!
 //! Each connection keeps the settings its listener had when it came; a reload does not change them.
@@ -14,7 +14,7 @@ use crate::link::StreamUse;
 use crate::relay::StreamRelay;
 use linux::epoll::EventWatch;
 use linux::socket::reset_on_close;
-use proxy::{FirstStep, LONGEST_HELLO, plain};
+use proxy::{FirstBytes, MAX_HELLO_BYTES, plain};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -103,15 +103,15 @@ impl PairLoop {
         let Some(mut client) = self.waiting.hellos.remove(&number) else { return };
         client.ends |= ends;
         loop {
-            let step = client.read_first_bytes(&mut self.buffer[..LONGEST_HELLO]);
+            let step = client.read_first_bytes(&mut self.buffer[..MAX_HELLO_BYTES]);
             let name = match step {
-                FirstStep::Wait => {
+                FirstBytes::Wait => {
                     self.waiting.hellos.insert(number, client);
                     return;
                 }
-                FirstStep::Header(..) if self.take_place(&mut client) => continue,
-                FirstStep::Header(..) | FirstStep::Refuse => return reset_on_close(client.tcp.as_fd()),
-                FirstStep::Route(name) => name,
+                FirstBytes::Header(..) if self.take_place(&mut client) => continue,
+                FirstBytes::Header(..) | FirstBytes::Refuse => return reset_on_close(client.tcp.as_fd()),
+                FirstBytes::Route(name) => name,
             };
             let by_name = name.and_then(|name| client.entrance.routes.find(&name));
             let Some(upstream) = by_name.or(client.entrance.config.upstream.as_ref()) else {

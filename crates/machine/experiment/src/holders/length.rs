@@ -6,7 +6,7 @@
 
 use super::case::{directions, is_tcp};
 use path::Stage;
-use scenario::{Scenario, most_sent};
+use scenario::{Scenario, max_total_mbps};
 use transport::App;
 use units::{Rate, Span};
 
@@ -51,7 +51,7 @@ pub(super) fn max_work_per_second(scenario: &Scenario, only: Option<usize>) -> f
     };
     let flows = scenario.flows.iter().enumerate().filter(|(i, _)| ran(*i));
     let stages = flows.map(|(_, f)| stages(f)).fold(1.0, f64::max);
-    most_sent(scenario, &wanted) * 1e6 / PACKET_BITS * stages
+    max_total_mbps(scenario, &wanted) * 1e6 / PACKET_BITS * stages
 }
 
 /// The shortest run that still contains every scheduled event often enough. `None` if only the full run will

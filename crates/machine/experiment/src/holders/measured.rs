@@ -11,7 +11,7 @@ pub(super) fn gain(measure: &Measure, with: &VariantResult, without: &VariantRes
     let (Some(with), Some(without)) = (measure.of(with), measure.of(without)) else { return 1.0 };
     let floor = if measure.quantity == Quantity::Goodput { MIN_GOODPUT_MBPS } else { 0.0 };
     let (with, without) = (with.max(floor), without.max(floor));
-    let (good, bad) = if measure.is_better_large() { (without, with) } else { (with, without) };
+    let (good, bad) = if measure.prefers_larger() { (without, with) } else { (with, without) };
     if good == bad {
         return 1.0;
     }

@@ -17,7 +17,7 @@ use result::{
     Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, Measure, Outcome, Quantity, TriedSuspect,
     VariantResult,
 };
-use scenario::{Scenario, Unrest, Variant};
+use scenario::{Scenario, HostJitter, Variant};
 use std::ops::ControlFlow;
 use units::{Goal, Span};
 
@@ -117,9 +117,9 @@ impl<'a> Finder<'a> {
         let own = options.seeds.len().clamp(1, CONFIRMATION_SEEDS);
         let first = options.seeds.first().copied().unwrap_or(scenario.seed);
         let has_host_jitter = |further: bool| match scenario.unrest {
-            Unrest::Always => true,
-            Unrest::Never => false,
-            Unrest::Repeats => options.seeds.len() > 1 || further,
+            HostJitter::Always => true,
+            HostJitter::Never => false,
+            HostJitter::Repeats => options.seeds.len() > 1 || further,
         };
         let given =
             options.seeds.iter().copied().take(CONFIRMATION_SEEDS).map(|s| (s, has_host_jitter(false)));

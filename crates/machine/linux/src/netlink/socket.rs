@@ -45,7 +45,7 @@ impl NetlinkSocket {
     }
 
     /// Opens a socket that waits for answers for at most `timeout`.
-    pub fn with_patience(service: Service, timeout: Duration) -> io::Result<NetlinkSocket> {
+    pub fn with_timeout(service: Service, timeout: Duration) -> io::Result<NetlinkSocket> {
         let socket = NetlinkSocket::new(service)?;
         sockopt::set_socket_timeout(&socket.0, sockopt::Timeout::Recv, Some(timeout))?;
         Ok(socket)

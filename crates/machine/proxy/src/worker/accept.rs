@@ -1,7 +1,7 @@
 //! Accepts connections from the kernel's queue into slots of the loop.
 
 use super::{Ending, ProxyLoop, TokenOwner};
-use crate::address::{lets_in, plain};
+use crate::address::{allows_address, plain};
 use crate::direction::{Direction, ProxyEnd};
 use crate::session::{ConnectionEnd, Route, Session, SessionStage};
 use crate::shared::ListenerState;
@@ -247,5 +247,5 @@ impl ProxyLoop {
 }
 
 fn is_allowed(listener: &ListenerState, client: SocketAddr) -> bool {
-    lets_in(&listener.config.allow, client.ip())
+    allows_address(&listener.config.allow, client.ip())
 }

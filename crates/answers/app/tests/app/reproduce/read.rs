@@ -1,6 +1,6 @@
 //! A wrong study is refused with its file, line and key; a right one runs.
 
-use app::reproduce::{ClaimVerdict, PlayError, PlayWish, Selection, Study, reproduce};
+use app::reproduce::{ClaimVerdict, ReproduceError, ReproduceOptions, Selection, Study, reproduce};
 use result::Clock;
 
 const SCENARIO: &str = r#"
@@ -101,11 +101,11 @@ fn a_wrong_study_is_refused_with_line_and_key() {
     assert!(Study::parse("line", "line.toml", &words).is_ok());
 }
 
-fn played(selection: Selection) -> Result<app::reproduce::Reproduction, PlayError> {
+fn played(selection: Selection) -> Result<app::reproduce::Reproduction, ReproduceError> {
     let study = Study::parse("line", "line.toml", STUDY).expect("is right");
-    let wish = PlayWish { clocks: vec![Clock::Sim], threads: None, most_repeats: None };
+    let options = ReproduceOptions { clocks: vec![Clock::Sim], threads: None, max_repeats: None };
     let source = |name: &str| if name == "line" { Ok(SCENARIO.into()) } else { Err("no such file".into()) };
-    reproduce(&[(study, selection)], &wish, &source, None)
+    reproduce(&[(study, selection)], &options, &source, None)
 }
 
 #[test]
@@ -179,22 +179,22 @@ fn text_json_page_and_markdown_show_the_same_verdicts() {
 fn the_page_escapes_html_in_a_studys_title() {
     let hostile = STUDY.replacen("title = \"A line\"", "title = \"<img src=x onerror=alert(1)>\"", 1);
     let study = Study::parse("line", "line.toml", &hostile).expect("is right");
-    let wish = PlayWish { clocks: vec![Clock::Sim], threads: None, most_repeats: Some(1) };
+    let options = ReproduceOptions { clocks: vec![Clock::Sim], threads: None, max_repeats: Some(1) };
     let made =
-        reproduce(&[(study, Selection::default())], &wish, &|_| Ok(SCENARIO.into()), None).expect("runs");
+        reproduce(&[(study, Selection::default())], &options, &|_| Ok(SCENARIO.into()), None).expect("runs");
     let page = app::reproduce::page(&made);
     assert!(!page.contains("<img") && page.contains("&lt;img src=x"));
 }
 
 #[test]
 fn a_missing_scenario_or_variant_is_named() {
-    let wish = PlayWish { clocks: vec![Clock::Sim], threads: None, most_repeats: Some(1) };
+    let options = ReproduceOptions { clocks: vec![Clock::Sim], threads: None, max_repeats: Some(1) };
     let study =
         |text: &str| vec![(Study::parse("line", "line.toml", text).expect("is right"), Selection::default())];
     let none =
-        reproduce(&study(STUDY), &wish, &|_| Err("no such file".into()), None).unwrap_err().to_string();
+        reproduce(&study(STUDY), &options, &|_| Err("no such file".into()), None).unwrap_err().to_string();
     assert!(none.contains("line: no such file"), "{none}");
     let other = STUDY.replacen("variant = \"slow\"", "variant = \"snail\"", 1);
-    let none = reproduce(&study(&other), &wish, &|_| Ok(SCENARIO.into()), None).unwrap_err().to_string();
+    let none = reproduce(&study(&other), &options, &|_| Ok(SCENARIO.into()), None).unwrap_err().to_string();
     assert!(none.contains("snail"), "{none}");
 }

@@ -13,7 +13,7 @@ const PARTS: usize = 4;
 /// Least number of round trips of a stretch whose growth counts.
 const FEWEST: usize = 5;
 /// Least window, segments, for which the share that a loss leaves counts.
-const LEAST_WINDOW: f64 = 6.0;
+const MIN_WINDOW: f64 = 6.0;
 
 /// Error of every candidate in the share that a loss leaves. This and the next three were measured on the
 /// build half of Nebby's traces.
@@ -25,7 +25,7 @@ const OF_GROWTH: f64 = 0.12;
 /// Error of a window, segments: a loss is known to half a round trip, and windows are whole.
 const SEGMENTS: f64 = 0.6;
 /// Least noise, segments: a window is a whole number that is seen once a round trip.
-const LEAST_NOISE: f64 = 0.7;
+const MIN_NOISE: f64 = 0.7;
 /// Share of observations that have another reason, such as cross traffic or a gap in the capture; from the
 /// same traces.
 pub(super) const OUTLIER_SHARE: f64 = 0.1;
@@ -103,7 +103,7 @@ impl<'a> SeenStretches<'a> {
         SeenStretches {
             stretches,
             path: PathRtt { least, most, handshake: handshake.map_or(least, |h| h.min(least)) },
-            noise: noise.max(LEAST_NOISE),
+            noise: noise.max(MIN_NOISE),
         }
     }
 
@@ -124,7 +124,7 @@ impl<'a> SeenStretches<'a> {
             let marks = marks(&s.rounds.iter().map(|r| r.flight).collect::<Vec<_>>());
             let mut at = self.begin(s, marks[0], last_peak);
             last_peak = s.before.map_or(last_peak, |loss| loss.flight);
-            if let Some(loss) = s.before.filter(|loss| loss.flight >= LEAST_WINDOW) {
+            if let Some(loss) = s.before.filter(|loss| loss.flight >= MIN_WINDOW) {
                 out.peaks.push(loss.flight);
                 if let Some(decrease) = candidate.decrease {
                     let (share, spread) = decrease(loss, self.path);

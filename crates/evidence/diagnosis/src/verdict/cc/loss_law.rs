@@ -18,7 +18,7 @@ const FEWEST_EVENTS: usize = 8;
 /// Greatest number of round trips between loss events. Scalable TCP gives up an eighth of its window and
 /// regains it in thirteen round trips (Kelly 2003), so the law holds for every known control only where
 /// losses come more often.
-const MOST_APART: f64 = 8.0;
+const MAX_APART: f64 = 8.0;
 /// Factor by which inflight must exceed the law: loss events are known to a factor of two, and the mean may
 /// be as high as the peak.
 const BEYOND: f64 = 3.0;
@@ -36,7 +36,7 @@ pub(super) fn holds_more(rounds: &[RoundTripSpan], mss: f64) -> bool {
         .filter(|run| run[0].lost > 0)
         .map(|run| run.len().div_ceil(ROUNDS_OF_AN_EVENT))
         .sum();
-    if events < FEWEST_EVENTS || after.len() as f64 > MOST_APART * events as f64 {
+    if events < FEWEST_EVENTS || after.len() as f64 > MAX_APART * events as f64 {
         return false;
     }
     let (count, seconds) = (after.len() as f64, after.iter().map(|r| r.width).sum::<f64>());
